@@ -1,0 +1,37 @@
+# Each target sets up .venv from nothing but python3 and make.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+.PHONY: demo test test-all lint format bench clean
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit("nacre needs Python 3.11 or newer, found " + sys.version.split()[0] + "; set PYTHON=") if sys.version_info < (3, 11) else None'
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $(STAMP)
+
+demo: $(STAMP)
+	$(BIN)/nacre demo --output demo
+
+test: $(STAMP)
+	$(BIN)/python -m pytest -n 2 --durations=8
+
+test-all: $(STAMP)
+	$(BIN)/python -m pytest -n 2 -m 'slow or not slow' --durations=8
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# make bench NAME=sketch-adult SEEDS=5; needs NACRE_DATA for the real tables.
+bench: $(STAMP)
+	$(BIN)/python -m benchmarks $(if $(NAME),run $(NAME) $(if $(SEEDS),--seeds $(SEEDS)),list)
+
+clean:
+	rm -rf .venv demo build dist

@@ -1,0 +1,46 @@
+"""The benchmarks by name. A module is imported only when it is run; each has `run(options, results)`."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from benchmarks.results import Results
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line asked for. `quick` is a smoke run on few rows: its figures mean nothing."""
+
+    seeds: int = 5
+    quick: bool = False
+    jobs: int = 1
+    only: tuple[str, ...] = ()
+
+    def wants(self, method: str) -> bool:
+        return not self.only or method in self.only
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    name: str
+    module: str
+    text: str
+
+    def runner(self) -> Callable[[Options, Results], None]:
+        return importlib.import_module(self.module).run
+
+
+CATALOGUE: Mapping[str, Benchmark] = {
+    b.name: b
+    for b in (
+        Benchmark(
+            "sketch-adult",
+            "benchmarks.sketch_adult",
+            "the sketch on Adult: utility and distances at ε 0.1-10",
+        ),
+        Benchmark("sketch-covertype", "benchmarks.sketch_covertype", "the sketch on Covertype: macro-F1 and Kendall"),
+        Benchmark("speed", "benchmarks.speed", "start, fit, sample, one pass over 20 million rows, noise"),
+    )
+}

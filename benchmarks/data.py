@@ -1,0 +1,158 @@
+"""The public tables that benchmarks use, with public schemas, and the split of the evaluation protocol."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from nacre.errors import DataError
+from nacre.table.schema import Schema
+
+SCHEMAS = Path(__file__).parent / "schemas"
+HOLDOUT = 0.2
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file that must be fetched once: what it is called, how many rows it has, where it comes from."""
+
+    file: str
+    rows: int
+    origin: str
+
+
+SOURCES: Mapping[str, Source] = {
+    "adult": Source("adult.parquet", 48_842, "Adult / Census Income, UCI, doi:10.24432/C5XW20"),
+    "covertype": Source("covtype.parquet", 581_012, "Covertype, UCI, doi:10.24432/C50K5N"),
+}
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A table, its public schema and the column to predict."""
+
+    name: str
+    frame: pd.DataFrame
+    schema: Schema
+    target: str
+
+    def head(self, rows: int | None) -> Dataset:
+        """A stratified sample for smoke runs; the whole when `rows` is None."""
+        if rows is None or rows >= len(self.frame):
+            return self
+        from sklearn.model_selection import train_test_split
+
+        some, _ = train_test_split(self.frame, train_size=rows, stratify=self.frame[self.target], random_state=0)
+        schema = replace(self.schema, rows=_private_rows(rows))
+        return replace(self, frame=some.reset_index(drop=True), schema=schema)
+
+    def split(self, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """80 % private table, 20 % holdout, stratified on the target, by seed."""
+        from sklearn.model_selection import train_test_split
+
+        private, holdout = train_test_split(
+            self.frame, test_size=HOLDOUT, stratify=self.frame[self.target], random_state=seed
+        )
+        return private.reset_index(drop=True), holdout.reset_index(drop=True)
+
+
+def folder(name: str) -> Path:
+    """The folder that holds the file of table `name`, or an error that says what is missing."""
+    source = SOURCES[name]
+    where = os.environ.get("NACRE_DATA")
+    if not where:
+        raise DataError(
+            f"NACRE_DATA is not set, so {source.file} ({source.origin}) cannot be found. "
+            "Put the file in a folder and set NACRE_DATA to that folder"
+        )
+    if not (Path(where) / source.file).is_file():
+        raise DataError(f"NACRE_DATA is set but has no {source.file} ({source.origin}). Put the file there")
+    return Path(where)
+
+
+def path(name: str) -> Path:
+    return folder(name) / SOURCES[name].file
+
+
+def _read(name: str) -> pd.DataFrame:
+    frame = pd.read_parquet(path(name))
+    if len(frame) != SOURCES[name].rows:
+        raise DataError(
+            f"{SOURCES[name].file} has {len(frame):,} rows; the published table has {SOURCES[name].rows:,}. "
+            "Figures on another version of the table do not compare"
+        )
+    return frame
+
+
+def adult() -> Dataset:
+    """All 48,842 rows with their nulls; the published train/test split is not used."""
+    frame = _read("adult").drop(columns="split", errors="ignore")
+    return Dataset("adult", frame, _schema("adult", len(frame)), "income")
+
+
+def covertype() -> Dataset:
+    """The 4 wilderness and 40 soil indicators collapsed to two categorical columns: 13 columns."""
+    frame = _read("covertype")
+    wide = {
+        "Wilderness_Area": _indicators(frame, "Wilderness_Area", 4),
+        "Soil_Type": _indicators(frame, "Soil_Type", 40),
+    }
+    kept = [c for c in frame.columns if not c.startswith(tuple(wide))]
+    small = (
+        frame[kept]
+        .drop(columns="Cover_Type")
+        .assign(
+            **{name: _which(frame[columns].to_numpy()) for name, columns in wide.items()},
+            Cover_Type=frame["Cover_Type"].astype(str),
+        )
+    )
+    return Dataset("covertype", small, _schema("covertype", len(frame)), "Cover_Type")
+
+
+def covertype55() -> Dataset:
+    """Uncollapsed: 10 numbers, 44 indicators as booleans, the class."""
+    from nacre.table.columns import Boolean
+
+    frame = _read("covertype")
+    flags = [*_indicators(frame, "Wilderness_Area", 4), *_indicators(frame, "Soil_Type", 40)]
+    table = frame.assign(**{c: frame[c].astype(bool) for c in flags}, Cover_Type=frame["Cover_Type"].astype(str))
+    base = _schema("covertype", len(frame))
+    columns = {c: Boolean() if c in flags else base.columns[c] for c in table.columns}
+    return Dataset("covertype-55", table, replace(base, columns=columns), "Cover_Type")
+
+
+DATASETS: Mapping[str, Callable[[], Dataset]] = {
+    "adult": adult,
+    "covertype": covertype,
+    "covertype-55": covertype55,
+}
+
+
+def _indicators(frame: pd.DataFrame, stem: str, count: int) -> list[str]:
+    columns = [f"{stem}{i}" for i in range(1, count + 1)]
+    lacking = [c for c in columns if c not in frame.columns]
+    if lacking:
+        raise DataError(f"covtype.parquet lacks the column(s) {', '.join(lacking)}")
+    return columns
+
+
+def _which(flags: np.ndarray) -> Any:
+    """ "1", "2", ... for the one indicator that is set."""
+    if not (flags.sum(axis=1) == 1).all():
+        raise DataError("covtype.parquet: every row must have exactly one wilderness area and one soil type")
+    return (flags.argmax(axis=1) + 1).astype(str)
+
+
+def _schema(name: str, rows: int) -> Schema:
+    """The published size of the table is public, and so is the share that the split makes private."""
+    return replace(Schema.load(SCHEMAS / f"{name}.json"), rows=_private_rows(rows))
+
+
+def _private_rows(rows: int) -> int:
+    return rows - int(np.ceil(rows * HOLDOUT))

@@ -1,0 +1,77 @@
+"""Figures of other methods, as reported or as measured with the same evaluation; shown beside ours.
+
+Settings differ from ours where the source says so; nothing here was measured by the run that lists it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from benchmarks.results import Setting, published_row
+
+PROTOTYPE = "prototype of the sketch, hand-made public bins, one 80/20 split"
+DENOISED = "prototype of the sketch with denoising, one 80/20 split"
+AIM = "AIM, mbi 1.0, all pairs, the prototype's bins; mean of two runs on one 80/20 split"
+MST = "MST, mbi 1.0, about 100 bins, one 80/20 split"
+DPMM = "dpmm 0.1.9, one 80/20 split"
+MOSTLY = "MOSTLY AI engine with DP, one 80/20 split"
+SDV = "CTGAN package, no privacy, one 80/20 split"
+HFLOW = "Lee, Kim, Jeong, Ro: Differentially Private Normalizing Flows for Synthetic Tabular Data Generation"
+
+Row = tuple[str, float | None, str, dict[str, float]]
+
+
+def _six(*values: float | None, **more: float) -> dict[str, float]:
+    """The six figures of the Adult comparison, in this order; None where the source has none."""
+    names = ("auc_mean10", "auc_hgb", "ap_hgb", "tvd1", "tvd2", "kendall_rmse")
+    return {n: v for n, v in zip(names, values, strict=True) if v is not None} | more
+
+
+ADULT: tuple[Row, ...] = (
+    ("real", None, PROTOTYPE, _six(0.874, 0.930, 0.830, None, None, None, auc_lr=0.908)),
+    ("bootstrap", None, PROTOTYPE, _six(None, None, None, 0.004, 0.012, None)),
+    ("sketch-prototype", 10.0, PROTOTYPE, _six(0.863, 0.916, 0.796, 0.017, 0.036, 0.018)),
+    ("sketch-prototype", 1.0, PROTOTYPE, _six(0.853, 0.911, 0.787, 0.018, 0.045, 0.026, auc_lr=0.903)),
+    ("sketch-prototype", 0.1, PROTOTYPE, _six(0.824, 0.891, 0.729, 0.032, 0.088, 0.047)),
+    ("sketch-prototype-no-target", 1.0, PROTOTYPE, _six(0.840, 0.904, 0.769, 0.017, 0.045, 0.021)),
+    ("sketch-prototype-denoised", 1.0, DENOISED, _six(0.868, 0.908, None, None, None, None)),
+    ("sketch-prototype-denoised", 0.1, DENOISED, _six(0.846, 0.877, None, None, None, None)),
+    ("aim", 1.0, AIM, _six(0.863, 0.8955, 0.747, 0.020, 0.057, 0.045, auc_lr=0.893)),
+    ("aim", 0.1, AIM, _six(0.7605, 0.783, 0.4845, 0.059, 0.125, 0.070)),
+    ("mostly-ai", 1.0, MOSTLY, _six(0.832, 0.862, 0.644, 0.071, 0.133, 0.055)),
+    ("mst", 1.0, MST, _six(0.805, 0.836, 0.635, 0.006, 0.042, 0.063)),
+    ("mst-dpmm", 1.0, DPMM, _six(0.810, 0.837, None, None, 0.050, 0.059)),
+    ("privbayes", 1.0, DPMM, _six(0.806, 0.827, None, None, 0.060, 0.069)),
+    ("tvae", None, SDV, _six(0.842, 0.883, 0.676, None, 0.113, 0.053)),
+    ("ctgan", None, SDV, _six(0.852, 0.885, 0.705, None, 0.140, 0.041)),
+)
+
+COVERTYPE: tuple[Row, ...] = (
+    ("real", None, PROTOTYPE, {"f1_lr": 0.504, "f1_tree": 0.805, "f1_forest": 0.849, "f1_hgb": 0.675}),
+    ("sketch-prototype", 10.0, PROTOTYPE,
+     {"f1_lr": 0.497, "f1_tree": 0.552, "f1_forest": 0.671, "f1_hgb": 0.656, "kendall_rmse": 0.022,
+      "kendall_mae": 0.018}),
+    ("sketch-prototype", 1.0, PROTOTYPE,
+     {"f1_lr": 0.498, "f1_tree": 0.560, "f1_forest": 0.654, "f1_hgb": 0.628, "kendall_rmse": 0.027,
+      "kendall_mae": 0.022}),
+    ("sketch-prototype", 0.1, PROTOTYPE,
+     {"f1_lr": 0.389, "f1_tree": 0.459, "f1_forest": 0.492, "f1_hgb": 0.531, "kendall_rmse": 0.051,
+      "kendall_mae": 0.039}),
+    ("real", None, HFLOW, {"f1_mean9": 0.77}),
+    ("dp-hflow", 1.0, HFLOW, {"f1_mean9": 0.22, "kendall_rmse": 0.0717, "kendall_mae": 0.0482}),
+    ("dp-merf", 1.0, HFLOW, {"f1_mean9": 0.31, "kendall_rmse": 0.1863, "kendall_mae": 0.1342}),
+    ("gs-wgan", 1.0, HFLOW, {"f1_mean9": 0.11, "kendall_rmse": 0.2058, "kendall_mae": 0.1396}),
+    ("dp-cgan", 1.0, HFLOW, {"f1_mean9": 0.15, "kendall_rmse": 0.4434, "kendall_mae": 0.3549}),
+)  # fmt: skip
+
+FIGURES: Mapping[str, tuple[Row, ...]] = {"adult": ADULT, "covertype": COVERTYPE}
+
+
+def rows(dataset: str) -> list[dict[str, Any]]:
+    """The figures of others on that table, as result rows; `guarantee` is empty, nacre did not check it."""
+    found = []
+    for method, epsilon, source, figures in FIGURES[dataset]:
+        setting = Setting(method, dataset, epsilon, None if epsilon is None else 1e-5, None)
+        found += [published_row(setting, name, value, source) for name, value in figures.items()]
+    return found

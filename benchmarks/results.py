@@ -1,0 +1,177 @@
+"""Figures of a run: kept per seed, written as mean and spread after every seed, so that nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nacre.evaluate.metrics import metric
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results"
+WORK = HERE / ".work"  # values per seed, for --resume; not committed
+KEYS = (
+    "method",
+    "dataset",
+    "epsilon",
+    "delta",
+    "guarantee",
+    "metric",
+    "mean",
+    "std",
+    "seeds",
+    "published",
+    "source",
+)
+PACKAGES = ("nacre", "jax", "numpy", "scipy", "pandas", "pyarrow", "scikit-learn")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What one column of figures belongs to. `epsilon` is None for a table made without privacy."""
+
+    method: str
+    dataset: str
+    epsilon: float | None = None
+    delta: float | None = None
+    guarantee: str | None = "none"
+
+
+class Results:
+    """Collects figures and writes `<folder>/<name>.json` in the layout that the results page reads.
+
+    Only registered metrics are accepted. With `resume`, values of an interrupted run are read back.
+    """
+
+    def __init__(self, name: str, command: str, folder: Path = RESULTS, work: Path = WORK, resume: bool = False):
+        self.name, self.command = name, command
+        self.path = folder / f"{name}.json"
+        self.log = work / f"{name}.jsonl"
+        self.published: list[dict[str, Any]] = []
+        self._values: dict[tuple[Setting, str], dict[int, float]] = {}
+        self._done: set[tuple[str, int]] = set()
+        if resume and self.log.exists():
+            for line in self.log.read_text().splitlines():
+                self._keep(json.loads(line))
+        else:
+            self.log.unlink(missing_ok=True)
+
+    def add(self, setting: Setting, seed: int, figures: Mapping[str, float], case: str = "") -> None:
+        """Keep the figures of one seed, in place of earlier ones of that seed, and append them to the log.
+
+        `case` names what was asked for, so that `has` can tell it was done: the δ of a setting, for one, may
+        have been left to a default that is known only afterwards.
+        """
+        for name in figures:
+            metric(name)
+        numbers = {k: float(v) for k, v in figures.items()}
+        record = {"case": case, "setting": asdict(setting), "seed": seed, "figures": numbers}
+        self._keep(record)
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        with self.log.open("a") as out:
+            out.write(json.dumps(record) + "\n")
+
+    def _keep(self, record: Mapping[str, Any]) -> None:
+        self._done.add((record["case"], record["seed"]))
+        for name, value in record["figures"].items():
+            self._values.setdefault((Setting(**record["setting"]), name), {})[record["seed"]] = value
+
+    def has(self, case: str, seed: int) -> bool:
+        """Was this case measured with this seed, in this run or in the one that is resumed?"""
+        return (case, seed) in self._done
+
+    def rows(self) -> list[dict[str, Any]]:
+        ours = [_row(setting, name, values) for (setting, name), values in self._values.items()]
+        return [*ours, *self.published]
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "command": self.command,
+            "commit": commit(),
+            "versions": versions(),
+            "hardware": hardware(),
+            "rows": self.rows(),
+        }
+
+    def write(self) -> None:
+        """Replace the file at once: a reader never sees half of it."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        part = self.path.with_suffix(".json.part")
+        part.write_text(json.dumps(self.document(), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+        part.replace(self.path)
+
+
+def _row(setting: Setting, name: str, values: Mapping[int, float]) -> dict[str, Any]:
+    found = np.array([v for v in values.values() if np.isfinite(v)])
+    return {
+        **asdict(setting),
+        "metric": name,
+        "mean": float(found.mean()) if len(found) else None,
+        "std": float(found.std(ddof=1)) if len(found) > 1 else None,
+        "seeds": len(found),
+        "published": None,
+        "source": "nacre",
+    }
+
+
+def published_row(setting: Setting, name: str, value: float, source: str) -> dict[str, Any]:
+    """A figure that somebody else reported: `mean` stays empty, because this run did not measure it."""
+    metric(name)
+    return {
+        **asdict(setting),
+        "metric": name,
+        "mean": None,
+        "std": None,
+        "seeds": 0,
+        "published": value,
+        "source": source,
+    }
+
+
+def commit() -> str:
+    """The commit of the working tree, with `+changes` when tracked files differ from it."""
+
+    def git(*args: str) -> str | None:
+        done = subprocess.run(["git", *args], cwd=HERE, capture_output=True, text=True, check=False)
+        return done.stdout.strip() if done.returncode == 0 else None
+
+    head = git("rev-parse", "HEAD")
+    if head is None:
+        return "unknown"
+    return head + ("+changes" if git("status", "--porcelain", "--untracked-files=no", "--", "../src", ".") else "")
+
+
+def versions() -> dict[str, str]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def hardware() -> dict[str, Any]:
+    """Processor, cores this process may use, memory, and the accelerator if jax was used and found one."""
+    import sys
+
+    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
+    model = next((x.split(":", 1)[1].strip() for x in lines if x.startswith("model name")), platform.processor())
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    device = "none"
+    if "jax" in sys.modules:
+        found = sys.modules["jax"].devices()[0]
+        device = "none" if found.platform == "cpu" else found.device_kind
+    return {"cpu": model or "unknown", "cores": cores, "memory_gib": round(memory, 1), "accelerator": device}

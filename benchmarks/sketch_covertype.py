@@ -1,0 +1,40 @@
+"""The sketch on Covertype, seven classes: indicators collapsed by default, and uncollapsed once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from benchmarks import data, published
+from benchmarks.catalogue import Options
+from benchmarks.methods import Case
+from benchmarks.protocol import Study, run_study
+from benchmarks.results import Results
+from nacre.evaluate.score import Protocol
+
+DELTA = 1e-5
+COLLAPSED = Study(
+    load=data.covertype,
+    cases=(
+        Case("real"),
+        Case("bootstrap"),
+        Case("independent", 1.0, DELTA),
+        Case("sketch", 1.0, DELTA),
+        Case("sketch", 0.1, DELTA),
+        Case("sketch", 10.0, DELTA),
+    ),
+    protocol=Protocol(suites=("nine",), train_rows=100_000),
+    gaps=("f1_lr", "f1_tree", "f1_forest", "f1_hgb", "f1_macro", "f1_mean9"),
+    test_rows=40_000,
+)
+UNCOLLAPSED = replace(
+    COLLAPSED,
+    load=data.covertype55,
+    cases=(Case("real", seeds=1), Case("sketch", 1.0, DELTA, seeds=1)),
+    quick_cases=(),
+)
+
+
+def run(options: Options, results: Results) -> None:
+    results.published = published.rows("covertype")
+    run_study(COLLAPSED, options, results)
+    run_study(UNCOLLAPSED, options, results)

@@ -1,0 +1,116 @@
+"""Seconds and memory: start, fit cold and warm, sample, one pass over 20 million rows, noise.
+
+Every figure comes from a process of its own, so that nothing is warm that a user would find cold.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks import data
+from benchmarks.catalogue import Options
+from benchmarks.data import SCHEMAS
+from benchmarks.results import Results, Setting
+from nacre.privacy.budget import default_delta
+
+SIGMA = 35.6  # noise per cell of the 91 three-way tables of Adult at (1, 1e-5)
+SHARD_ROWS = 1_000_000
+ROOT = Path(__file__).parent.parent
+TARGET = "income"
+
+
+def child(task: str, **arguments: Any) -> tuple[dict[str, float], float]:
+    """Figures of one task in a fresh process, and the wall time of that process from start to end."""
+    command = [sys.executable, "-m", "benchmarks.speed_child", task, json.dumps(arguments)]
+    start = time.perf_counter()
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    seconds = time.perf_counter() - start
+    if done.returncode:
+        raise RuntimeError(f"speed: the process for {task!r} ended with {done.returncode}; its message is above")
+    return json.loads(done.stdout.splitlines()[-1]), seconds
+
+
+def seconds_of(*command: str) -> float:
+    start = time.perf_counter()
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+    return time.perf_counter() - start
+
+
+def starts(options: Options, folder: Path) -> list[tuple[Setting, dict[str, float]]]:
+    """`import nacre` over bare Python, and the command line's help. A first start fills the disk cache."""
+    python = sys.executable
+    commands = {
+        "bare": (python, "-c", "pass"),
+        "import": (python, "-c", "import nacre"),
+        "help": (python, "-c", "from nacre.cli import main; main()", "--help"),
+    }
+    for command in commands.values():
+        seconds_of(*command)
+    took = {name: seconds_of(*command) for name, command in commands.items()}
+    figures = {"import_s": max(0.0, took["import"] - took["bare"]), "help_s": took["help"]}
+    return [(Setting("nacre", "start", guarantee=None), figures)]
+
+
+def adult(options: Options, folder: Path) -> list[tuple[Setting, dict[str, float]]]:
+    """Adult from its Parquet file to a saved release, cold and warm; then sampled rows written to Parquet."""
+    rows = 20_000 if options.quick else 1_000_000
+    file, release = folder / "adult.parquet", folder / "adult.nacre"
+    data.adult().frame.to_parquet(file)
+    where = {"file": str(file), "schema": str(SCHEMAS / "adult.json"), "target": TARGET}
+    once, cold_s = child("cold", out=str(release), **where)
+    twice, _ = child("fit", out=str(folder / "again.nacre"), **where)
+    sampled, _ = child("sample", release=str(release), rows=rows, out=str(folder / "sampled.parquet"))
+    fitted = {"fit_cold_s": cold_s, "fit_warm_s": twice["fit_warm_s"], "peak_mb": once["peak_mb"]}
+    return [
+        (Setting("sketch", "adult", 1.0, 1e-5, None), fitted),
+        (Setting("sketch", f"adult, {rows:,} rows sampled", 1.0, 1e-5, None), sampled),
+    ]
+
+
+def pass_over_rows(options: Options, folder: Path) -> list[tuple[Setting, dict[str, float]]]:
+    """Simulated people in Parquet shards, written once and deleted with the folder, sketched in one pass."""
+    rows = 100_000 if options.quick else 20_000_000
+    count = max(2, rows // SHARD_ROWS)
+    schema = folder / "people.schema.json"
+    (folder / "people").mkdir()
+    child("shards", folder=str(folder / "people"), rows=rows, count=count, schema=str(schema))
+    files = sorted(str(p) for p in (folder / "people").glob("*.parquet"))
+    figures, _ = child("sketch", files=files, schema=str(schema), target=people_target(schema), rows=rows)
+    return [(Setting("sketch", f"people, {rows:,} rows", 1.0, default_delta(rows), None), figures)]
+
+
+def people_target(schema: Path) -> str:
+    """The last column of the simulated table is the one to predict."""
+    return list(json.loads(schema.read_text())["columns"])[-1]
+
+
+def noise(options: Options, folder: Path) -> list[tuple[Setting, dict[str, float]]]:
+    cells = 10_000 if options.quick else 1_000_000
+    figures, _ = child("noise", cells=cells, sigma=SIGMA)
+    return [(Setting("rounded Gaussian", f"{cells:,} cells", guarantee=None), figures)]
+
+
+Measure = Callable[[Options, Path], list[tuple[Setting, dict[str, float]]]]
+MEASURES: dict[str, Measure] = {"start": starts, "noise": noise, "adult": adult, "people": pass_over_rows}
+
+
+def run(options: Options, results: Results) -> None:
+    """Each measure is repeated `seeds` times; the pass over the big table only once."""
+    for name, measure in MEASURES.items():
+        if not options.wants(name):
+            continue
+        for seed in range(1 if name == "people" else options.seeds):
+            if results.has(name, seed):
+                continue
+            with tempfile.TemporaryDirectory(prefix="nacre-speed-") as folder:
+                for setting, figures in measure(options, Path(folder)):
+                    results.add(setting, seed, figures, name)
+                    print(setting.method, setting.dataset, figures, flush=True)
+            results.write()

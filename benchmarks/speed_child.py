@@ -1,0 +1,100 @@
+"""What `speed` times, in a process of its own: python -m benchmarks.speed_child TASK ARGUMENTS-AS-JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+BUDGET = {"epsilon": 1.0, "delta": 1e-5, "method": "sketch"}
+
+
+def peak_mb() -> float:
+    """Highest resident memory of this process so far, in MiB, as the kernel counts it."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) / 1024
+    raise RuntimeError("/proc/self/status has no VmHWM line: peak memory is measured on Linux only")
+
+
+def fit(file: str, schema: str, target: str, out: str) -> dict[str, float]:
+    """Parquet file to saved release, again in the same process: the second time everything is compiled."""
+    import nacre
+
+    def once(path: str) -> float:
+        start = time.perf_counter()
+        nacre.fit(file, schema=nacre.Schema.load(schema), target=target, **BUDGET).save(path)
+        return time.perf_counter() - start
+
+    once(out)
+    cold_peak = peak_mb()
+    return {"fit_warm_s": once(out + ".warm"), "peak_mb": cold_peak}
+
+
+def cold(file: str, schema: str, target: str, out: str) -> dict[str, float]:
+    """One fit; the parent times the whole process, start and imports included."""
+    import nacre
+
+    nacre.fit(file, schema=nacre.Schema.load(schema), target=target, **BUDGET).save(out)
+    return {"peak_mb": peak_mb()}
+
+
+def sample(release: str, rows: int, out: str) -> dict[str, float]:
+    """Load a release, sample `rows` rows and write them to Parquet in chunks."""
+    import nacre
+
+    start = time.perf_counter()
+    nacre.load(release).write(out, rows)
+    seconds = time.perf_counter() - start
+    return {"sample_write_s": seconds, "peak_mb": peak_mb()}
+
+
+def sketch(files: list[str], schema: str, target: str, rows: int) -> dict[str, float]:
+    """A whole fit from Parquet shards; the time spent inside the door `counts` is the pass over the rows."""
+    import nacre
+    from nacre.privacy.curator import Curator
+
+    spent: list[float] = []
+    counts = Curator.counts
+
+    def timed(self: Any, *args: Any, **kwargs: Any) -> Any:
+        start = time.perf_counter()
+        answer = counts(self, *args, **kwargs)
+        spent.append(time.perf_counter() - start)
+        return answer
+
+    Curator.counts = timed
+    budget = BUDGET | {"delta": None}  # the default for so many rows
+    nacre.fit(files, schema=nacre.Schema.load(schema), target=target, **budget)
+    print(f"{len(spent)} pass(es) over the rows", file=sys.stderr)
+    return {"sketch_s": sum(spent), "rows_per_s": rows / sum(spent), "peak_mb": peak_mb()}
+
+
+def noise(cells: int, sigma: float) -> dict[str, float]:
+    """Rounded Gaussian noise from the operating system; the first, small draw loads the libraries."""
+    from nacre.privacy.noise import NoiseSource, rounded_gaussian
+
+    rounded_gaussian(sigma, 10, NoiseSource())
+    start = time.perf_counter()
+    rounded_gaussian(sigma, cells, NoiseSource())
+    return {"noise_s": time.perf_counter() - start}
+
+
+def shards(folder: str, rows: int, count: int, schema: str) -> dict[str, float]:
+    """Simulated people as `count` Parquet shards, and their schema."""
+    import pyarrow.parquet as pq
+
+    from nacre.table import simulate
+
+    for i in range(count):
+        pq.write_table(simulate.people(rows // count, seed=i), Path(folder) / f"part-{i:03d}.parquet")
+    simulate.people_schema(rows).save(schema)  # the simulated size is public
+    return {}
+
+
+TASKS = {f.__name__: f for f in (fit, cold, sample, sketch, noise, shards)}
+
+if __name__ == "__main__":
+    print(json.dumps(TASKS[sys.argv[1]](**json.loads(sys.argv[2]))))

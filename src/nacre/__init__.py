@@ -1,0 +1,60 @@
+"""nacre: private synthetic tables with a certificate of what was promised."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+# Loaded when first used, so that `import nacre` stays fast.
+_HOMES = {
+    "fit": "nacre.fitting",
+    "load": "nacre.release",
+    "Release": "nacre.release",
+    "Schema": "nacre.table",
+    "Numeric": "nacre.table",
+    "Categorical": "nacre.table",
+    "Boolean": "nacre.table",
+    "Datetime": "nacre.table",
+    "Tensor": "nacre.table",
+    "Identifier": "nacre.table",
+    "Unit": "nacre.table",
+    "Dependency": "nacre.table",
+    "Between": "nacre.table",
+    "Budget": "nacre.privacy.budget",
+    "Certificate": "nacre.privacy.certificate",
+    "NacreError": "nacre.errors",
+}
+__all__ = sorted(_HOMES)
+
+if TYPE_CHECKING:
+    from nacre.errors import NacreError
+    from nacre.fitting import fit
+    from nacre.privacy.budget import Budget
+    from nacre.privacy.certificate import Certificate
+    from nacre.release import Release, load
+    from nacre.table import (
+        Between,
+        Boolean,
+        Categorical,
+        Datetime,
+        Dependency,
+        Identifier,
+        Numeric,
+        Schema,
+        Tensor,
+        Unit,
+    )
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'nacre' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

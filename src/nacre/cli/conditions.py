@@ -1,0 +1,101 @@
+"""Conditions on the command line: `age=30..40`, `sex=F|M`, `income=>50K:0.5,<=50K:0.5`, read by the schema."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from nacre.errors import NacreError
+from nacre.table import Between, Boolean, Categorical, Column, Numeric, Schema
+
+_TRUE, _FALSE = ("true", "yes", "t", "y", "1"), ("false", "no", "f", "n", "0")
+
+
+def parse_where(texts: Sequence[str], schema: Schema) -> dict[str, Any]:
+    """{column: value, list of values, Between or None} from texts such as 'age=30..40', 'sex=F|M', 'plan=null'."""
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, rest = _split(text, schema, "--where", "age=30..40 or sex=F|M")
+        if name in found:
+            raise NacreError(f"--where names {name!r} twice; put its values in one condition: '{name}=a|b'")
+        found[name] = _condition(rest, schema.columns[name], f"--where {text!r}")
+    return found
+
+
+def parse_rebalance(text: str | None, schema: Schema) -> dict[str, dict[Any, float]]:
+    """{column: {value: share}} from a text such as 'income=>50K:0.5,<=50K:0.5'; ranges and sets are values too."""
+    if text is None:
+        return {}
+    name, rest = _split(text, schema, "--rebalance", "income=>50K:0.5,<=50K:0.5")
+    where, shares = f"--rebalance {text!r}", {}
+    for part in rest.split(","):
+        value, colon, share = part.rpartition(":")
+        if not colon or not value:
+            raise NacreError(f"{where}: {part!r} has no share; write value:share pairs, such as 'yes:0.5,no:0.5'")
+        key = _condition(value, schema.columns[name], where)
+        key = frozenset(key) if isinstance(key, list) else key
+        if key in shares:
+            raise NacreError(f"{where}: {value!r} is listed twice; list it once")
+        shares[key] = _share(share, where)
+    if sum(shares.values()) <= 0:
+        raise NacreError(f"{where}: the shares add up to 0; expected at least one above 0")
+    return {name: shares}
+
+
+def _split(text: str, schema: Schema, option: str, example: str) -> tuple[str, str]:
+    """The column and the rest; both may hold '=' signs, so the longest name that is a column wins."""
+    if "=" not in text:
+        raise NacreError(f"{option} {text!r}: expected COLUMN=VALUES, such as {example}")
+    spots = [i for i, c in enumerate(text) if c == "="]
+    for i in reversed(spots):
+        if text[:i] in schema.columns:
+            return text[:i], text[i + 1 :]
+    some = ", ".join(schema.names[:12]) + (", ..." if len(schema.names) > 12 else "")
+    raise NacreError(f"{option} {text!r}: there is no column {text[: spots[0]]!r}; choose among {some}")
+
+
+def _condition(text: str, column: Column, where: str) -> Any:
+    labels = column.code_of if isinstance(column, Categorical) and not column.missing else {}
+    if text in labels:  # a label may look like a range or a list
+        return text
+    if not text:
+        raise NacreError(f"{where}: no value after '='; write one, several as a|b, a range as low..high, or null")
+    if "|" in text:
+        return [_value(part, column, where) for part in text.split("|")]
+    if ".." in text:
+        low, _, high = text.partition("..")
+        if not low and not high:
+            raise NacreError(f"{where}: the range has no end; write low..high, low.. or ..high")
+        return Between(*(None if not end else _value(end, column, where) for end in (low, high)))
+    return _value(text, column, where)
+
+
+def _value(text: str, column: Column, where: str) -> Any:
+    """One value as the column's kind has it."""
+    if isinstance(column, Categorical) and text in column.code_of:
+        return text
+    if text.lower() == "null":
+        return None
+    if isinstance(column, Boolean):
+        if text.lower() not in (*_TRUE, *_FALSE):
+            raise NacreError(f"{where}: {text!r} is not a truth value; write true or false")
+        return text.lower() in _TRUE
+    if isinstance(column, Numeric):
+        try:
+            number = float(text)
+            whole = column.integer and number == int(number)
+        except (ValueError, OverflowError):
+            raise NacreError(f"{where}: {text!r} is not a number; write numbers, or a range as low..high") from None
+        return int(number) if whole else number
+    return text  # labels and instants are checked against the schema when they are used
+
+
+def _share(text: str, where: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = math.nan
+    if not math.isfinite(share) or share < 0:
+        raise NacreError(f"{where}: {text!r} is not a share; write a number, zero or more") from None
+    return share

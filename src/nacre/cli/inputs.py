@@ -1,0 +1,185 @@
+"""What a run is given: the table, what is declared about it, and where the results go. Checked before spending."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from nacre.errors import DataError, NacreError, SchemaError
+
+
+def parse_epsilon(text: str) -> float | None:
+    """A number, or `none` for a run without a promise. What is not a budget is refused by `Budget` itself."""
+    if text.strip().lower() == "none":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise NacreError(
+            f"--epsilon {text!r}: expected a number above 0 (1 is usual), or none for a run without a promise"
+        ) from None
+
+
+def parse_options(texts: Sequence[str], method: str) -> dict[str, Any]:
+    """Hyperparameters of a method from NAME=VALUE texts, with the type of their default."""
+    from nacre.synthesizers.base import METHODS
+
+    if not texts or method not in METHODS:
+        return {}
+    known = {f.name: f for f in dataclasses.fields(METHODS[method].load())}
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or name not in known or name == "target":
+            names = ", ".join(n for n in known if n != "target") or "none"
+            raise NacreError(f"--option {text!r}: expected NAME=VALUE; method {method!r} has the options {names}")
+        found[name] = _typed(name, value, known[name].default)
+    return found
+
+
+def _typed(name: str, text: str, default: Any) -> Any:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = text
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if isinstance(default, float) and number:
+        return float(value)
+    if default is not None and type(value) is not type(default):
+        raise NacreError(f"--option {name}={text}: expected a value like {default!r}")
+    if number and value <= 0:
+        raise NacreError(f"--option {name}={text}: expected a number above 0")
+    return value
+
+
+@dataclasses.dataclass(frozen=True)
+class Declared:
+    """What the command line declares about a table besides, or instead of, a schema file."""
+
+    schema: str | None = None
+    rows: int | None = None
+    identifiers: tuple[str, ...] = ()
+    unit: str | None = None
+    cap: int | None = None
+
+    def __post_init__(self) -> None:
+        if (self.unit is None) != (self.cap is None):
+            given, lacking = ("--unit", "--cap") if self.cap is None else ("--cap", "--unit")
+            raise NacreError(
+                f"{given} without {lacking}: '--unit patient_id --cap 5' protects all rows of a person together and "
+                "uses at most 5 rows of each"
+            )
+
+
+def schema_for(columns: Sequence[str], declared: Declared, base: Any = None) -> Any:
+    """The schema of a table with these columns: `base`, the schema file or only the names, and the options on top."""
+    from nacre.privacy.discovery import unknown
+    from nacre.table import Identifier, Schema, Unit
+
+    schema = base or (Schema.load(declared.schema) if declared.schema else unknown(columns))
+    for option, name in (*(("--id", n) for n in declared.identifiers), ("--unit", declared.unit)):
+        if name is not None and name not in schema.columns:
+            raise SchemaError(f"{option} {name!r}: there is no such column; choose among {_some(schema.names)}")
+    changes: dict[str, Any] = {}
+    named = dict.fromkeys((*declared.identifiers, *([declared.unit] if declared.unit else [])))
+    if named:
+        names = {n: Identifier(person=n == declared.unit) for n in named if schema.columns[n].kind != "identifier"}
+        changes["columns"] = {**schema.columns, **names}
+    if declared.unit is not None:
+        changes["unit"] = Unit(declared.unit, declared.cap)  # type: ignore[arg-type]
+        _agree("--unit and --cap", schema.unit, changes["unit"])
+    if declared.rows is not None:
+        changes["rows"] = declared.rows
+        _agree("--rows", schema.rows, declared.rows)
+    return dataclasses.replace(schema, **changes) if changes else schema
+
+
+def _agree(option: str, stated: Any, given: Any) -> None:
+    if stated is not None and stated != given:
+        raise SchemaError(f"{option} says {given}, but the schema file says {stated}; make them agree")
+
+
+def check_target_column(target: str | None, schema: Any) -> None:
+    """Raise SchemaError for a target that is not a column the method learns."""
+    if target is not None and target not in schema.modelled:
+        raise SchemaError(
+            f"--target {target!r} is not a modelled column; choose among {_some(schema.modelled)}"
+        )
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+
+
+def check_outputs(outputs: Mapping[str, str | None], force: bool, inputs: Sequence[str] = ()) -> None:
+    """Raise unless every output can be put where it is asked for. Nothing is spent before this has passed.
+
+    `outputs` maps the option to the path, or None when it is not asked for.
+    """
+    from nacre.table.writing import check_target
+
+    seen = {Path(p).resolve(): f"the input {p}" for p in inputs}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        place = Path(path).resolve()
+        if place in seen:
+            raise DataError(f"{option} {path}: this is also {seen[place]}; name another file")
+        seen[place] = option
+        if place.exists() and not place.is_dir() and not force:
+            raise DataError(f"{option} {path}: the file exists already and is kept; name another, or add --force")
+        _try_folder(check_target(path, force))
+
+
+def _try_folder(target: Path) -> None:
+    """Some folders look writable and are not (read-only mounts, quotas): put a file there and take it away."""
+    try:
+        handle, name = tempfile.mkstemp(prefix=".nacre.", suffix=".part", dir=target.parent)
+        os.close(handle)
+        os.unlink(name)
+    except OSError as error:
+        raise DataError(f"{target}: cannot be written ({error.strerror}); check the folder") from None
+
+
+def check_table_name(path: str) -> None:
+    """Raise DataError unless the ending of the name says in which format a table is to be written."""
+    from nacre.table.files import format_of
+
+    format_of(Path(path))
+
+
+def estimated_rows(path: str) -> int | None:
+    """About how many rows a file has, for the time left on the owner's screen only. None when it is not cheap."""
+    try:
+        if path.endswith((".parquet", ".pq")):
+            import pyarrow.parquet as pq
+
+            return pq.ParquetFile(path).metadata.num_rows
+        if path.endswith((".csv", ".tsv", ".txt")):
+            with open(path, "rb") as file:
+                start = file.read(1 << 20)
+            lines = start.count(b"\n")
+            return round(os.path.getsize(path) * lines / len(start)) if lines else None
+    except (OSError, ValueError):
+        return None
+    return None
+
+
+class WatchedRows:
+    """Rows that tell how far they have been read."""
+
+    def __init__(self, rows: Any, progress: Any):
+        self._rows, self._progress = rows, progress
+        self.column_names, self.arrow_schema = rows.column_names, rows.arrow_schema
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[Any]:
+        done = 0
+        for batch in self._rows.batches(columns):
+            done += batch.num_rows
+            self._progress("reading rows", done, None)
+            yield batch

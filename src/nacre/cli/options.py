@@ -1,0 +1,66 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+MODEL, TABLE, FILES, VOICE = "The promise and the method", "What is declared about the table", "Files", "Output"
+
+TableFile = Annotated[
+    str, typer.Argument(metavar="FILE", help="The private table: CSV, Parquet or Arrow; quote patterns: 'parts/*.csv'.")
+]
+Epsilon = Annotated[
+    str, typer.Option("--epsilon", "-e", metavar="NUMBER", rich_help_panel=MODEL, help="Privacy budget; 1 is usual.")
+]
+Delta = Annotated[
+    float | None, typer.Option(rich_help_panel=MODEL, help="Default: 10^-max(6, 1.5 log10 rows) of the declared rows.")
+]
+Neighbours = Annotated[
+    str, typer.Option(rich_help_panel=MODEL, help="add_or_remove_one, zero_out or replace_one.")
+]
+Method = Annotated[str, typer.Option(rich_help_panel=MODEL, help="See `nacre methods`.")]
+Target = Annotated[
+    str | None, typer.Option(rich_help_panel=MODEL, help="The column to predict: its relation to all pairs is kept.")
+]
+Domain = Annotated[
+    str,
+    typer.Option(
+        rich_help_panel=MODEL,
+        help="What is not declared: buy it with part of the budget, refuse it (declared), or read it (from-data: no "
+        "guarantee).",
+    ),
+]
+MethodOption = Annotated[
+    list[str] | None,
+    typer.Option("--option", metavar="NAME=VALUE", rich_help_panel=MODEL, help="A setting of the method; repeatable."),
+]
+Understand = Annotated[
+    bool, typer.Option("--i-understand", rich_help_panel=MODEL, help="Allow an epsilon above 20.")
+]
+Seed = Annotated[int, typer.Option(rich_help_panel=MODEL, help="Seed of public randomness; no part of the promise.")]
+NoiseSeed = Annotated[
+    int | None, typer.Option(rich_help_panel=MODEL, help="Repeatable noise, for tests: there is no guarantee then.")
+]
+SchemaFile = Annotated[
+    str | None, typer.Option("--schema", metavar="FILE", rich_help_panel=TABLE, help="Schema, as JSON.")
+]
+Rows = Annotated[
+    int | None, typer.Option(min=1, rich_help_panel=TABLE, help="Number of rows of the table, if it is public.")
+]
+Identifiers = Annotated[
+    list[str] | None,
+    typer.Option("--id", metavar="COLUMN", rich_help_panel=TABLE, help="Identifier, never learnt; repeatable."),
+]
+Unit = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", rich_help_panel=TABLE, help="Whose rows are protected together; needs --cap."),
+]
+Cap = Annotated[
+    int | None, typer.Option(min=1, rich_help_panel=TABLE, help="At most so many rows of each unit are used.")
+]
+Force = Annotated[bool, typer.Option("--force", "-f", rich_help_panel=FILES, help="Overwrite files that exist.")]
+Json = Annotated[bool, typer.Option("--json", rich_help_panel=VOICE, help="One JSON object on stdout, for machines.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", rich_help_panel=VOICE, help="Say nothing but errors.")]
+SampleSeed = Annotated[int | None, typer.Option(help="Makes the drawing repeatable; has nothing to do with privacy.")]

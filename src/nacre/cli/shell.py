@@ -1,0 +1,70 @@
+"""What a command says and where: results on stdout, everything else on stderr, and one exit code per kind of ending."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import typer
+
+OK, BUG, MISTAKE, INTERRUPTED = 0, 1, 2, 130
+
+
+class Interrupted(Exception):
+    """Ctrl-C, with what it means: what had been written, and whether anything was spent."""
+
+
+class Shell:
+    """The voice of one command.
+
+    With `as_json` stdout carries exactly one JSON object; with `quiet` stderr carries errors only.
+    """
+
+    def __init__(self, as_json: bool = False, quiet: bool = False):
+        self.as_json, self.quiet = as_json, quiet
+
+    def say(self, text: str) -> None:
+        """A remark for people, on stderr."""
+        if not self.quiet:
+            typer.echo(text, err=True)
+
+    def show(self, renderable: Any) -> None:
+        """Text or a rich table for people, on stdout; nothing when stdout belongs to a machine."""
+        if self.as_json or self.quiet:
+            return
+        if isinstance(renderable, str):
+            typer.echo(renderable)
+            return
+        console().print(renderable)
+
+    def answer(self, data: Mapping[str, Any]) -> None:
+        """The result for machines; ignored without `--json`."""
+        if self.as_json:
+            typer.echo(json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False))
+
+
+def console() -> Any:
+    """A rich console on stdout; 120 characters wide when nobody is looking, so that pipes get whole lines."""
+    from rich.console import Console
+
+    return Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+
+
+def table(*columns: str, title: str | None = None, right: tuple[str, ...] = ()) -> Any:
+    """An empty rich table; the columns named in `right` are aligned to the right."""
+    from rich import box
+    from rich.table import Table
+
+    made = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
+    for name in columns:
+        made.add_column(name, justify="right" if name in right else "left", overflow="fold")
+    return made
+
+
+def plain(text: str) -> Any:
+    """Text that rich must not read as markup: names and labels come from files."""
+    from rich.text import Text
+
+    return Text(text)

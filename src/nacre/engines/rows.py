@@ -1,0 +1,162 @@
+"""Streams of rows. Every call of `batches` is one pass over the whole table, in the same order."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import pyarrow as pa
+
+from nacre.errors import DataError
+from nacre.table.files import BATCH_ROWS, FORMATS, Options, Source, open_file
+from nacre.table.frames import to_arrow
+
+
+@runtime_checkable
+class Rows(Protocol):
+    """A table that can be read again and again, batch by batch."""
+
+    @property
+    def column_names(self) -> list[str]: ...
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        """Physical types, as the file or the frame has them: a hint for reading, never for output."""
+        ...
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """One pass: all rows in order, of the named columns only."""
+        ...
+
+
+class MemoryRows:
+    """A table in memory. It must have columns, rows and no name twice."""
+
+    def __init__(self, table: Any, batch_rows: int = BATCH_ROWS):
+        self.table = to_arrow(table)
+        self._batch_rows = batch_rows
+        if self.table.num_columns == 0 or self.table.num_rows == 0:
+            raise DataError(
+                f"the table has {self.table.num_rows} rows and {self.table.num_columns} columns; "
+                "a table needs at least one of each"
+            )
+
+    @property
+    def column_names(self) -> list[str]:
+        return self.table.schema.names
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        return self.table.schema
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        table = (
+            self.table
+            if columns is None
+            else self.table.select(_known(columns, self.column_names, "the table"))
+        )
+        yield from table.to_batches(max_chunksize=self._batch_rows)
+
+
+class FileRows:
+    """One file, or several with the same columns, read one after the other in the order given.
+
+    Memory use does not grow with the number of rows. Opening reads names, types and sizes only.
+    """
+
+    def __init__(
+        self,
+        paths: str | os.PathLike | Sequence[str | os.PathLike],
+        format: str | None = None,
+        options: Options | None = None,
+    ):
+        listed = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+        if not listed:
+            raise DataError("no file was named; name at least one")
+        self.options = options or Options()
+        self.sources: list[Source] = [open_file(Path(p), format, self.options) for p in listed]
+        first = self.sources[0]
+        for source in self.sources[1:]:
+            if source.arrow_schema.names != first.arrow_schema.names:
+                raise DataError(
+                    f"{source.path} has other columns than {first.path}: {_difference(source, first)}; "
+                    "the parts of one table need the same columns in the same order"
+                )
+
+    @property
+    def column_names(self) -> list[str]:
+        return self.sources[0].arrow_schema.names
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        return self.sources[0].arrow_schema
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        if columns is not None:
+            columns = _known(columns, self.column_names, str(self.sources[0].path))
+        rows = 0
+        for source in self.sources:
+            for batch in source.batches(columns):
+                rows += batch.num_rows
+                if batch.num_rows:
+                    yield batch
+        if rows == 0:
+            raise DataError(
+                f"{self.sources[0].path}: the file has column names but no rows; a table needs rows"
+            )
+
+
+def open_rows(source: Any, format: str | None = None, options: Options | None = None) -> Rows:
+    """Rows from whatever holds a table: rows, a pandas, polars or Arrow table, a path, a list of paths, a
+    pattern such as 'parts/*.parquet' (files in the order of their names), or a folder of files of one
+    format."""
+    if isinstance(source, (MemoryRows, FileRows)):
+        return source
+    if isinstance(source, (str, os.PathLike)):
+        return FileRows(_expand(os.fspath(source)), format, options)
+    if (
+        isinstance(source, (list, tuple))
+        and source
+        and all(isinstance(s, (str, os.PathLike)) for s in source)
+    ):
+        return FileRows([p for s in source for p in _expand(os.fspath(s))], format, options)
+    if not isinstance(source, (list, tuple)) and isinstance(source, Rows):
+        return source
+    return MemoryRows(source)
+
+
+def _expand(path: str) -> list[str]:
+    if os.path.isdir(path):
+        found = sorted(os.path.join(path, f) for f in os.listdir(path) if Path(f).suffix.lower() in FORMATS)
+        if not found:
+            raise DataError(
+                f"{path} is a folder without tables; expected files ending in {', '.join(FORMATS)}"
+            )
+        return found
+    if glob.has_magic(path) and not os.path.exists(path):
+        found = sorted(glob.glob(path))
+        if not found:
+            raise DataError(f"no file matches {path!r}; check the pattern")
+        return found
+    return [path]
+
+
+def _known(columns: Sequence[str], names: list[str], where: str) -> list[str]:
+    for column in columns:
+        if column not in names:
+            raise DataError(f"{where} has no column {column!r}; it has {', '.join(map(repr, names[:8]))}")
+    return list(columns)
+
+
+def _difference(source: Source, first: Source) -> str:
+    here, there = source.arrow_schema.names, first.arrow_schema.names
+    for name in here:
+        if name not in there:
+            return f"{name!r} is new"
+    for name in there:
+        if name not in here:
+            return f"{name!r} is missing"
+    return "the order differs"

@@ -1,0 +1,33 @@
+"""What can go wrong, by whose hand. Every message says what, where, what was expected and what to do."""
+
+
+class NacreError(Exception):
+    """Anything nacre refuses to do. The command line prints the message and exits with 2."""
+
+
+class SchemaError(NacreError):
+    """The schema contradicts itself, the file, or what a method supports."""
+
+
+class DomainNotDeclared(SchemaError):
+    """Bounds or categories are missing: declare them, buy them, or read them and lose the guarantee."""
+
+
+class DataError(NacreError):
+    """The file or table cannot be used. Such messages are for the owner of the data only."""
+
+
+class BudgetError(NacreError):
+    """The budget is not a budget, or does not cover what was asked. Raised before any row is read."""
+
+
+class PlanError(NacreError):
+    """A door was asked for something that the plan does not hold."""
+
+
+class ReleaseFileError(NacreError):
+    """A release file is damaged, altered, too large or of another version. Nothing in it was run."""
+
+
+class ConvergenceError(NacreError):
+    """An iteration did not reach what its guarantee or its use needs."""

@@ -1,0 +1,10 @@
+"""Is it useful: distances between tables and models trained on synthetic rows, tested on real ones.
+
+Everything here reads private rows and returns unprotected statistics: for the owner of the data only.
+scikit-learn, pandas and scipy are imported inside the functions that use them.
+"""
+
+from nacre.evaluate.domain import Domain, Variable
+from nacre.evaluate.metrics import METRICS, Metric, metric
+
+__all__ = ["METRICS", "Domain", "Metric", "Variable", "metric"]

@@ -1,0 +1,150 @@
+"""The one list of metrics: what a figure is called, which way is better, its range, and what it reads.
+
+Reports and benchmark rows use these names and no others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from nacre.evaluate.downstream import MODELS
+
+Direction = Literal["higher", "lower", "none"]
+INF = float("inf")
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One figure. `direction` says what is better ("none": a plain fact); `range` holds its possible values;
+    `reads` names what it is computed from: synthetic, private, holdout, clock, memory."""
+
+    name: str
+    direction: Direction
+    range: tuple[float, float]
+    unit: str
+    reads: tuple[str, ...]
+    text: str
+
+
+TRAINED = ("synthetic", "holdout")
+COMPARED = ("synthetic", "private")
+SHARE = (0.0, 1.0)
+_SCORES = {
+    "auc": "area under the ROC curve",
+    "ap": "average precision",
+    "f1": "macro-averaged F1 of the predicted classes",
+    "roc_hard": "area under the ROC curve of 0/1 predictions",
+    "prc_hard": "average precision of 0/1 predictions",
+}
+
+
+def _score(name: str, text: str) -> Metric:
+    return Metric(name, "higher", SHARE, "1", TRAINED, text + "; trained on synthetic rows, tested on real ones")
+
+
+def _per_classifier() -> list[Metric]:
+    return [_score(f"{s}_{m}", f"{about}, {model}") for s, about in _SCORES.items() for m, model in MODELS.items()]
+
+
+def _means() -> list[Metric]:
+    ten = [_score(f"{s}_mean10", f"{about}, mean of PEARL's ten classifiers") for s, about in _SCORES.items()]
+    return [
+        *ten,
+        _score("auc_mean9_no_gnb", "area under the ROC curve, mean of the ten without Gaussian naive Bayes"),
+        _score("auroc_mean9", "area under the ROC curve, mean of the nine classifiers used beside DP-HFlow"),
+        _score("apc_mean9", "average precision, mean of the nine classifiers used beside DP-HFlow"),
+        _score("f1_mean9", "macro-F1, mean of the nine classifiers used beside DP-HFlow"),
+        _score("f1_macro", "macro-F1, mean of all the classifiers that were run"),
+    ]
+
+
+def _distances() -> list[Metric]:
+    held = ("synthetic", "holdout")
+    return [
+        Metric("tvd1", "lower", SHARE, "1", COMPARED, "total variation of one-way tables, mean over columns"),
+        Metric("tvd1_max", "lower", SHARE, "1", COMPARED, "total variation of the worst one-way table"),
+        Metric("tvd2", "lower", SHARE, "1", COMPARED, "total variation of two-way tables, mean over all pairs"),
+        Metric("tvd1_holdout", "lower", SHARE, "1", held, "tvd1 against the real holdout instead"),
+        Metric("tvd2_holdout", "lower", SHARE, "1", held, "tvd2 against the real holdout instead"),
+        Metric(
+            "kendall_rmse",
+            "lower",
+            (0.0, 2.0),
+            "1",
+            COMPARED,
+            "root mean square error of Kendall's tau-b over pairs of numeric columns",
+        ),
+        Metric(
+            "kendall_mae",
+            "lower",
+            (0.0, 2.0),
+            "1",
+            COMPARED,
+            "mean absolute error of Kendall's tau-b over pairs of numeric columns",
+        ),
+        Metric(
+            "kendall_undefined",
+            "lower",
+            (0.0, INF),
+            "pairs",
+            COMPARED,
+            "pairs of numeric columns without a tau because one is constant; left out of the errors",
+        ),
+    ]
+
+
+def _costs() -> list[Metric]:
+    def seconds(name: str, text: str) -> Metric:
+        return Metric(name, "lower", (0.0, INF), "s", ("clock",), text)
+
+    return [
+        seconds("fit_s", "wall time from a table in memory to a release"),
+        seconds("sample_s", "wall time to sample as many rows as the private table has"),
+        seconds("fit_cold_s", "wall time from a Parquet file to a saved release, fresh process, imports included"),
+        seconds(
+            "fit_warm_s",
+            "wall time from a Parquet file to a saved release, in a process that has fitted once",
+        ),
+        seconds("sample_write_s", "wall time to sample rows from a loaded release and write them to Parquet"),
+        seconds("sketch_s", "wall time of the pass over the Parquet files that counts every table"),
+        seconds("noise_s", "wall time to draw the noise of the stated number of cells"),
+        seconds("import_s", "wall time of `import nacre` in a fresh process, over starting Python alone"),
+        seconds("help_s", "wall time of `nacre --help` in a fresh process"),
+        Metric("rows_per_s", "higher", (0.0, INF), "rows/s", ("clock",), "rows counted per second in one pass"),
+        Metric("peak_mb", "lower", (0.0, INF), "MiB", ("memory",), "highest resident memory of the process"),
+    ]
+
+
+_BASE = [*_per_classifier(), *_means(), *_distances(), *_costs()]
+
+
+def _gap(base: Metric) -> Metric:
+    return replace(
+        base,
+        name=f"{base.name}_gap",
+        direction="lower",
+        range=(-1.0, 1.0),
+        reads=("synthetic", "private", "holdout"),
+        text=f"{base.name} of the real table in the same run, minus that of the synthetic table",
+    )
+
+
+def _index(metrics: list[Metric]) -> Mapping[str, Metric]:
+    index = {m.name: m for m in metrics}
+    if len(index) != len(metrics):
+        raise ValueError("two metrics share a name")
+    return index
+
+
+METRICS: Mapping[str, Metric] = _index(
+    [*_BASE, *(_gap(m) for m in _BASE if m.reads == TRAINED and m.unit == "1" and m.direction == "higher")]
+)
+
+
+def metric(name: str) -> Metric:
+    """The metric of that name; KeyError says how to add one."""
+    if name not in METRICS:
+        raise KeyError(f"no metric {name!r}: add it to nacre.evaluate.metrics before reporting it")
+    return METRICS[name]

@@ -1,0 +1,138 @@
+"""From a table to a release: check, plan, spend, certify, in that order."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+from nacre.engines import Rows, open_rows
+from nacre.errors import DataError, DomainNotDeclared, NacreError
+from nacre.privacy import discovery
+from nacre.privacy.budget import Budget, default_delta
+from nacre.privacy.certificate import certify
+from nacre.privacy.curator import Curator
+from nacre.privacy.noise import NoiseSource
+from nacre.privacy.plan import Plan
+from nacre.privacy.transcript import Transcript
+from nacre.privacy.units import refuse_repeated_persons
+from nacre.release import Release
+from nacre.synthesizers.base import Progress, make, silent
+from nacre.table import Schema
+
+DOMAINS = ("buy", "declared", "from-data")
+
+
+@dataclass(frozen=True)
+class Job:
+    """Everything that is decided before a row is read: the method, what is known, and the plan of doors."""
+
+    synthesizer: Any
+    schema: Schema
+    plan: Plan
+
+
+def prepare(
+    columns: list[str],
+    schema: Schema | None,
+    budget: Budget,
+    method: str = "sketch",
+    target: str | None = None,
+    domain: str = "buy",
+    options: dict[str, Any] | None = None,
+) -> Job:
+    """Plan a run from public facts: column names, schema, budget. Raises before anything is spent."""
+    if domain not in DOMAINS:
+        raise NacreError(f"domain={domain!r}: expected one of {', '.join(DOMAINS)}")
+    schema = schema or discovery.unknown(columns)
+    lacking = schema.undeclared()
+    if lacking and domain == "declared":
+        name, fact = lacking[0]
+        more = f" (and {len(lacking) - 1} more)" if len(lacking) > 1 else ""
+        raise DomainNotDeclared(
+            f"column {name!r}: {fact} not declared{more}; declare them in the schema, let a part of the budget buy "
+            "them (domain='buy'), or read them from the data and lose the guarantee (domain='from-data')"
+        )
+    synthesizer = make(method, {"target": target, **(options or {})})
+    synthesizer.supports(schema)
+    plan = synthesizer.plan(schema, schema.rows, budget, discovery.entries(schema, budget))
+    return Job(synthesizer, schema, plan)
+
+
+def fit(
+    table: Any,
+    *,
+    epsilon: float | None,
+    delta: float | None = None,
+    schema: Schema | None = None,
+    target: str | None = None,
+    method: str = "sketch",
+    neighbours: str = "add_or_remove_one",
+    domain: str = "buy",
+    seed: int = 0,
+    noise_seed: int | None = None,
+    large: bool = False,
+    options: dict[str, Any] | None = None,
+    progress: Progress = silent,
+    transcript: Transcript | None = None,
+) -> Release:
+    """Fit a private model of a table and return a release with its certificate.
+
+    `table` is a pandas, polars or Arrow table, a path or list of paths, or `Rows`. What the schema does not declare is
+    bought with part of the budget (`domain="buy"`), refused ("declared") or read from the data ("from-data", guarantee
+    `none`). `epsilon=None` asks for a non-private run. `seed` fixes public randomness only; `noise_seed` makes the
+    noise repeatable and the guarantee `none`.
+    """
+    budget = Budget(
+        epsilon, default_delta(schema.rows if schema else None) if delta is None else delta, neighbours, large
+    )
+    rows = open_rows(table)
+    if schema is None and (domain == "from-data" or epsilon is None):
+        schema = Schema.draft(rows)
+    job = prepare(rows.column_names, schema, budget, method, target, domain, options)
+    check_rows(rows, job.schema)
+    warn_weak_delta(budget, job.schema.rows)
+    noise = NoiseSource(noise_seed)
+    curator = Curator(rows, job.plan, job.schema, noise, transcript, lambda done: progress("reading rows", done, None))
+    schema = job.schema
+    if schema.undeclared():
+        schema, _ = discovery.buy(curator, job.plan, schema)
+        job.synthesizer.supports(schema)
+        curator.adopt(schema)
+    model = job.synthesizer.fit(curator, job.plan, seed, progress)
+    certificate = certify(
+        job.plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=assumptions(job.schema)
+    )
+    return Release(method, schema, model, certificate)
+
+
+def check_rows(rows: Rows, schema: Schema) -> None:
+    """Refuse a table that does not fit the schema, or persons that repeat without a unit: costs nothing."""
+    found, known = rows.column_names, schema.names
+    missing = [n for n in known if n not in found]
+    extra = [n for n in found if n not in known]
+    if missing or extra:
+        raise DataError(
+            f"the schema does not match the table: missing in the table {missing[:5]}, not in the schema {extra[:5]}; "
+            "correct the names, or add the columns to the schema (as identifiers if they are not to be learnt)"
+        )
+    refuse_repeated_persons(rows, schema)
+
+
+def warn_weak_delta(budget: Budget, rows: int | None) -> None:
+    if budget.epsilon is not None and rows and budget.delta >= 1 / rows:
+        warnings.warn(
+            f"delta={budget.delta:g} is at least 1/rows: a mechanism that publishes one random row would satisfy it; "
+            f"{default_delta(rows):g} is usual for {rows:,} rows",
+            stacklevel=3,
+        )
+
+
+def assumptions(schema: Schema) -> tuple[str, ...]:
+    """What the promise rests on besides the proofs."""
+    stated = ["the facts marked public in the schema were not taken from this table"]
+    if schema.undeclared():
+        stated.append("column names, and whether the file stores a column as text, numbers or dates, are public")
+    if schema.unit is None:
+        stated.append("the promise is per row; declare a unit in the schema to protect persons with several rows")
+    return tuple(stated)

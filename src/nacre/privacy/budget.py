@@ -1,0 +1,68 @@
+"""What may be spent, and against which neighbours: the terms of the promise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import IntEnum
+
+from nacre.errors import BudgetError
+
+NEIGHBOURS = {
+    "add_or_remove_one": "one unit's rows are present or absent; the number of rows is protected too",
+    "zero_out": "one unit's rows are kept or blanked; the number of rows is public",
+    "replace_one": "one unit's rows are exchanged for another's; the number of rows is public",
+}
+EPSILON_CAP = 20.0
+
+
+class Level(IntEnum):
+    """How much stands behind a guarantee; a release has the weakest level of its parts."""
+
+    NONE = 0
+    CONDITIONAL = 1
+    REAL_ARITHMETIC = 2
+    PROVEN = 3
+
+    @property
+    def label(self) -> str:
+        return ("none", "conditional", "proven (real arithmetic)", "proven")[self]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """(ε, δ) for one release, for the neighbours named; ε = None asks for a non-private run.
+
+    ε must be finite and positive (above 20 only with `large=True`: such an ε protects nobody in the worst case);
+    δ must lie strictly between 0 and 1.
+    """
+
+    epsilon: float | None
+    delta: float = 1e-6
+    neighbours: str = "add_or_remove_one"
+    large: bool = False
+
+    def __post_init__(self):
+        if self.neighbours not in NEIGHBOURS:
+            raise BudgetError(f"neighbours={self.neighbours!r}: expected one of {', '.join(NEIGHBOURS)}")
+        if self.epsilon is None:
+            return
+        for name, value in (("epsilon", self.epsilon), ("delta", self.delta)):
+            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+                raise BudgetError(f"{name}={value!r}: expected a finite number")
+        if self.epsilon <= 0:
+            raise BudgetError(
+                f"epsilon={self.epsilon!r}: expected a number above 0; epsilon=None asks for a non-private run"
+            )
+        if not 0 < self.delta < 1:
+            raise BudgetError(f"delta={self.delta!r}: expected a number strictly between 0 and 1, well below 1/rows")
+        if self.epsilon > EPSILON_CAP and not self.large:
+            raise BudgetError(
+                f"epsilon={self.epsilon!r} is above {EPSILON_CAP:g}, where the worst-case promise is empty; "
+                "lower it, or say large=True (command line: --i-understand) to go on all the same"
+            )
+
+
+def default_delta(rows: int | None) -> float:
+    """10^−max(6, ⌈1.5·log10 n0⌉) of the declared public row count; 1e-6 when none is declared."""
+    return 10.0 ** -(max(6, math.ceil(1.5 * math.log10(rows))) if rows and rows > 1 else 6)

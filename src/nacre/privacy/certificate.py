@@ -1,0 +1,140 @@
+"""The document that travels with a release. Public facts only: nothing in it was computed from private rows."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from nacre.privacy import accounting
+from nacre.privacy.budget import NEIGHBOURS, Level
+from nacre.privacy.plan import Plan
+
+CURVE_DELTAS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is promised, what it cost, what is assumed. `guarantee` is the weakest level of all parts."""
+
+    method: str
+    guarantee: str
+    reasons: tuple[str, ...]
+    neighbours: str
+    unit: Mapping[str, Any]
+    epsilon: float | None
+    delta: float | None
+    curve: tuple[tuple[float, float], ...]
+    entries: tuple[Mapping[str, Any], ...]
+    schema: Mapping[str, Any]
+    assumptions: tuple[str, ...]
+    noise: str
+    versions: Mapping[str, str]
+    extras: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return json.loads(json.dumps(asdict(self)))
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Certificate:
+        fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
+        fields["curve"] = tuple(tuple(point) for point in fields["curve"])
+        return Certificate(**fields)
+
+    def __str__(self) -> str:
+        return describe(self)
+
+
+def certify(plan: Plan, schema: Any, *, seeded: bool, noise: str, assumptions: tuple[str, ...] = ()) -> Certificate:
+    """The certificate of a run that opened the doors of `plan` on a table described by `schema`."""
+    level, reasons = plan.level, [e.reason for e in plan.entries if getattr(e, "reason", "")]
+    if plan.budget.epsilon is None:
+        reasons.append("no budget was given (epsilon=None): the tables were released without noise")
+    provenance, read = schema.weakest()
+    if provenance == "read":
+        level = Level.NONE
+        facts = ", ".join(f"{column or 'table'}.{fact}" for column, fact in read[:6]) + (
+            ", ..." if len(read) > 6 else ""
+        )
+        reasons.append(f"these schema facts were read from the data without budget: {facts}")
+    if seeded:
+        level = Level.NONE
+        reasons.append("seeded: the noise can be reproduced by anyone who knows the seed")
+    private = level > Level.NONE
+    events = plan.events()
+    curve = [(d, accounting.epsilon_at(events, d)) for d in CURVE_DELTAS] if private else []
+    return Certificate(
+        method=plan.method,
+        guarantee=level.label,
+        reasons=tuple(reasons),
+        neighbours=plan.budget.neighbours,
+        unit={"column": schema.unit.column, "cap": schema.unit.cap} if schema.unit else {"column": None, "cap": 1},
+        # The promise is the budget that the plan was checked against, rounded up by nobody.
+        epsilon=plan.budget.epsilon if private else None,
+        delta=plan.budget.delta if private else None,
+        curve=tuple((d, e) for d, e in curve if math.isfinite(e)),
+        entries=tuple(e.to_json() if private else {"door": e.door, "name": e.name} for e in plan.entries),
+        schema={"digest": schema.digest(), "rows": schema.rows, "provenance": _provenance(schema)},
+        assumptions=assumptions,
+        noise=noise,
+        versions=_versions(),
+    )
+
+
+def _provenance(schema: Any) -> dict[str, dict[str, str]]:
+    """column -> fact -> public, bought or read; facts about the whole table stand under the empty name."""
+    found: dict[str, dict[str, str]] = {}
+    for (column, fact), source in schema.facts().items():
+        found.setdefault(column or "", {})[fact] = source
+    return found
+
+
+def _versions() -> dict[str, str]:
+    from importlib.metadata import version
+
+    return {name: version(name) for name in ("nacre", "dp-accounting", "numpy", "scipy", "jax")}
+
+
+def describe(c: Certificate) -> str:
+    """The certificate in plain words."""
+    lines = [f"nacre certificate: method {c.method}", f"Guarantee: {c.guarantee}"]
+    lines += [f"  because {reason}" for reason in c.reasons]
+    whose = f"all rows of one {c.unit['column']} (at most {c.unit['cap']})" if c.unit["column"] else "one row"
+    if c.epsilon is not None:
+        lines += [
+            f"Promise: ({c.epsilon:g}, {c.delta:g})-differential privacy for {whose}",
+            f"Neighbours: {c.neighbours} ({NEIGHBOURS[c.neighbours]})",
+            "The same promise at other deltas: " + ", ".join(f"epsilon {e:.3g} at {d:g}" for d, e in c.curve),
+            "What was spent:",
+        ]
+    else:
+        lines.append("No privacy promise is made: treat the output as if it were the data.")
+    lines += [f"  {_entry_line(e)}" for e in c.entries]
+    lines.append(f"Noise: {c.noise}")
+    counted = c.schema["provenance"]
+    lines.append("Schema facts: " + ", ".join(f"{n} {how}" for how, n in _tally(counted).items()))
+    lines += [f"Assumption: {a}" for a in c.assumptions]
+    lines.append("Made with " + ", ".join(f"{k} {v}" for k, v in c.versions.items()))
+    return "\n".join(lines)
+
+
+def _entry_line(entry: Mapping[str, Any]) -> str:
+    sigmas = entry.get("sigmas")
+    if sigmas:
+        spread = f"noise {min(sigmas):.4g}" + (f" to {max(sigmas):.4g}" if max(sigmas) > min(sigmas) else "")
+        return f"{entry['name']}: {len(sigmas)} tables through `{entry['door']}`, {spread} counts per cell"
+    if entry["door"] == "select" and "picks" in entry:
+        return f"{entry['name']}: {entry['picks']} choices through `select`, range {entry['epsilon']:.4g} each"
+    if entry["door"] == "total" and "sigma" in entry:
+        return f"{entry['name']}: a sum of {entry['size']} numbers through `total`, noise {entry['sigma']:.4g}"
+    return f"{entry['name']}: through `{entry['door']}`"
+
+
+def _tally(provenance: Mapping[str, Mapping[str, str]]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for facts in provenance.values():
+        for how in facts.values():
+            found[how] = found.get(how, 0) + 1
+    return found

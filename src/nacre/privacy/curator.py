@@ -1,0 +1,268 @@
+"""The only code that touches private rows.
+
+A `Curator` holds the rows, the plan and the noise. Each door below is a privacy mechanism: it enforces its own
+sensitivity bound, adds its own noise, and can be opened once per entry of the plan. What comes out is public.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from nacre.engines import Rows
+from nacre.errors import PlanError
+from nacre.privacy import feature_sums, selection
+from nacre.privacy.noise import NoiseSource, rounded_gaussian
+from nacre.privacy.plan import Bounds, Categories, Counts, Entry, Plan, Reveal, Select, Total
+from nacre.privacy.tables import Clique, TableCounter
+from nacre.privacy.transcript import Transcript
+from nacre.privacy.units import UnitCap
+from nacre.table import Schema, probe
+from nacre.table.encoding import encode
+from nacre.table.grid import Grid
+
+KEPT_BYTES = 800_000_000  # codes kept between doors, so that 20 million rows of 15 columns are read once
+# Progress shows rows read to the owner of the data; it is never saved.
+Progress = Callable[[int], None]
+
+
+class Curator:
+    """Answers the questions of one plan about one table, once each.
+
+    `transcript` records questions and noisy answers; given a recording to replay, the doors still read the rows
+    but answer from the recording.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        plan: Plan,
+        schema: Schema,
+        noise: NoiseSource | None = None,
+        transcript: Transcript | None = None,
+        progress: Progress | None = None,
+    ):
+        self._rows = rows
+        self._plan = plan
+        self._noise = noise or NoiseSource()
+        self._transcript = transcript or Transcript()
+        self._progress = progress or (lambda rows: None)
+        self._opened: dict[str, list[str] | None] = {}  # columns spent so far, or None for all of the entry
+        self._code_cache: list[tuple[Mapping[str, np.ndarray], int]] | None = None
+        self.outside: dict[str, int] = {}  # values outside the declared domain, for the owner only
+        self.adopt(schema)
+
+    # The schema may be bought through the doors first and adopted afterwards: it is public by then.
+    def adopt(self, schema: Schema) -> None:
+        """Describe the rows by `schema` from now on."""
+        if (schema.unit.cap if schema.unit else 1) != self._plan.cap:
+            raise PlanError(f"the plan allows {self._plan.cap} rows per unit; the schema's unit is {schema.unit}")
+        if getattr(self, "schema", schema).unit != schema.unit:
+            raise PlanError(f"the unit was {self.schema.unit}; a schema adopted later must keep it, not {schema.unit}")
+        self.schema = schema
+        declared = [name for name in schema.modelled if not schema.columns[name].missing]
+        self.grids = {n: Grid.of(schema.columns[n]) for n in declared if schema.columns[n].kind != "tensor"}
+        self._code_cache = None
+
+    @property
+    def opened(self) -> frozenset[str]:
+        """The entries spent so far."""
+        return frozenset(self._opened)
+
+    # ------------------------------------------------------------------ doors
+
+    def counts(
+        self, entry: Counts, cliques: Sequence[Clique], groups: Mapping[str, np.ndarray] | None = None
+    ) -> list[np.ndarray]:
+        """Noisy contingency tables (int64), one per clique, with noise `entry.sigmas[j]` on table j.
+
+        `groups[column]` maps each fine cell of the column's grid to a coarser group (−1: no cell). The empty
+        clique counts the rows.
+        """
+        cliques = [tuple(c) for c in cliques]
+        if entry.cliques is not None and list(entry.cliques) != cliques:
+            raise PlanError(f"entry {entry.name!r}: the plan fixed its column sets, and these differ")
+        if len(cliques) > len(entry.sigmas):
+            raise PlanError(f"entry {entry.name!r}: {len(entry.sigmas)} tables planned, {len(cliques)} asked for")
+        groups = self._groups(cliques, groups)
+        question = {"cliques": cliques, "groups": {c: _digest(g) for c, g in groups.items()}}
+        counter = _counter(cliques, groups)  # refuses tables that do not fit before anything is spent
+        self._open(entry, Counts)
+        return self._answer(entry, question, self._noisy(self._fill(counter, groups), entry.sigmas))
+
+    def bounds(self, entry: Bounds | Categories, probes: Mapping[str, str]) -> dict[str, np.ndarray]:
+        """One noisy histogram per column over a public grid (`nacre.table.probe`), before any schema exists.
+
+        An entry for categories may be spent column by column on either door: a histogram costs no more than texts.
+        """
+        sigmas = self._open(entry, (Bounds, Categories), list(probes))
+        if not probes:
+            return {}
+        counter = TableCounter([(c,) for c in probes], {c: probe.CELLS[kind] for c, kind in probes.items()})
+        for batch in self._batches(list(probes)):
+            codes = {c: probe.codes(batch.column(c), kind) for c, kind in probes.items()}
+            counter.add(codes, batch.num_rows)
+        noisy = self._noisy(counter.tables(), sigmas)
+        return dict(zip(probes, self._answer(entry, {"probes": dict(probes)}, noisy)))
+
+    def categories(self, entry: Categories, columns: Sequence[str]) -> dict[str, list[str]]:
+        """For each column the texts whose noisy count reaches the threshold, in lexicographic order."""
+        sigmas = self._open(entry, Categories, columns)
+        if not columns:
+            return {}
+        found: dict[str, dict[str, int]] = {c: {} for c in columns}
+        for batch in self._batches(list(columns)):
+            for c in columns:
+                probe.add_text_counts(batch.column(c), found[c])
+        answer = []
+        for c, sigma in zip(columns, sigmas):
+            texts = sorted(found[c])
+            noisy = np.array([found[c][t] for t in texts], dtype=np.int64)
+            noisy = noisy + rounded_gaussian(sigma, len(texts), self._noise) if texts else noisy
+            answer.append([t for t, count in zip(texts, noisy) if count >= entry.threshold])
+        return dict(zip(columns, self._answer(entry, {"columns": list(columns)}, answer)))
+
+    def total(self, entry: Total, features: feature_sums.Features, public: Any = None) -> np.ndarray:
+        """The noisy sum over records of features(record, public), each clipped to L2 norm `entry.bound`."""
+        feature_sums.check_record_map(features, public, self.schema, entry)
+        self._open(entry, Total)
+        step = feature_sums.grid_step(entry)
+        exact = np.zeros(entry.size, dtype=np.int64)
+        for encoded, rows in self._encoded():
+            exact += feature_sums.integer_sum(features, public, encoded, rows, entry)
+        noisy = exact + rounded_gaussian(entry.sigma / step, entry.size, self._noise)
+        return self._answer(entry, {"public": _digest(public)}, noisy * step)
+
+    def select(self, entry: Select, score: selection.Score, allowed: selection.Rule | None = None) -> list[int]:
+        """`entry.picks` candidates by successive exponential mechanisms on integer scores, without replacement.
+
+        `allowed(picked)` restricts the candidates by the public list of earlier picks.
+        """
+        question = {"score": score.describe(), "picks": entry.picks}
+        score.check(self)
+        self._open(entry, Select)
+        totals = score.totals(self)
+        rate = entry.epsilon / score.loss_range(self._plan.scope)
+        picks = selection.successive_choices(totals, entry.picks, rate, allowed, self._noise)
+        return self._answer(entry, question, picks)
+
+    def reveal(self, entry: Reveal) -> Iterator[Any]:
+        """The raw record batches. The plan says `none`, and so will the certificate."""
+        self._open(entry, Reveal)
+        self._answer(entry, {"reason": entry.reason}, None)
+        return self._batches(None)
+
+    # ------------------------------------------------------- inside the room
+
+    def _open(self, entry: Any, kinds: Any, columns: Sequence[str] | None = None) -> Sequence[float]:
+        """Spend an entry, whole or for some columns: each column once, each with a noise scale of its own.
+
+        Returns the scales of these columns: those that earlier columns of the same entry did not use.
+        """
+        if entry not in self._plan.entries:
+            raise PlanError(f"entry {entry.name!r} is not in the plan of {self._plan.method}; nothing was read")
+        if not isinstance(entry, kinds):
+            raise PlanError(f"entry {entry.name!r} was planned for the door `{entry.door}`; open that one")
+        before = self._opened.get(entry.name, [])
+        if before is None or (columns is None and entry.name in self._opened) or {*before} & {*(columns or ())}:
+            raise PlanError(f"entry {entry.name!r} was opened before; a second look would cost a second time")
+        if columns is None:
+            self._opened[entry.name] = None  # spent from here on, whatever happens next
+            return ()
+        after = [*before, *columns]
+        if len({*after}) < len(after):
+            raise PlanError(f"entry {entry.name!r}: a column is named twice; name each once")
+        if len(after) > len(entry.sigmas):
+            raise PlanError(f"entry {entry.name!r}: {len(entry.sigmas)} columns planned, {len(after)} asked for")
+        self._opened[entry.name] = after
+        return entry.sigmas[len(before) :]
+
+    def _answer(self, entry: Entry, question: Mapping[str, Any], answer: Any) -> Any:
+        return self._transcript.settle({"door": entry.door, "entry": entry.name, **question}, answer)
+
+    def _noisy(self, exact: Sequence[np.ndarray], sigmas: Sequence[float]) -> list[np.ndarray]:
+        return [
+            table + rounded_gaussian(sigma, table.size, self._noise).reshape(table.shape)
+            for table, sigma in zip(exact, sigmas)
+        ]
+
+    def _batches(self, columns: list[str] | None) -> Iterator[Any]:
+        """One pass over the rows, at most `cap` of each unit."""
+        who = self.schema.unit.column if self.schema.unit else None
+        unit = UnitCap(who, self._plan.cap)
+        extra = [who] if who and columns is not None and who not in columns else []
+        wanted = None if columns is None else [*columns, *extra]
+        done = 0
+        for batch in self._rows.batches(wanted):
+            batch = unit.keep(batch)
+            done += batch.num_rows
+            self._progress(done)
+            yield batch
+
+    def _encoded(self) -> Iterator[tuple[Mapping[str, Any], int]]:
+        needed = list(self.schema.modelled)
+        self.outside = dict.fromkeys(needed, 0)
+        for batch in self._batches(needed):
+            encoded = encode(batch, self.schema)
+            for name, count in encoded.outside().items():
+                self.outside[name] += count
+            yield encoded.columns, batch.num_rows
+
+    def _coded(self) -> Iterator[tuple[Mapping[str, np.ndarray], int]]:
+        """Fine grid codes; kept in memory for later doors while they are few."""
+        if self._code_cache is not None:
+            yield from self._code_cache
+            return
+        kept: list[tuple[Mapping[str, np.ndarray], int]] | None = []
+        size = 0
+        for values, rows in self._encoded():
+            codes = {name: _narrow(grid.codes(values[name]), grid.cells) for name, grid in self.grids.items()}
+            size += sum(c.nbytes for c in codes.values())
+            if kept is not None and size <= KEPT_BYTES:
+                kept.append((codes, rows))
+            else:
+                kept = None
+            yield codes, rows
+        self._code_cache = kept
+
+    def _groups(self, cliques: Sequence[Clique], groups: Mapping[str, np.ndarray] | None) -> dict[str, np.ndarray]:
+        """A legal map from fine cells to groups for every column in use; identity where none is given."""
+        used = dict.fromkeys(c for clique in cliques for c in clique)
+        legal = {}
+        for name in used:
+            if name not in self.grids:
+                raise PlanError(f"column {name!r}: not a modelled column; expected one of {list(self.grids)}")
+            cells = self.grids[name].cells
+            lut = np.arange(cells) if groups is None or name not in groups else np.asarray(groups[name])
+            if lut.shape != (cells,) or lut.dtype.kind not in "iu":
+                raise PlanError(f"column {name!r}: groups must be {cells} integers, one per fine cell")
+            spare = 1 if cells > 0xFFFF else np.iinfo(_code_type(cells)).max + 1 - cells
+            legal[name] = np.append(lut, np.full(spare, -1))  # the code of no cell, the last one, stays −1
+        return legal
+
+    def _count(self, cliques: Sequence[Clique], groups: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+        """Exact tables of the grouped codes: private until noise is added."""
+        return self._fill(_counter(cliques, groups), groups)
+
+    def _fill(self, counter: TableCounter, groups: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+        for codes, rows in self._coded():
+            counter.add({c: lut[codes[c]] for c, lut in groups.items()}, rows)
+        return counter.tables()
+
+
+def _counter(cliques: Sequence[Clique], groups: Mapping[str, np.ndarray]) -> TableCounter:
+    return TableCounter(cliques, {c: int(g.max(initial=-1)) + 1 for c, g in groups.items()})
+
+
+def _digest(value: Any) -> str:
+    """A short name for public arrays in a question."""
+    if isinstance(value, np.ndarray):
+        return hashlib.sha256(repr((value.shape, str(value.dtype))).encode() + value.tobytes()).hexdigest()[:16]
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{k}:{_digest(v)}" for k, v in sorted(value.items())) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(_digest, value)) + "]"
+    return repr(value)

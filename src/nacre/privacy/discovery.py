@@ -1,0 +1,160 @@
+"""Buying what is not declared: the kind of each column, bounds, categories, and the number of rows.
+
+Two entries, planned from the column names alone: `kinds` (which kinds of value, and how many nulls) and `domain`: for
+each column either a histogram over a public grid of magnitudes or months, or the texts with a large enough noisy count.
+Everything they release is public; the schema made from it carries the provenance `bought`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from nacre.errors import BudgetError
+from nacre.privacy.budget import Budget
+from nacre.privacy.curator import Curator
+from nacre.privacy.plan import Bounds, Categories, Entry, Plan, Scope, gaussian_share
+from nacre.table import Boolean, Categorical, Column, Datetime, Identifier, Numeric, Schema, probe
+
+SHARE = 0.15  # of μ² for a whole schema; a schema that lacks less pays in proportion
+_KINDS = 0.15  # of that share for the kinds; the rest buys domains
+_FAILURE = 0.1  # of δ for texts that nobody else has
+OTHER = "other"
+
+
+def unknown(names: Sequence[str]) -> Schema:
+    """A schema that knows only the column names: all to be bought."""
+    return Schema({name: Undeclared() for name in names})
+
+
+@dataclasses.dataclass(frozen=True)
+class Undeclared(Categorical):
+    """A column of which not even the kind is known yet."""
+
+
+def entries(schema: Schema, budget: Budget) -> tuple[Entry, ...]:
+    """The doors that buy what `schema` lacks; nothing when it lacks nothing."""
+    lacking = [name for name in schema.modelled if schema.columns[name].missing]
+    if not lacking:
+        return ()
+    if budget.epsilon is None:
+        raise BudgetError("epsilon=None cannot buy a schema: declare it, or take domain='from-data'")
+    cap = schema.unit.cap if schema.unit else 1
+    whole = gaussian_share(budget, Scope(budget.neighbours, cap))
+    mu2 = whole * SHARE * len(lacking) / len(schema.modelled)
+
+    def noise(part: float) -> tuple[float, ...]:
+        return (math.sqrt(len(lacking) / (mu2 * part)),) * len(lacking)
+
+    sigmas = noise(1 - _KINDS)
+    return (
+        Bounds("kinds", sigmas=noise(_KINDS)),
+        Categories("domain", sigmas=sigmas, threshold=_threshold(sigmas, budget, cap)),
+    )
+
+
+def _threshold(sigmas: Sequence[float], budget: Budget, cap: int) -> int:
+    """The smallest threshold that a text of one unit alone passes with probability at most δ/10 in all columns."""
+    from scipy.special import ndtri
+
+    units = 2 if budget.neighbours == "replace_one" else 1
+    each = _FAILURE * budget.delta / (units * cap * len(sigmas))
+    return math.ceil(cap + 0.5 - max(sigmas) * ndtri(each))
+
+
+def buy(curator: Curator, plan: Plan, schema: Schema) -> tuple[Schema, int]:
+    """Open the doors planned by `entries`; return the complete schema and the noisy number of rows."""
+    lacking = [name for name in schema.modelled if schema.columns[name].missing]
+    votes = curator.bounds(plan["kinds"], dict.fromkeys(lacking, "kind"))
+    sigma = plan["kinds"].sigmas[0]
+    rows = max(1, round(float(np.mean([v.sum() for v in votes.values()]))))
+    kinds = {name: _kind(schema.columns[name], votes[name], sigma, rows) for name in lacking}
+    probes = {n: {"numeric": "magnitude", "datetime": "month"}[c.kind] for n, c in kinds.items() if c.ordered_values}
+    found = curator.bounds(plan["domain"], probes)
+    texts = curator.categories(plan["domain"], [n for n, c in kinds.items() if c.kind == "categorical"])
+    columns = dict(schema.columns)
+    for name in lacking:
+        columns[name] = _column(kinds[name], found.get(name), texts.get(name), plan["domain"].sigmas[0])
+    return dataclasses.replace(schema, columns=columns), rows
+
+
+@dataclasses.dataclass(frozen=True)
+class _Kind:
+    """What the votes say of a column, and what its owner had declared."""
+
+    kind: str
+    integer: bool
+    day: bool
+    nullable: bool
+    declared: Column
+
+    @property
+    def ordered_values(self) -> bool:
+        return self.kind in ("numeric", "datetime")
+
+
+def _kind(declared: Column, votes: np.ndarray, sigma: float, rows: int) -> _Kind:
+    """The kind with most votes; numbers or dates need nearly all of them, or the column is text."""
+    count = dict(zip(probe.KINDS, np.maximum(votes, 0).tolist()))
+    least = max(3 * sigma, 0.002 * rows)  # fewer than this is noise, or too few to model
+    numbers, moments = count["integer"] + count["decimal"], count["date"] + count["datetime"]
+    options = {
+        "numeric": numbers,
+        "datetime": moments,
+        "boolean": count["boolean"],
+        "categorical": count["text"],
+    }
+    kind = max(options, key=lambda k: options[k])
+    if kind != "categorical" and sum(options.values()) - options[kind] > max(3 * sigma, 0.05 * rows):
+        kind = "categorical"
+    nullable = declared.nullable or count["null"] > least
+    if not isinstance(declared, Undeclared):
+        integer = isinstance(declared, Numeric) and declared.integer
+        return _Kind(declared.kind, integer, False, nullable, declared)
+    return _Kind(kind, count["decimal"] <= least, count["datetime"] <= least, nullable, declared)
+
+
+def _column(kind: _Kind, histogram: np.ndarray | None, texts: list[str] | None, sigma: float) -> Column:
+    bought = {"kind": "bought", "nullable": "bought"} if isinstance(kind.declared, Undeclared) else {}
+    if kind.kind == "numeric" and histogram is not None:
+        bounds = probe.numeric_bounds(histogram, sigma, kind.integer)
+        if isinstance(kind.declared, Numeric):
+            return _completed(kind, bounds=bounds)
+        return Numeric(
+            bounds=bounds,
+            integer=kind.integer,
+            nullable=kind.nullable,
+            provenance=bought | {"bounds": "bought"},
+        )
+    if kind.kind == "datetime" and histogram is not None:
+        bounds = probe.month_bounds(histogram, sigma)
+        if isinstance(kind.declared, Datetime):
+            return _completed(kind, bounds=bounds)
+        unit = "day" if kind.day else "s"
+        return Datetime(bounds=bounds, unit=unit, nullable=kind.nullable, provenance=bought | {"bounds": "bought"})
+    if kind.kind == "boolean":
+        return Boolean(nullable=kind.nullable, provenance=bought)
+    return _text_column(kind, texts or [], bought)
+
+
+def _text_column(kind: _Kind, texts: list[str], bought: Mapping[str, str]) -> Column:
+    """The texts bought and `other` for the rest; a column without a frequent text is a name, made anew."""
+    if not isinstance(kind.declared, Undeclared):
+        labels = tuple(texts) or (kind.declared.other or OTHER,)
+        return _completed(kind, categories=labels, other=kind.declared.other or OTHER)
+    if not texts:
+        return Identifier(text=True, provenance={"kind": "bought"})
+    provenance = {**bought, "categories": "bought", "other": "public"}
+    return Categorical(categories=tuple(texts), other=OTHER, nullable=kind.nullable, provenance=provenance)
+
+
+def _completed(kind: _Kind, **facts) -> Column:
+    """The declared column with the bought facts filled in."""
+    bought = {name: "bought" for name in facts if name != "other"}
+    provenance = {**kind.declared.provenance, **bought}
+    if kind.nullable and not kind.declared.nullable:
+        provenance["nullable"] = "bought"
+    return dataclasses.replace(kind.declared, nullable=kind.nullable, provenance=provenance, **facts)

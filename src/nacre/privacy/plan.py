@@ -1,0 +1,242 @@
+"""Plan, then spend: every door a method will open, with its parameters, before a row is read.
+
+An entry is a public record of one use of one door. It knows which privacy events that use causes for a
+given neighbour relation and cap on rows per unit (docs/proofs/sensitivity.md). A plan is the list of entries,
+fixed beforehand, together with the budget it was checked against.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar
+
+from nacre.errors import BudgetError, PlanError
+from nacre.privacy import accounting
+from nacre.privacy.accounting import BoundedRange, Event, Failure, Gaussian, Unbounded
+from nacre.privacy.budget import Budget, Level
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Whose presence is hidden: the neighbour relation, and how many rows one unit may hold."""
+
+    neighbours: str
+    cap: int = 1
+
+    @property
+    def table(self) -> float:
+        """L2 sensitivity of one contingency table: `cap` rows in one cell, or moved from one cell to another."""
+        return self.cap * (math.sqrt(2) if self.neighbours == "replace_one" else 1.0)
+
+    @property
+    def sum(self) -> float:
+        """Sensitivity of a sum of per-record vectors of norm at most 1."""
+        return self.cap * (2.0 if self.neighbours == "replace_one" else 1.0)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One use of one door. `level` is the guarantee the door can give at best."""
+
+    door: ClassVar[str]
+    level: ClassVar[Level] = Level.PROVEN
+    name: str
+
+    def events(self, scope: Scope) -> list[Event]:
+        raise NotImplementedError
+
+    def to_json(self) -> dict[str, Any]:
+        return {"door": self.door, **asdict(self)}
+
+
+def _table_event(sigmas: Sequence[float], scope: Scope) -> Gaussian:
+    """m tables with noise σ_j: one record moves table j by at most Δ in L2, so μ² = Δ²·Σ σ_j⁻²."""
+    return Gaussian(scope.table * math.sqrt(math.fsum(s**-2 for s in sigmas)))
+
+
+@dataclass(frozen=True)
+class Counts(Entry):
+    """Contingency tables with rounded Gaussian noise σ_j on table j.
+
+    `cliques` are the column sets, or None when they are chosen from earlier answers (their number is fixed).
+    """
+
+    door: ClassVar[str] = "counts"
+    sigmas: tuple[float, ...] = ()
+    cliques: tuple[tuple[str, ...], ...] | None = None
+
+    def events(self, scope: Scope) -> list[Event]:
+        return [_table_event(self.sigmas, scope)]
+
+
+@dataclass(frozen=True)
+class Bounds(Counts):
+    """One noisy histogram per column over a public grid of kinds or magnitudes."""
+
+    door: ClassVar[str] = "bounds"
+
+
+@dataclass(frozen=True)
+class Categories(Entry):
+    """Noisy counts of the texts found in a column; those at or above `threshold` come out, in lexicographic order.
+
+    A unit can bring `cap` texts nobody else has, each with at most `cap` rows; each passes with probability
+    at most P[noise ≥ threshold − cap]. Replacement involves two units (docs/proofs/thresholded_categories.md).
+    """
+
+    door: ClassVar[str] = "categories"
+    sigmas: tuple[float, ...] = ()
+    threshold: int = 0
+
+    def events(self, scope: Scope) -> list[Event]:
+        from scipy.special import ndtr
+
+        missed = math.fsum(ndtr(-(self.threshold - scope.cap - 0.5) / s) for s in self.sigmas)
+        units = 2 if scope.neighbours == "replace_one" else 1
+        return [_table_event(self.sigmas, scope), Failure(units * scope.cap * missed)]
+
+
+@dataclass(frozen=True)
+class Total(Entry):
+    """A sum of per-record vectors, each clipped to L2 norm `bound`, with rounded Gaussian noise of scale `sigma`."""
+
+    door: ClassVar[str] = "total"
+    size: int = 0
+    bound: float = 1.0
+    sigma: float = 1.0
+    exact: bool = True  # the record map is a bit-exact function of the record alone
+
+    @property
+    def level(self) -> Level:  # type: ignore[override]
+        return Level.PROVEN if self.exact else Level.REAL_ARITHMETIC
+
+    def events(self, scope: Scope) -> list[Event]:
+        return [Gaussian(scope.sum * self.bound / self.sigma)]
+
+
+@dataclass(frozen=True)
+class Select(Entry):
+    """`picks` successive exponential mechanisms on a finite public list, each of privacy-loss range `epsilon`."""
+
+    door: ClassVar[str] = "select"
+    picks: int = 1
+    epsilon: float = 1.0
+
+    def events(self, scope: Scope) -> list[Event]:
+        return [BoundedRange(self.epsilon, self.picks)]
+
+
+@dataclass(frozen=True)
+class Reveal(Entry):
+    """Hands out the raw rows. No guarantee of any kind."""
+
+    door: ClassVar[str] = "reveal"
+    level: ClassVar[Level] = Level.NONE
+    reason: str = ""
+
+    def events(self, scope: Scope) -> list[Event]:
+        return [Unbounded(self.reason)]
+
+
+DOORS: dict[str, type[Entry]] = {kind.door: kind for kind in (Counts, Bounds, Categories, Total, Select, Reveal)}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The entries a run may open, checked against the budget when the plan is made.
+
+    `notes` holds public forecasts (expected error, memory, seconds) for people; nothing in nacre acts on them.
+    """
+
+    method: str
+    entries: tuple[Entry, ...]
+    budget: Budget
+    cap: int = 1
+    rows: int | None = None
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self):
+        names = [e.name for e in self.entries]
+        if len(set(names)) != len(names):
+            raise PlanError(f"plan of {self.method}: entry names must differ, found {names}")
+        if self.budget.epsilon is None:
+            return
+        spent = accounting.delta_at(self.events(), self.budget.epsilon)
+        if spent > self.budget.delta * (1 + 1e-9):
+            raise BudgetError(
+                f"the plan of {self.method} would spend delta={spent:.3g} at epsilon={self.budget.epsilon:g}, "
+                f"but delta={self.budget.delta:g} is allowed; nothing was read. Raise the budget or lower the plan"
+            )
+
+    def __getitem__(self, name: str) -> Any:
+        for entry in self.entries:
+            if entry.name == name:
+                return entry
+        raise PlanError(f"plan of {self.method}: no entry named {name!r}; it has {[e.name for e in self.entries]}")
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(self.budget.neighbours, self.cap)
+
+    @property
+    def level(self) -> Level:
+        if self.budget.epsilon is None:
+            return Level.NONE
+        return min((e.level for e in self.entries), default=Level.PROVEN)
+
+    def events(self) -> list[Event]:
+        return [event for entry in self.entries for event in entry.events(self.scope)]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "method": self.method,
+            "budget": asdict(self.budget),
+            "cap": self.cap,
+            "rows": self.rows,
+            "entries": [e.to_json() for e in self.entries],
+            "notes": dict(self.notes),
+        }
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Plan:
+        try:
+            entries = tuple(_entry_from_json(e) for e in data["entries"])
+            budget = Budget(**data["budget"])
+            return Plan(data["method"], entries, budget, data["cap"], data["rows"], data.get("notes", {}))
+        except (KeyError, TypeError) as error:
+            raise PlanError(f"plan file: {error}; expected the JSON that `nacre plan --json` writes") from None
+
+
+def _entry_from_json(data: Mapping[str, Any]) -> Entry:
+    fields = {k: _tuples(v) for k, v in data.items() if k != "door"}
+    return DOORS[data["door"]](**fields)
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(_tuples(v) for v in value) if isinstance(value, list) else value
+
+
+NO_NOISE = 1e7
+
+
+def gaussian_share(budget: Budget, scope: Scope, others: Sequence[Entry] = ()) -> float:
+    """μ² left for tables of sensitivity one record, in units where m tables of noise σ cost m·σ⁻².
+
+    What `others` cost is taken off first, so that everything together meets the budget exactly. Without a budget
+    (a non-private run, guarantee `none`) it is so large that the rounded noise is zero.
+    """
+    if budget.epsilon is None:
+        return NO_NOISE
+    events = [event for entry in others for event in entry.events(scope)]
+    gaussians = math.fsum(e.mu**2 for e in events if isinstance(e, Gaussian))
+    failure = math.fsum(e.delta for e in events if isinstance(e, Failure))
+    rest = [e for e in events if not isinstance(e, Gaussian | Failure)]
+    if failure >= budget.delta:
+        raise BudgetError(f"delta={budget.delta:g} does not cover the failure probability {failure:.3g} of the plan")
+    mu = accounting.gaussian_mu(budget.epsilon, budget.delta - failure, rest)
+    left = mu**2 - gaussians
+    if left <= 0:
+        raise BudgetError(f"epsilon={budget.epsilon:g} is spent before the tables are measured; raise it")
+    return left / scope.table**2

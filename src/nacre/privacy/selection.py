@@ -1,0 +1,115 @@
+"""Scores for the door `select`, and successive exponential mechanisms on them.
+
+A score gives one integer per candidate, and the range over candidates of what one unit can change: weights
+exp(ε·u/R) are then ε-bounded-range (docs/proofs/selection.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from nacre.errors import PlanError
+from nacre.privacy.noise import NoiseSource, exponential_choice
+from nacre.privacy.plan import Scope
+
+Rule = Callable[[list[int]], np.ndarray]  # earlier picks -> which candidates are allowed (public)
+
+
+class Score(Protocol):
+    def totals(self, curator: Any) -> np.ndarray: ...
+    def loss_range(self, scope: Scope) -> float: ...
+    def describe(self) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """u_j = ‖N_j − reference_j‖₁ − handicap_j for the exact table N_j of clique j and *public* integers.
+
+    One record moves ‖N − public‖₁ by at most 1, a unit by its cap (twice that when it is replaced).
+    """
+
+    cliques: Sequence[tuple[str, ...]]
+    references: Callable[[int], np.ndarray]  # public expected table of clique j, rounded to integers
+    handicaps: np.ndarray  # public integers
+    groups: Mapping[str, np.ndarray]
+
+    def totals(self, curator: Any) -> np.ndarray:
+        groups = curator._groups(self.cliques, self.groups)
+        scores = np.empty(len(self.cliques), dtype=np.int64)
+        for start, stop in self._portions(groups):
+            for j, exact in enumerate(curator._count(self.cliques[start:stop], groups), start):
+                reference = np.asarray(self.references(j))
+                if reference.dtype.kind not in "iu" or reference.shape != exact.shape:
+                    raise PlanError(f"reference of {self.cliques[j]}: expected integers of shape {exact.shape}")
+                scores[j] = np.abs(exact - reference).sum() - int(self.handicaps[j])
+        return scores
+
+    def _portions(self, groups: Mapping[str, np.ndarray], cells: int = 1 << 24):
+        """Runs of cliques whose tables together stay small: wide tables have tens of thousands of pairs."""
+        sizes = [math.prod(int(groups[c].max()) + 2 for c in clique) for clique in self.cliques]
+        start, held = 0, 0
+        for j, size in enumerate(sizes):
+            if held and held + size > cells:
+                yield start, j
+                start, held = j, 0
+            held += size
+        if sizes:
+            yield start, len(sizes)
+
+    def loss_range(self, scope: Scope) -> float:
+        return 2.0 * scope.sum
+
+    def describe(self) -> Any:
+        return {"deviation": [list(c) for c in self.cliques]}
+
+
+@dataclass(frozen=True)
+class RecordScore:
+    """u_j = Σ_records clip(score(record)_j, low, high), on a grid of 2⁻²⁰ of the range, rounded toward `low`.
+
+    `function` maps the encoded columns of n records to an [n, candidates] array, record by record.
+    """
+
+    function: Callable[[Mapping[str, Any]], np.ndarray]
+    candidates: int
+    low: float
+    high: float
+    _STEPS = 1 << 20
+
+    def totals(self, curator: Any) -> np.ndarray:
+        scores = np.zeros(self.candidates, dtype=np.int64)
+        for encoded, rows in curator._encoded():
+            values = np.asarray(self.function(encoded), dtype=np.float64)
+            if values.shape != (rows, self.candidates):
+                raise PlanError(f"record score: expected shape {(rows, self.candidates)}, got {values.shape}")
+            share = np.clip((np.nan_to_num(values, nan=self.low) - self.low) / (self.high - self.low), 0.0, 1.0)
+            scores += np.floor(share * self._STEPS).astype(np.int64).sum(axis=0)
+        return scores
+
+    def loss_range(self, scope: Scope) -> float:
+        """high − low per record for present-or-absent (the empty score is 0 everywhere), twice when replaced."""
+        return self._STEPS * scope.sum
+
+    def describe(self) -> Any:
+        return {"record_score": [self.candidates, self.low, self.high]}
+
+
+def successive_choices(
+    scores: np.ndarray, picks: int, rate: float, allowed: Rule | None, source: NoiseSource
+) -> list[int]:
+    """`picks` indices without replacement, each by the exponential mechanism on what is left and allowed."""
+    picked: list[int] = []
+    free = np.ones(len(scores), dtype=bool)
+    for _ in range(picks):
+        open_ = np.flatnonzero(free & allowed(picked)) if allowed else np.flatnonzero(free)
+        if not len(open_):
+            break
+        index = int(open_[exponential_choice(scores[open_], rate, source)])
+        picked.append(index)
+        free[index] = False
+    return picked

@@ -1,0 +1,32 @@
+"""What went through the doors: the questions (public) and the noisy answers, in order.
+
+A recorded transcript can be replayed in place of the doors' answers. If a run on a neighbouring table, given the
+same answers, produces the same bytes and asks the same questions, nothing bypassed the doors on that pair.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from nacre.errors import PlanError
+
+
+@dataclass
+class Transcript:
+    """A list of (question, answer). With `replay`, answers come from a recording and questions must match it."""
+
+    replay: Transcript | None = None
+    questions: list[Any] = field(default_factory=list)
+    answers: list[Any] = field(default_factory=list)
+
+    def settle(self, question: Any, answer: Any) -> Any:
+        """Record the question; return the door's own answer, or the recorded one when replaying."""
+        index = len(self.questions)
+        self.questions.append(question)
+        if self.replay is not None:
+            if index >= len(self.replay.questions) or self.replay.questions[index] != question:
+                raise PlanError(f"replay: question {index} differs from the recording: {question}")
+            answer = self.replay.answers[index]
+        self.answers.append(answer)
+        return answer

@@ -1,0 +1,203 @@
+"""A release: a fitted model, the schema of what it makes, and the certificate of how it was made. All of it public."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nacre.errors import ConvergenceError, NacreError, ReleaseFileError, SchemaError
+from nacre.privacy.certificate import Certificate
+from nacre.synthesizers.base import METHODS, Model
+from nacre.table import Between, Schema
+from nacre.table.decoding import arrow_schema, decode
+from nacre.table.encoding import Encoded, Values
+from nacre.table.frames import from_arrow
+from nacre.table.structure import violations
+from nacre.table.writing import TableWriter
+
+CHUNK = 250_000  # rows drawn at a time: memory does not grow with the number of rows asked for
+_ROUNDS = 200  # redraws of rows that break a declared impossibility
+
+
+@dataclass(frozen=True)
+class Release:
+    """`sample` draws rows, `write` streams them to a file, `save` keeps the release, `certificate` its promise.
+
+    Drawing never touches data. It is post-processing as long as its arguments were chosen without the table.
+    """
+
+    method: str
+    schema: Schema
+    model: Model
+    certificate: Certificate
+
+    @property
+    def rows(self) -> int:
+        """The number of rows of the table, as declared or as bought: the default size of a sample."""
+        return self.model.rows
+
+    def sample(
+        self,
+        rows: int | None = None,
+        *,
+        where: Mapping[str, Any] | None = None,
+        rebalance: Mapping[str, Mapping[Any, float]] | None = None,
+        as_: str = "pandas",
+        seed: int | None = None,
+    ) -> Any:
+        """`rows` synthetic rows as a pandas, polars or pyarrow table.
+
+        `where` conditions exactly on columns: a value, a list of values, or `nacre.Between(low, high)`.
+        `rebalance={column: {value: share}}` draws that column from the given shares and the rest given it.
+        `seed` makes the drawing repeatable; it has nothing to do with privacy.
+        """
+        import pyarrow as pa
+
+        return from_arrow(pa.concat_tables(self.chunks(rows, where=where, rebalance=rebalance, seed=seed)), as_)
+
+    def write(
+        self,
+        path: str | os.PathLike,
+        rows: int | None = None,
+        *,
+        where: Mapping[str, Any] | None = None,
+        rebalance: Mapping[str, Mapping[Any, float]] | None = None,
+        seed: int | None = None,
+        force: bool = False,
+        progress: Callable[[int], None] = lambda done: None,
+    ) -> int:
+        """Stream `rows` rows to a CSV, Parquet or Arrow file in bounded memory; returns how many were written."""
+        done = 0
+        with TableWriter(path, arrow_schema(self.schema), force=force) as out:
+            for table in self.chunks(rows, where=where, rebalance=rebalance, seed=seed):
+                out.write(table)
+                done += table.num_rows
+                progress(done)
+        return done
+
+    def chunks(
+        self,
+        rows: int | None = None,
+        *,
+        where: Mapping[str, Any] | None = None,
+        rebalance: Mapping[str, Mapping[Any, float]] | None = None,
+        seed: int | None = None,
+    ) -> Iterator[Any]:
+        """The same rows as Arrow tables of at most 250,000 rows; identifiers count on from chunk to chunk."""
+        wanted = self.rows if rows is None else rows
+        if isinstance(wanted, bool) or not isinstance(wanted, int | np.integer) or wanted < 0:
+            raise NacreError(f"rows={rows!r}: expected a whole number of rows, zero or more")
+        rng = np.random.default_rng(seed)
+        where = self._on_determinants(where or {})
+        parts = self._balanced(rebalance or {}, where)
+        if wanted == 0:
+            yield arrow_schema(self.schema).empty_table()
+        for start in range(0, int(wanted), CHUNK):
+            count = min(CHUNK, int(wanted) - start)
+            yield decode(self._draw(count, rng, where, parts), self.schema, start=start + 1)
+
+    def _draw(self, rows: int, rng: np.random.Generator, where: Mapping[str, Any], parts: list) -> Encoded:
+        if not parts:
+            return self._possible(rows, rng, where)
+        shares = np.array([share for share, _ in parts])
+        sizes = rng.multinomial(rows, shares / shares.sum())
+        drawn = [self._possible(int(n), rng, {**where, **fixed}) for n, (_, fixed) in zip(sizes, parts) if n]
+        order = rng.permutation(rows)
+        columns = {
+            name: Values.of(
+                np.concatenate([d[name].values for d in drawn]), np.concatenate([d[name].null for d in drawn])
+            ).take(order)
+            for name in drawn[0].columns
+        }
+        return Encoded(columns, rows)
+
+    def _possible(self, rows: int, rng: np.random.Generator, where: Mapping[str, Any]) -> Encoded:
+        """Rows in which no declared impossibility occurs: the others are drawn again."""
+        encoded = Encoded(self.model.draw(rows, rng, where), rows)
+        if not self.schema.impossible:
+            return encoded
+        for _ in range(_ROUNDS):
+            broken = np.flatnonzero(violations(encoded, self.schema))
+            if not len(broken):
+                return encoded
+            again = self.model.draw(len(broken), rng, where)
+            for name, values in encoded.columns.items():
+                values.values[broken], values.null[broken] = again[name].values, again[name].null
+        raise ConvergenceError(
+            f"after {_ROUNDS} rounds {len(broken)} of {rows} rows still break a declared impossibility; "
+            "the condition asked for leaves almost nothing possible: widen it"
+        )
+
+    def _on_determinants(self, where: Mapping[str, Any]) -> dict[str, Any]:
+        """Conditions on dependent columns as conditions on the columns that determine them."""
+        rules = {rule.dependent: rule for rule in self.schema.dependencies}
+        found: dict[str, Any] = {}
+        for name, condition in where.items():
+            if name not in self.schema.columns:
+                raise SchemaError(f"where: there is no column {name!r}; choose among {', '.join(self.schema.names)}")
+            if name not in rules:
+                found[name] = condition
+                continue
+            rule = rules[name]
+            if rule.determinant in where:
+                raise SchemaError(f"where: {name!r} follows from {rule.determinant!r}; put a condition on one of them")
+            keep = [key for key, value in rule.mapping.items() if _meets(value, condition)]
+            if not keep:
+                raise SchemaError(f"where: no value of {rule.determinant!r} gives {name!r} = {condition!r}")
+            found[rule.determinant] = keep
+        return found
+
+    def _balanced(self, rebalance: Mapping[str, Mapping[Any, float]], where: Mapping[str, Any]) -> list:
+        """(share, condition) for every value of the rebalanced column."""
+        if not rebalance:
+            return []
+        if len(rebalance) > 1:
+            raise NacreError(f"rebalance names {len(rebalance)} columns; name one")
+        ((name, shares),) = rebalance.items()
+        if name in where:
+            raise NacreError(f"rebalance and where both name {name!r}; use one of them")
+        values = list(shares.values())
+        if not values or any(not np.isfinite(s) or s < 0 for s in values) or sum(values) <= 0:
+            raise NacreError(f"rebalance: shares of {name!r} are {dict(shares)}; expected numbers >= 0, not all zero")
+        return [(float(s), self._on_determinants({name: value})) for value, s in shares.items() if s > 0]
+
+    def save(self, path: str | os.PathLike, force: bool = False) -> None:
+        """Write the release file (zip of JSON and safetensors); an existing file is kept unless `force`."""
+        from nacre.release_file import pack
+
+        facts, arrays = self.model.parts()
+        documents = {
+            "schema.json": self.schema.to_json(),
+            "certificate.json": json.dumps(self.certificate.to_json(), indent=1, sort_keys=True),
+            "model.json": json.dumps({"method": self.method, "facts": facts}, indent=1, sort_keys=True),
+        }
+        pack(path, documents, arrays, force)
+
+
+def load(path: str | os.PathLike) -> Release:
+    """Read a release file. Runs no code from it; anything unexpected is a ReleaseFileError."""
+    from nacre.release_file import unpack
+
+    documents, arrays = unpack(path)
+    try:
+        schema = Schema.from_json(documents["schema.json"])
+        certificate = Certificate.from_json(documents["certificate.json"])
+        method, facts = documents["model.json"]["method"], documents["model.json"]["facts"]
+        kind = METHODS[method].load()
+    except (KeyError, TypeError, AttributeError, ValueError, SchemaError) as error:
+        raise ReleaseFileError(f"{path}: the release does not hold what it should ({error})") from None
+    return Release(method, schema, kind.model.from_parts(schema, facts, arrays), certificate)
+
+
+def _meets(value: Any, condition: Any) -> bool:
+    if isinstance(condition, Between):
+        above = condition.low is None or value >= condition.low
+        return value is not None and above and (condition.high is None or value <= condition.high)
+    if isinstance(condition, list | tuple | set | frozenset):
+        return value in condition
+    return value == condition

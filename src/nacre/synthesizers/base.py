@@ -1,0 +1,110 @@
+"""What every method has, and the list of methods.
+
+A method is a frozen dataclass of hyperparameters with two steps: `plan` declares every door it will open without
+touching data, `fit` opens those doors and returns a model. A model is public: it knows how to draw rows and how to
+become JSON and arrays.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from nacre.errors import NacreError, SchemaError
+from nacre.privacy.budget import Budget
+from nacre.privacy.curator import Curator
+from nacre.privacy.plan import Entry, Plan
+from nacre.table import Schema
+from nacre.table.encoding import Values
+
+Progress = Callable[[str, int, int | None], None]  # what is being done, how far, out of how many
+
+
+def silent(what: str, done: int, total: int | None) -> None:
+    """A progress that shows nothing."""
+
+
+def refuse_tensors(schema: Schema, method: str) -> None:
+    """Raise SchemaError for tables with arrays in their cells, or with nothing to model."""
+    if not schema.modelled:
+        raise SchemaError("the schema has no column to model: all are identifiers or follow from others")
+    for name in schema.modelled:
+        if schema.columns[name].kind == "tensor":
+            raise SchemaError(f"column {name!r} holds arrays; method {method!r} models single values: leave it out")
+
+
+class Model(Protocol):
+    """What a release holds: public numbers from which rows are drawn."""
+
+    rows: int  # how many rows the table has, as far as the release knows
+
+    def draw(
+        self, rows: int, rng: np.random.Generator, where: Mapping[str, Any] | None = None
+    ) -> dict[str, Values]: ...
+
+    def parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]: ...
+
+    @classmethod
+    def from_parts(cls, schema: Schema, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Model: ...
+
+
+class Synthesizer(Protocol):
+    """A method. Its fields are its hyperparameters."""
+
+    name: ClassVar[str]
+    model: ClassVar[type[Model]]
+
+    def supports(self, schema: Schema) -> None:
+        """Raise SchemaError, naming the column, if the method cannot model such a table."""
+
+    def plan(self, schema: Schema, rows: int | None, budget: Budget, before: tuple[Entry, ...] = ()) -> Plan:
+        """Every door that `fit` will open, after the doors in `before`, within the budget.
+
+        `schema` may lack facts that `before` will buy: then only its column names are known.
+        """
+        ...
+
+    def fit(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> Model: ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Method:
+    """One line of the list of methods, known without importing the method."""
+
+    path: str  # module:class
+    guarantee: str
+    summary: str
+
+    def load(self) -> type[Any]:
+        module, _, name = self.path.partition(":")
+        return getattr(importlib.import_module(module), name)
+
+
+METHODS: dict[str, Method] = {
+    "sketch": Method(
+        "nacre.synthesizers.sketch:Sketch",
+        "proven",
+        "all pairwise tables (with the target, if one is declared), particles fitted to them; the default",
+    ),
+    "independent": Method(
+        "nacre.synthesizers.independent:Independent",
+        "proven",
+        "one-way tables only, columns drawn independently; the floor every method must beat",
+    ),
+}
+
+
+def make(method: str, options: Mapping[str, Any]) -> Any:
+    """The method of that name with the given hyperparameters; unknown ones are refused with the known ones named."""
+    if method not in METHODS:
+        raise NacreError(f"method {method!r} is not known; choose one of {', '.join(METHODS)}")
+    kind = METHODS[method].load()
+    known = [f.name for f in dataclasses.fields(kind)]
+    for option in options:
+        if option not in known:
+            raise NacreError(f"method {method!r} has no option {option!r}; it has {', '.join(known) or 'none'}")
+    return kind(**options)

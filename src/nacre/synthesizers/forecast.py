@@ -1,0 +1,224 @@
+"""What a plan will give before it is paid for: expected error, time, memory, and whether there is enough data.
+
+Everything here is a function of public facts: the plan, the schema, the method's settings and the declared number of
+rows n. No data is read. Errors are those of the raw noisy tables; the reconstruction shares strength between tables
+and does better, so they are upper bounds on the error that noise causes (tests/synthesizers/test_forecast.py holds
+them against a real fit).
+
+Notation: a column j has c_j public cells and is expected to have g_j groups; σ₁, σ₂ are the noise of the one-way
+tables and of the tables of pairs; k is the number of classes of the target in a table (1 without one).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from nacre.privacy.plan import Plan
+from nacre.synthesizers.sketch import MAX_CLASSES
+from nacre.table import Schema
+from nacre.table.grid import Grid
+
+_MEAN_ABSOLUTE = math.sqrt(2 / math.pi)  # E|Z| of a standard normal
+ENOUGH, LITTLE = 10.0, 4.0  # groups per column that the noise lets one tell apart
+_INDEPENDENT_GROUPS = 64
+
+# Measured on two cores of a small cloud machine (docs/results.md); good to a factor of about two.
+_START_S = 2.5  # imports, accounting, first compilation
+_CSV_CELLS_PER_S = 8e6
+_COUNTED_PER_S = 6e7  # rows times tables
+_PARTICLE_OPS_PER_S = 6e9
+_BASE_MB = 320.0
+
+
+@dataclass(frozen=True)
+class ColumnForecast:
+    """One column: public cells, expected groups, and the error of a group's count and of the whole distribution."""
+
+    name: str
+    cells: int | None  # None while the domain is still to be bought
+    groups: int
+    count_error: float  # expected absolute error of one group's count
+    relative_error: float  # the same, relative to an average group
+    tvd: float  # expected total variation distance over the groups, at most
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """`verdict` is "enough", "little", "too little", or "unknown" when no number of rows is declared."""
+
+    rows: int | None
+    verdict: str
+    advice: str
+    resolution: float | None  # groups per column that the noise lets one tell apart
+    columns: tuple[ColumnForecast, ...]
+    pair_tvd: float | None  # mean over the measured pairs, at most
+    pairs: int
+    rarest: int | None  # texts with fewer rows than about this cannot be bought
+    seconds: float
+    memory_mb: float
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def tvd(cells: float, sigma: float, rows: float) -> float:
+    """Expected total variation distance of a noisy table: ½·Σ|noise|/n = ½·c·σ·sqrt(2/π)/n, at most 1."""
+    return min(1.0, 0.5 * cells * sigma * _MEAN_ABSOLUTE / rows)
+
+
+def forecast(plan: Plan, schema: Schema, rows: int | None, synthesizer: Any) -> Forecast:
+    """What `plan` of `synthesizer` will give on a table of `rows` rows described by `schema`."""
+    shape = _Shape.of(plan, schema, synthesizer)
+    threshold = max((e.threshold for e in plan.entries if e.door == "categories"), default=None)
+    costs = {"seconds": _seconds(plan, schema, rows, shape), "memory_mb": _memory(schema, rows, shape)}
+    if rows is None or plan.budget.epsilon is None:
+        why = "declare the number of rows (--rows) to see expected errors" if rows is None else "no noise is added"
+        return Forecast(rows, "unknown", why, None, (), None, shape.pairs, threshold, **costs)
+    groups = shape.groups(rows)
+    resolution = rows / shape.least
+    columns = tuple(_column(name, j, shape, groups, rows) for j, name in enumerate(schema.modelled))
+    verdict, advice = _verdict(plan, rows, resolution, threshold)
+    return Forecast(
+        rows, verdict, advice, resolution, columns, _pair_tvd(shape, groups, rows), shape.pairs, threshold, **costs
+    )
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """The plan in numbers."""
+
+    cells: tuple[int | None, ...]
+    target: int | None
+    classes: int  # of the target in the one-way tables
+    limits: tuple[int, ...]
+    least: float  # smallest mass of a group, in counts
+    sigma1: float
+    sigma2: float | None
+    pairs: int
+    with_target: bool  # the tables of pairs hold the target too
+    work: float  # steps times particles
+
+    @staticmethod
+    def of(plan: Plan, schema: Schema, synthesizer: Any) -> _Shape:
+        names = list(schema.modelled)
+        cells = tuple(None if schema.columns[n].missing else Grid.of(schema.columns[n]).cells for n in names)
+        entries = {e.name: e for e in plan.entries}
+        sigma1 = entries["one-way"].sigmas[0]
+        if synthesizer.name == "independent":
+            limits = (_INDEPENDENT_GROUPS,) * len(names)
+            return _Shape(cells, None, 1, limits, 3 * sigma1, sigma1, None, 0, False, 0.0)
+        target = names.index(synthesizer.target) if synthesizer.target in names else None
+        few = target is not None and (cells[target] or MAX_CLASSES) <= MAX_CLASSES
+        classes = (cells[target] or 2) if few and target is not None else 1
+        limits = tuple(MAX_CLASSES if j == target else synthesizer.groups for j in range(len(names)))
+        tables = entries.get("tables")
+        pairs = len(tables.sigmas) if tables else 0
+        sigma2 = tables.sigmas[0] if tables else None
+        # As the sketch decides it: `floor` standard errors of a group's count, over all tables that hold its column.
+        each = max(1.0, 2 * pairs / len(names))
+        error = sigma1 if sigma2 is None else sigma2 * math.sqrt(synthesizer.groups * classes / each)
+        with_target = target is not None and "pairs" not in entries
+        work = float(synthesizer.steps * synthesizer.particles)
+        return _Shape(
+            cells, target, classes, limits, synthesizer.floor * error, sigma1, sigma2, pairs, with_target, work
+        )
+
+    def groups(self, rows: float) -> list[int]:
+        """At most so many groups per column: its cells, the method's limit, and what the noise lets one tell apart."""
+        telling = 1 + int(rows / self.least)
+        found = [min(c or limit, limit, telling) for c, limit in zip(self.cells, self.limits)]
+        if self.target is not None and self.classes > 1:
+            found[self.target] = self.classes  # a target with few classes keeps them all
+        return found
+
+
+def _column(name: str, j: int, shape: _Shape, groups: list[int], rows: int) -> ColumnForecast:
+    """Inverse-variance mean of what each table says of a group's count.
+
+    Round one: the sum of about c_j/g_j cells in k classes, variance σ₁²·k·c_j/g_j (Cauchy: equal sizes are worst).
+    Each table of j with another column: the sum over that column's groups and the classes, σ₂²·g·k.
+    """
+    g, cells = groups[j], shape.cells[j]
+    precision = 0.0 if cells is None else 1 / (shape.sigma1**2 * _classes(shape, j) * cells / g)
+    if shape.sigma2 is not None:
+        others = [h for i, h in enumerate(groups) if i != j and not (shape.with_target and i == shape.target)]
+        mean = sum(others) / max(len(others), 1)
+        k = groups[shape.target] if shape.with_target and shape.target is not None and j != shape.target else 1
+        each = shape.pairs if shape.with_target and j == shape.target else 2 * shape.pairs / len(groups)
+        per_table = mean * mean if shape.with_target and j == shape.target else mean * k
+        precision += each / (shape.sigma2**2 * max(per_table, 1))
+    sigma = 1 / math.sqrt(precision) if precision else math.inf
+    error = _MEAN_ABSOLUTE * sigma
+    return ColumnForecast(name, cells, g, error, error * g / rows, tvd(g, sigma, rows))
+
+
+def _classes(shape: _Shape, j: int) -> int:
+    return 1 if j == shape.target else shape.classes
+
+
+def _pair_tvd(shape: _Shape, groups: list[int], rows: int) -> float | None:
+    """Mean over measured pairs of ½·g_a·g_b·σ·sqrt(2/π)/n; a table with the target is summed over its k classes first,
+    which leaves σ = σ₂·sqrt(k)."""
+    if shape.sigma2 is None:
+        return None
+    k = groups[shape.target] if shape.with_target and shape.target is not None else 1
+    free = [g for j, g in enumerate(groups) if not (shape.with_target and j == shape.target)]
+    total = [
+        tvd(a * b, shape.sigma2 * math.sqrt(k), rows) for i, a in enumerate(free) for b in free[i + 1 :]
+    ]
+    return sum(total) / len(total) if total else None
+
+
+def _verdict(plan: Plan, rows: int, resolution: float, threshold: int | None) -> tuple[str, str]:
+    """The rule: a group of rows can be told from noise if it stands `floor` standard errors above it. If n rows make
+    fewer than 4 such groups per column, there is too little data; fewer than 10, little. A domain that is bought also
+    needs rows well above the threshold of the categories."""
+    epsilon = plan.budget.epsilon or 0.0
+    need = ENOUGH / resolution
+    if threshold is not None:
+        need = max(need, 4 * threshold / rows)
+    # Noise is about proportional to 1/ε, and the number of groups to n over the noise.
+    wish = f"about {_round(rows * need):,} rows, or epsilon about {_round(epsilon * need):g}, would be enough"
+    if resolution < LITTLE or (threshold is not None and rows < 2 * threshold):
+        return "too little", f"too little data for epsilon {epsilon:g}: the noise drowns most of the table; {wish}"
+    if need > 1:
+        return "little", f"little data for epsilon {epsilon:g}: only coarse relations will be kept; {wish}"
+    return "enough", f"enough data for epsilon {epsilon:g}"
+
+
+def _round(value: float) -> float | int:
+    """Two significant digits, upward."""
+    if value <= 0:
+        return 0
+    step = 10 ** (math.floor(math.log10(value)) - 1)
+    rounded = math.ceil(value / step) * step
+    return round(rounded) if rounded >= 10 else round(rounded, 6)
+
+
+def _seconds(plan: Plan, schema: Schema, rows: int | None, shape: _Shape) -> float:
+    """Passes over the rows, counting, and the products of the particle fit; rows unknown counts as none."""
+    n, width = rows or 0, len(schema.columns)
+    passes = 1 + sum(e.door in ("bounds", "categories") for e in plan.entries)
+    reading = passes * n * width / _CSV_CELLS_PER_S
+    counting = n * (len(shape.cells) + shape.pairs) / _COUNTED_PER_S
+    return _START_S + reading + counting + shape.work * _products(shape) / _PARTICLE_OPS_PER_S
+
+
+def _products(shape: _Shape) -> float:
+    """Multiplications per particle and step: the square of all groups side by side, for every class of the target."""
+    if shape.sigma2 is None:
+        return 0.0
+    width = [min(c or limit, limit) for c, limit in zip(shape.cells, shape.limits)]
+    k = shape.classes if shape.with_target else 1
+    dense = 2.0 * sum(width) ** 2 * k
+    return min(dense, 4.0 * shape.pairs * max(width) ** 2 * k)
+
+
+def _memory(schema: Schema, rows: int | None, shape: _Shape) -> float:
+    """The codes kept between passes (4 bytes each, at most 200 MB) and the tables, beside what the program needs."""
+    codes = min(4.0 * (rows or 0) * len(shape.cells), 200e6)
+    width = max(shape.limits)
+    tables = 8.0 * (shape.pairs * width**2 * (shape.classes if shape.with_target else 1) + sum(c or 0 for c in shape.cells))
+    return _BASE_MB + (codes + 4 * tables) / 1e6

@@ -1,0 +1,235 @@
+"""From noisy one-way counts on a fine public grid to groups of cells, and back again.
+
+Everything here is post-processing of released counts: no function sees a row. A column has ``cells`` fine cells;
+a *lookup table* (lut) sends each to a group, tables of two and three columns are measured on groups, and
+:func:`inside` says how a group's mass is spread over its fine cells. The method is specs/sketch.md 3-5.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import PchipInterpolator
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+
+
+def simplex(counts: Floats, total: float) -> Floats:
+    """Nearest point (Euclid) of ``{x >= 0, sum x = total}``: max(counts - t, 0) with t chosen to fit.
+
+    Unlike clipping, empty cells do not add up to noise mass: what is cut below zero is taken back above.
+    A total of zero or less gives zeros. Holds for any finite counts, along the last axis only (one vector).
+    """
+    counts = np.asarray(counts, np.float64)
+    if total <= 0 or counts.size == 0:
+        return np.zeros_like(counts)
+    down = np.sort(counts)[::-1]
+    excess = np.cumsum(down) - total
+    last = np.flatnonzero(down * np.arange(1, counts.size + 1) > excess)
+    rank = last[-1] if last.size else 0
+    out = np.maximum(counts - excess[rank] / (rank + 1), 0.0)
+    return out * (total / out.sum()) if out.sum() > 0 else np.full_like(counts, total / counts.size)
+
+
+def pooled(counts: Floats, sigma: float, level: float = 2.0) -> Floats:
+    """Non-negative masses of ordered cells: those above ``level`` sigma stay, runs of the others are averaged.
+
+    A run keeps its unclipped sum (or zero where that is negative), so long empty stretches hold no noise mass.
+    """
+    counts = np.asarray(counts, np.float64)
+    low = counts <= level * sigma
+    run = np.cumsum(np.concatenate([[True], (low[1:] != low[:-1]) | ~low[1:]])) - 1 if counts.size else low
+    size = np.bincount(run)
+    return np.maximum(np.bincount(run, counts) / size, 0.0)[run] if counts.size else counts
+
+
+def group(counts: Floats, sigma: float, ordered: bool, limit: int, floor: float, null: int | None = None) -> Ints:
+    """Lookup table fine cell -> group, numbered 0..m-1, every group non-empty, m <= max(limit, 1).
+
+    ``ordered``: groups are runs of cells; a cell with more than an equal share of the mass stands alone (a spike),
+    the stretches between spikes are cut into pieces of about equal mass. Otherwise each cell above ``floor`` stands
+    alone (the ``limit - 1`` largest at most) and the rare rest is one group. ``floor`` is the least mass worth a
+    group, in counts: a few standard errors of a group's count. ``null``, a cell, stands alone if it reaches the
+    floor and otherwise joins the largest group, which then holds it at its own share. Any finite counts are valid,
+    negative ones included; with all below the floor there is one group.
+    """
+    counts = np.asarray(counts, np.float64)
+    lut = np.zeros(counts.size, np.int32)
+    keep = np.ones(counts.size, bool)
+    if null is not None:
+        keep[null] = False
+    body = np.flatnonzero(keep)
+    alone = null is not None and (counts[null] >= floor or body.size == 0)
+    room = max(limit - (1 if alone else 0), 1)
+    if body.size:
+        lut[body] = (_ordered if ordered else _unordered)(counts[body], sigma, room, floor)
+    if null is not None:
+        mass = np.bincount(lut[body], counts[body]) if body.size else np.zeros(0)
+        lut[null] = mass.size if alone else int(np.argmax(mass))
+    return lut
+
+
+def _unordered(counts: Floats, sigma: float, limit: int, floor: float) -> Ints:
+    order = np.argsort(-counts, kind="stable")
+    heads = order[: max(limit - 1, 1)]
+    heads = heads[counts[heads] >= floor] if counts.size > limit or (counts < floor).any() else order
+    if heads.size == 0:
+        return np.zeros(counts.size, np.int32)
+    lut = np.full(counts.size, heads.size, np.int32)
+    lut[np.sort(heads)] = np.arange(heads.size)
+    rest = lut == heads.size
+    if rest.any() and (counts[rest].sum() < floor or (limit == 1)):
+        lut[rest] = lut[heads[-1]]  # too little to measure: it rides with the smallest category that is
+    return lut
+
+
+def _ordered(counts: Floats, sigma: float, limit: int, floor: float) -> Ints:
+    mass = pooled(counts, sigma)
+    spike = np.zeros(mass.size, bool)
+    while True:  # a spike taken out lowers the equal share of the rest, so that more may stand out
+        share = max(mass[~spike].sum() / max(limit - spike.sum(), 1), floor, 1e-9)
+        new = ~spike & (mass >= share) & (counts > 2 * sigma)
+        if not new.any() or (spike | new).sum() >= limit:
+            break
+        spike |= new
+    label = np.zeros(mass.size, np.int64)
+    here, start = 0, 0
+    bounds = [*np.flatnonzero(spike).tolist(), mass.size]
+    for end in bounds:
+        if end > start:
+            upto = np.cumsum(mass[start:end])
+            pieces = max(int(upto[-1] / share + 0.5), 1)
+            middle = (upto - mass[start:end] / 2) / max(upto[-1], 1e-12)
+            label[start:end] = here + np.minimum((middle * pieces).astype(np.int64), pieces - 1)
+            here += pieces
+        if end < mass.size:
+            label[end] = here
+            here += 1
+        start = end + 1
+    return _merge(np.unique(label, return_inverse=True)[1].astype(np.int32), counts, mass, limit, floor)
+
+
+def _merge(lut: Ints, counts: Floats, mass: Floats, limit: int, floor: float) -> Ints:
+    """Join the lightest group to its lighter neighbour until all reach half the floor and the limit holds."""
+    while True:
+        size = np.bincount(lut, counts)
+        least = int(np.argmin(size))
+        if size.size == 1 or (size.size <= limit and size[least] >= floor / 2):
+            return lut
+        sides = [s for s in (least - 1, least + 1) if 0 <= s < size.size]
+        other = min(sides, key=lambda s: size[s])
+        lut = np.where(lut > min(least, other), lut - 1, lut).astype(np.int32)
+
+
+def smooth(mass: Floats, lut: Ints, width: Floats) -> Floats:
+    """Spread group masses over ordered cells along a monotone cubic (PCHIP) of their cumulative sum.
+
+    Mass-preserving in every group. Groups of one cell (spikes) are left out of the curve, so that a spike does not
+    bend the density beside it. Cells of no width (atoms) get nothing, unless their group has no width at all.
+    """
+    size = np.bincount(lut, minlength=mass.size)
+    wide = np.bincount(lut, width, minlength=mass.size)
+    curve = (size > 1) & (wide > 0)
+    on = curve[lut]
+    out = np.where(on, 0.0, mass[lut] / size[lut])
+    if curve.sum() == 0:
+        return out
+    knots = np.concatenate([[0.0], np.cumsum(wide[curve])])
+    heights = np.concatenate([[0.0], np.cumsum(mass[curve])])
+    edges = np.concatenate([[0.0], np.cumsum(width[on])])
+    cumulative = PchipInterpolator(knots, heights)(edges) if curve.sum() > 1 else np.interp(edges, knots, heights)
+    out[on] = np.maximum(np.diff(cumulative), 0.0)
+    return out
+
+
+def shrink(counts: Floats, prior: Floats, sigma: float, keep: float = 4.0) -> Floats:
+    """Positive-part James-Stein towards ``prior``; single cells more than ``keep`` sigma away are left as they are."""
+    residual = counts - prior
+    far = np.abs(residual) > keep * sigma
+    energy = float((residual[~far] ** 2).sum())
+    factor = max(0.0, 1.0 - max((~far).sum() - 1, 1) * sigma**2 / energy) if energy > 0 else 0.0
+    return prior + np.where(far, 1.0, factor) * residual
+
+
+def inside(counts: Floats, sigma: float, lut: Ints, width: Floats | None = None, null: int | None = None) -> Floats:
+    """Share of each fine cell in its group; sums to one over every group.
+
+    ``counts`` is [cells], or [cells, classes] for a table with the target: then one share per class, each class
+    shrunk towards all classes together. ``width`` is the width of ordered cells (None: unordered categories, whose
+    counts are only projected onto the simplex). Cells are shrunk towards :func:`smooth` by James-Stein.
+    """
+    counts = np.asarray(counts, np.float64)
+    if counts.ndim == 2:
+        return _inside_classes(counts, sigma, lut, width, null)
+    groups = int(lut.max()) + 1
+    body = np.ones(counts.size, bool)
+    if null is not None:
+        body[null] = False
+    mass = np.maximum(np.bincount(lut[body], counts[body], minlength=groups), 0.0)
+    prior = np.zeros_like(counts)
+    if width is not None and body.any():
+        prior[body] = smooth(mass, lut[body], np.asarray(width, np.float64)[body])
+    out = np.zeros_like(counts)
+    for g in range(groups):
+        cells = np.flatnonzero(lut == g)
+        value = counts[cells]
+        if width is not None and cells.size > 1:
+            value = np.where(body[cells], shrink(value, prior[cells], sigma), value)
+        total = max(float(counts[cells].sum()), 1e-9)
+        part = simplex(value, total)
+        out[cells] = part / part.sum()
+    return out
+
+
+def _inside_classes(counts: Floats, sigma: float, lut: Ints, width: Floats | None, null: int | None) -> Floats:
+    classes = counts.shape[1]
+    base = inside(counts.sum(1), sigma * np.sqrt(classes), lut, width, null)
+    out = np.repeat(base[:, None], classes, axis=1)
+    for g in range(int(lut.max()) + 1):
+        cells = np.flatnonzero(lut == g)
+        if cells.size == 1:
+            continue
+        for c in range(classes):
+            total = float(counts[cells, c].sum())
+            if total > 0:
+                part = simplex(shrink(counts[cells, c], base[cells] * total, sigma), total)
+                out[cells, c] = part / part.sum()
+    return out
+
+
+def shares(counts: Floats, sigma: float, lut: Ints, width: Floats | None = None, null: int | None = None) -> Floats:
+    """Denoised one-way shares of the fine cells (sum one): group masses on the simplex times :func:`inside`."""
+    counts = np.asarray(counts, np.float64)
+    mass = np.bincount(lut, counts)
+    mass = simplex(mass, max(float(counts.sum()), 1e-9))
+    return mass[lut] * inside(counts, sigma, lut, width, null) / mass.sum()
+
+
+def slopes(share: Floats, width: Floats) -> Floats:
+    """Slope s of the density 1 + s(u - 1/2), u in [0, 1), inside each cell: no staircase between bins.
+
+    Slope-limited (minmod) central differences of the density of neighbouring cells; |s| <= 2, so that the density
+    stays non-negative and every cell keeps its mass. Zero beside an atom or category (width 0) and at the ends.
+    """
+    share, width = np.asarray(share, np.float64), np.asarray(width, np.float64)
+    out = np.zeros_like(share)
+    if share.size < 3:
+        return out
+    density = np.divide(share, width, out=np.zeros_like(share), where=width > 0)
+    left, mid, right = slice(0, -2), slice(1, -1), slice(2, None)
+    back = (density[mid] - density[left]) / np.maximum(width[mid] + width[left], 1e-300)
+    ahead = (density[right] - density[mid]) / np.maximum(width[mid] + width[right], 1e-300)
+    step = np.where(back * ahead > 0, np.sign(back) * np.minimum(np.abs(back), np.abs(ahead)), 0.0)
+    good = (width[left] > 0) & (width[mid] > 0) & (width[right] > 0) & (density[mid] > 0)
+    raw = 2 * step * width[mid] / np.where(density[mid] > 0, density[mid], 1.0)
+    out[mid] = np.where(good, np.clip(raw, -2.0, 2.0), 0.0)
+    return out
+
+
+def bend(u: Floats, slope: Floats) -> Floats:
+    """Inverse distribution function of the density 1 + s(u - 1/2): uniform u in, position in the cell out."""
+    u, slope = np.asarray(u, np.float64), np.asarray(slope, np.float64)
+    half = 1.0 - slope / 2
+    root = half + np.sqrt(np.maximum(half**2 + 2 * slope * u, 0.0))
+    return np.clip(np.divide(2 * u, root, out=np.array(u, copy=True), where=root > 0), 0.0, 1.0 - 1e-12)

@@ -1,0 +1,103 @@
+"""The model behind `sketch` and `independent`: particles on groups of public cells, and values inside the cells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from nacre.errors import ReleaseFileError, SchemaError
+from nacre.synthesizers.drawing import Particles
+from nacre.synthesizers.grouping import bend
+from nacre.table import Between, Schema
+from nacre.table.encoding import Values
+from nacre.table.grid import Grid
+from nacre.table.rules import position
+
+
+class TableModel:
+    """Draws rows: particle, then group, then cell, then a value inside the cell with a sloped density.
+
+    `slopes[column]` is the slope of the density in each cell (`grouping.slopes`), so that no staircase shows.
+    """
+
+    def __init__(self, schema: Schema, particles: Particles, slopes: list[np.ndarray], rows: int):
+        self.columns = list(schema.modelled)
+        self.grids = [Grid.of(schema.columns[name]) for name in self.columns]
+        self.particles = particles
+        self.slopes = slopes
+        self.rows = rows
+
+    def draw(self, rows: int, rng: np.random.Generator, where: Mapping[str, Any] | None = None) -> dict[str, Values]:
+        """`rows` rows that satisfy `where` exactly (a value, a set of values, or a (low, high) range per column)."""
+        conditions = {self._place(name): condition for name, condition in (where or {}).items()}
+        masks = {j: self.grids[j].mask(condition) for j, condition in conditions.items()}
+        codes = self.particles.draw(rows, rng, masks or None)
+        values = {}
+        for j, (name, grid) in enumerate(zip(self.columns, self.grids)):
+            cells = codes[:, j]
+            if j in conditions:
+                values[name] = _inside(grid, cells, rng, conditions[j])
+            else:
+                values[name] = grid.place(cells, bend(rng.random(rows), self.slopes[j][cells]))
+        return values
+
+    def probability(self, where: Mapping[str, Any]) -> float:
+        """The share of synthetic rows that satisfy a condition, exactly."""
+        return self.particles.probability(
+            {self._place(c): self.grids[self._place(c)].mask(w) for c, w in where.items()}
+        )
+
+    def _place(self, name: str) -> int:
+        if name not in self.columns:
+            raise SchemaError(f"where: {name!r} is not a modelled column; choose among {', '.join(self.columns)}")
+        return self.columns.index(name)
+
+    def parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        arrays = self.particles.to_arrays()
+        arrays |= {f"slopes.{j}": s for j, s in enumerate(self.slopes)}
+        return {"rows": self.rows}, arrays
+
+    @classmethod
+    def from_parts(cls, schema: Schema, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> TableModel:
+        try:
+            particles = Particles.from_arrays(arrays)
+            slopes = [np.asarray(arrays[f"slopes.{j}"]) for j in range(len(particles.luts))]
+            model = cls(schema, particles, slopes, int(facts["rows"]))
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise ReleaseFileError(f"release file: the model does not hold what it should ({error})") from None
+        model._check()
+        return model
+
+    def _check(self) -> None:
+        """Shapes and ranges, so that a hostile file ends here and not in the middle of drawing."""
+        p = self.particles
+        good = len(p.luts) == len(self.grids) == len(p.insides) and p.blocks.ndim == 2 and len(p.blocks) > 0
+        good = good and (p.target is None or 0 <= p.target < len(self.grids))
+        for grid, lut, inside, slope in zip(self.grids, p.luts, p.insides, self.slopes):
+            good = good and lut.shape == (grid.cells,) == slope.shape and inside.shape[0] == grid.cells
+            good = good and lut.min() >= 0 and lut.max() < grid.cells and np.isfinite(slope).all()
+            good = good and bool(np.isfinite(inside).all()) and bool((inside >= 0).all())
+        good = good and p.blocks.shape[1] == sum(p.sizes) and bool(np.isfinite(p.blocks).all())
+        if not (good and bool((p.blocks >= 0).all()) and self.rows >= 0):
+            raise ReleaseFileError("release file: the model's arrays do not fit its schema")
+
+
+def _inside(grid: Grid, cells: np.ndarray, rng: np.random.Generator, condition: Any) -> Values:
+    """A value of each row's cell that meets the condition, drawn uniformly from those that do."""
+    if isinstance(condition, tuple) and len(condition) == 2 and grid.ordered:
+        condition = Between(*condition)
+    if isinstance(condition, Between):
+        return grid.draw(cells, rng, condition.low, condition.high)
+    many = isinstance(condition, list | tuple | set | frozenset | np.ndarray)
+    wanted = [v for v in (condition if many else [condition]) if v is not None]
+    if not wanted:
+        return grid.draw(cells, rng)
+    spots = np.sort(np.array([position(grid.column, v, "where") for v in wanted]))
+    values = Values.of(spots)
+    home = grid.codes(values)  # which cell each wanted value lies in; sorted, as the values are
+    first, last = np.searchsorted(home, cells, side="left"), np.searchsorted(home, cells, side="right")
+    pick = np.minimum(first + (rng.random(len(cells)) * (last - first)).astype(np.int64), len(spots) - 1)
+    null = np.zeros(len(cells), bool) if grid.null is None else cells == grid.null
+    return Values.of(spots[pick].astype(grid.dtype), null)

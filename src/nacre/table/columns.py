@@ -1,0 +1,365 @@
+"""The kinds of column: what may stand in them, and where each of these facts comes from.
+
+A column is a frozen value. Whatever it holds has been checked, so that the rest of the code never asks again.
+Facts that are not given in `provenance` are `public`: whoever writes a schema declares it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, ClassVar
+
+from nacre.errors import SchemaError
+from nacre.table.instants import UNITS, check_zone, microseconds
+
+PROVENANCES = ("public", "bought", "read")  # strongest first
+INTEGER_LIMIT = 2**62  # so that differences and the end of the last cell fit in 64 bits
+MAX_CATEGORIES = 1_000_000
+_UNNAMED = "column"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Column:
+    """What every kind shares. `provenance` maps a fact (`kind`, `nullable`, ...) to public, bought or
+    read."""
+
+    nullable: bool = False
+    provenance: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
+
+    kind: ClassVar[str] = ""
+    ordered = False  # no annotation: a categorical column has a field of this name, in a place of its own
+    fact_names: ClassVar[tuple[str, ...]] = ("kind", "nullable")
+
+    def __post_init__(self) -> None:
+        _need(isinstance(self.nullable, bool), f"nullable is {self.nullable!r}; write true or false")
+        self._check()
+        self._set(provenance=_provenance(self))
+
+    def _check(self) -> None:
+        """Check and normalise the facts of this kind."""
+
+    def _set(self, **fields: Any) -> None:
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """The facts that this column states. An empty or missing one is not stated."""
+        return tuple(f for f in self.fact_names if f == "kind" or getattr(self, f) not in (None, ()))
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The facts that a private method needs and that are not declared yet."""
+        return ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Numeric(Column):
+    """Numbers between `bounds`, both ends included. `integer=True` for whole numbers.
+
+    `edges` fixes the fine cells: [e0, e1), [e1, e2), ..., the last one closed; they span the bounds.
+    `atoms` are values that get a cell of their own (a spike at 0, a code such as 9999).
+    """
+
+    bounds: tuple[float, float] | None = None
+    integer: bool = False
+    edges: tuple[float, ...] | None = None
+    atoms: tuple[float, ...] = ()
+
+    kind: ClassVar[str] = "numeric"
+    ordered = True
+    fact_names: ClassVar[tuple[str, ...]] = ("kind", "bounds", "edges", "atoms", "nullable")
+
+    def _check(self) -> None:
+        _need(isinstance(self.integer, bool), f"integer is {self.integer!r}; write true or false")
+        edges = None if self.edges is None else self._numbers("edges", self.edges)
+        if edges is not None:
+            _need(len(edges) >= 2, f"edges has {len(edges)} value(s); at least two are needed, the two ends")
+            for a, b in pairwise(edges):
+                _need(
+                    a < b, f"edges are not increasing: {a!r} is followed by {b!r}; sort them, without repeats"
+                )
+        bounds = self._bounds(edges)
+        if edges is not None and (edges[0], edges[-1]) != bounds:
+            raise SchemaError(
+                f"{_UNNAMED}: edges run from {edges[0]!r} to {edges[-1]!r} but bounds are {list(bounds)}; "
+                "the first and last edge are the bounds: give one of the two, or make them agree"
+            )
+        self._set(bounds=bounds, edges=edges, atoms=self._atoms(bounds))
+
+    def _bounds(self, edges: tuple | None) -> tuple | None:
+        if self.bounds is None:
+            if edges is None:
+                return None
+            if isinstance(self.provenance, Mapping):  # bounds that come with the edges are known the same way
+                source = self.provenance.get("edges", "public")
+                self._set(provenance={"bounds": source, **self.provenance})
+            return (edges[0], edges[-1])
+        return _ends(self._numbers("bounds", self.bounds))
+
+    def _atoms(self, bounds: tuple | None) -> tuple:
+        atoms = self._numbers("atoms", self.atoms)
+        _need(len(set(atoms)) == len(atoms), f"atoms {list(atoms)} name the same value twice; name it once")
+        for atom in atoms:
+            _need(
+                bounds is None or bounds[0] <= atom <= bounds[1],
+                f"atom {atom!r} lies outside the bounds {list(bounds or ())}; widen the bounds or drop "
+                "the atom",
+            )
+        return tuple(sorted(atoms))
+
+    def _numbers(self, fact: str, values: Any) -> tuple:
+        return tuple(self.number(v, fact) for v in _sequence(fact, values))
+
+    def number(self, value: Any, fact: str = "value") -> float | int:
+        """`value` as this column holds it (int or float), or SchemaError."""
+        number = _finite(fact, value)
+        if not self.integer:
+            return float(number)
+        _need(number == int(number), f"{fact} has {value!r} but the column is integer; write whole numbers")
+        _need(abs(int(number)) <= INTEGER_LIMIT, f"{fact} has {value!r}; integers reach from -2**62 to 2**62")
+        return int(number)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        return () if self.bounds is not None else ("bounds",)
+
+
+@dataclasses.dataclass(frozen=True)
+class Categorical(Column):
+    """One label out of `categories`, in their order if `ordered`.
+
+    Values outside the list become `other` (a label; it may be one of the categories) or land nowhere.
+    The empty text is a missing value, never a label: a CSV file could not tell them apart.
+    """
+
+    categories: tuple[str, ...] | None = None
+    ordered: bool = False
+    other: str | None = None
+
+    kind: ClassVar[str] = "categorical"
+    fact_names: ClassVar[tuple[str, ...]] = ("kind", "categories", "other", "nullable")
+
+    def _check(self) -> None:
+        _need(isinstance(self.ordered, bool), f"ordered is {self.ordered!r}; write true or false")
+        if self.other is not None:
+            _label("other", self.other)
+        if self.categories is None:
+            return
+        labels = tuple(_sequence("categories", self.categories))
+        _need(bool(labels), "categories is empty; name at least one, or leave it out to have them bought")
+        _need(
+            len(labels) <= MAX_CATEGORIES,
+            f"categories has {len(labels):,} labels; at most {MAX_CATEGORIES:,}: group the rare ones "
+            "under `other`",
+        )
+        seen: set[str] = set()
+        for label in labels:
+            _label("categories", label)
+            _need(label not in seen, f"category {label!r} is listed twice; list it once")
+            seen.add(label)
+        self._set(categories=labels)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The categories, then `other` if it is not one of them: code i stands for labels[i]."""
+        found = self.categories or ()
+        return found if self.other is None or self.other in found else (*found, self.other)
+
+    @cached_property
+    def code_of(self) -> dict[str, int]:
+        """label -> code."""
+        return {label: code for code, label in enumerate(self.labels)}
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        return () if self.categories is not None else ("categories",)
+
+
+@dataclasses.dataclass(frozen=True)
+class Boolean(Column):
+    """True or false."""
+
+    kind: ClassVar[str] = "boolean"
+
+
+@dataclasses.dataclass(frozen=True)
+class Datetime(Column):
+    """Instants between `bounds` (ISO 8601, UTC unless they carry an offset), in whole steps of `unit`.
+
+    With `tz`, values without an offset are local times of that zone, and synthetic values come out in it.
+    `unit="day"` is a date: it has no zone.
+    """
+
+    bounds: tuple[str, str] | None = None
+    tz: str | None = None
+    unit: str = "s"
+
+    kind: ClassVar[str] = "datetime"
+    ordered = True
+    fact_names: ClassVar[tuple[str, ...]] = ("kind", "bounds", "nullable")
+
+    def _check(self) -> None:
+        _need(
+            isinstance(self.unit, str) and self.unit in UNITS,
+            f"unit is {self.unit!r}; choose one of {', '.join(UNITS)}",
+        )
+        if self.tz is not None:
+            _need(isinstance(self.tz, str), f"tz is {self.tz!r}; write the name of a zone, such as 'UTC'")
+            check_zone(self.tz, _UNNAMED)
+            _need(
+                self.unit != "day", f"unit 'day' is a date and has no zone, but tz is {self.tz!r}; drop one"
+            )
+        if self.bounds is None:
+            return
+        bounds = tuple(_sequence("bounds", self.bounds))
+        ends = _ends(tuple(microseconds(b, f"{_UNNAMED}: bounds") for b in bounds), shown=bounds)
+        for end, text in zip(ends, bounds, strict=True):
+            _need(
+                end % self.step == 0,
+                f"bound {text!r} is not a whole {self.unit}; round it, or use a finer unit",
+            )
+        self._set(bounds=tuple(b if isinstance(b, str) else b.isoformat() for b in bounds))
+
+    @property
+    def step(self) -> int:
+        """The unit in microseconds."""
+        return UNITS[self.unit]
+
+    @property
+    def ends(self) -> tuple[int, int] | None:
+        """The bounds in microseconds since the epoch, UTC."""
+        return None if self.bounds is None else tuple(microseconds(b, _UNNAMED) for b in self.bounds)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        return () if self.bounds is not None else ("bounds",)
+
+
+@dataclasses.dataclass(frozen=True)
+class Tensor(Column):
+    """An array of numbers of a fixed `shape` per row (an image, a series), each between `bounds`."""
+
+    shape: tuple[int, ...] = ()
+    bounds: tuple[float, float] | None = None
+
+    kind: ClassVar[str] = "tensor"
+    fact_names: ClassVar[tuple[str, ...]] = ("kind", "shape", "bounds", "nullable")
+
+    def _check(self) -> None:
+        shape = tuple(_sequence("shape", self.shape))
+        _need(
+            bool(shape) and all(isinstance(s, int) and not isinstance(s, bool) and s > 0 for s in shape),
+            f"shape is {list(shape)}; write one or more positive whole numbers, such as [28, 28]",
+        )
+        _need(math.prod(shape) <= 10_000_000, f"shape {list(shape)} has more than 10,000,000 numbers per row")
+        self._set(shape=shape)
+        if self.bounds is not None:
+            self._set(
+                bounds=_ends(tuple(float(_finite("bounds", b)) for b in _sequence("bounds", self.bounds)))
+            )
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        return () if self.bounds is not None else ("bounds",)
+
+
+@dataclasses.dataclass(frozen=True)
+class Identifier(Column):
+    """A name for a row or a person: never learnt, made anew as 1, 2, 3, ... or, with `text`, as a
+    UUID-like text."""
+
+    person: bool = False
+    text: bool = False
+
+    kind: ClassVar[str] = "identifier"
+
+    def _check(self) -> None:
+        for name in ("person", "text"):
+            _need(
+                isinstance(getattr(self, name), bool),
+                f"{name} is {getattr(self, name)!r}; write true or false",
+            )
+
+
+KINDS: dict[str, type[Column]] = {
+    c.kind: c for c in (Numeric, Categorical, Boolean, Datetime, Tensor, Identifier)
+}
+
+
+def named(error: SchemaError, name: str) -> SchemaError:
+    """The same error, saying which column it is about: kinds are checked before they have a name."""
+    text = str(error)
+    return SchemaError(f"column {name!r}{text.removeprefix(_UNNAMED)}" if text.startswith(_UNNAMED) else text)
+
+
+def _need(condition: bool, message: str) -> None:
+    if not condition:
+        raise SchemaError(f"{_UNNAMED}: {message}")
+
+
+def _sequence(fact: str, values: Any) -> list:
+    _need(
+        not isinstance(values, (str, bytes, Mapping)) and hasattr(values, "__iter__"),
+        f"{fact} is {values!r}; write a list",
+    )
+    return list(values)
+
+
+def _finite(fact: str, value: Any) -> float | int:
+    if hasattr(value, "item"):  # numpy scalars
+        value = value.item()
+    _need(
+        isinstance(value, (int, float)) and not isinstance(value, bool),
+        f"{fact} has {value!r}, which is not a number; write finite numbers",
+    )
+    try:
+        finite = math.isfinite(value)
+    except OverflowError:  # an int beyond the largest float
+        finite = False
+    _need(finite, f"{fact} has a number that is not finite or too large for 64 bits; write finite numbers")
+    return value
+
+
+def _ends(pair: tuple, shown: tuple | None = None) -> tuple:
+    shown = pair if shown is None else shown
+    _need(len(pair) == 2, f"bounds has {len(pair)} value(s); write two, the lowest and the highest")
+    low, high = pair
+    _need(low <= high, f"bounds are reversed: {shown[0]!r} is above {shown[1]!r}; write the lowest first")
+    _need(
+        math.isfinite(high - low),
+        f"bounds {list(shown)} are too far apart for 64-bit arithmetic; narrow them",
+    )
+    return pair
+
+
+def _label(fact: str, label: Any) -> None:
+    _need(isinstance(label, str), f"{fact} has {label!r}, which is not text; put it in quotes")
+    _need(label != "", f"{fact} has an empty label; the empty text means a missing value: use nullable")
+    _need("\0" not in label, f"{fact} has the label {label!r} with a NUL character; remove it")
+    try:
+        label.encode()
+    except UnicodeEncodeError:
+        raise SchemaError(
+            f"{_UNNAMED}: {fact} has the label {label!r}, which is not valid Unicode text"
+        ) from None
+
+
+def _provenance(column: Column) -> dict[str, str]:
+    given = column.provenance
+    _need(isinstance(given, Mapping), f"provenance is {given!r}; write fact: source pairs")
+    for fact, source in given.items():
+        _need(
+            fact in column.facts,
+            f"provenance names the fact {fact!r}, which this {column.kind} column does not state; "
+            f"it states {', '.join(column.facts)}",
+        )
+        _need(
+            source in PROVENANCES,
+            f"provenance of {fact} is {source!r}; choose one of {', '.join(PROVENANCES)}",
+        )
+    return {fact: given.get(fact, "public") for fact in column.facts}

@@ -1,0 +1,296 @@
+"""The public fine alphabet of a column: every value lands in one cell, and every cell can give values back.
+
+A grid is a function of the declared column alone. Numbers and instants have cells in increasing order;
+labels have one cell each; a nullable column has one more cell, the last, for null.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, ClassVar
+
+import numpy as np
+
+from nacre.errors import DomainNotDeclared, SchemaError
+from nacre.table.cells import integer_starts, real_starts
+from nacre.table.columns import Boolean, Categorical, Column, Datetime, Numeric
+from nacre.table.encoding import Values
+from nacre.table.instants import UNITS, is_date_only
+from nacre.table.rules import Between, position
+
+_LOOKUP = 1 << 20  # integer ranges up to this get a table from value to cell
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Grid:
+    """Cells of one column. `low`, `high`: what a cell covers, for numbers [low, high); equal for a single
+    value."""
+
+    column: Column
+    low: np.ndarray
+    high: np.ndarray
+    width: np.ndarray
+
+    ordered: ClassVar[bool] = True
+    dtype: ClassVar[type] = np.float64
+
+    @staticmethod
+    def of(column: Column) -> Grid:
+        """The grid of a column. Raises DomainNotDeclared while its bounds or categories are missing."""
+        if column.missing:
+            raise DomainNotDeclared(
+                f"{column.missing[0]} are not declared; declare them, have them bought, or read them from "
+                "the data"
+            )
+        if isinstance(column, (Categorical, Boolean)):
+            return _label_grid(column)
+        if isinstance(column, Datetime):
+            return _integer_grid(column, column.ends, None, (), column.step)
+        if isinstance(column, Numeric) and column.integer:
+            return _integer_grid(column, column.bounds, column.edges, column.atoms, 1)
+        if isinstance(column, Numeric):
+            return _real_grid(column)
+        raise SchemaError(f"a {column.kind} column has no cells; it is not for methods that count")
+
+    @property
+    def null(self) -> int | None:
+        """The code of the null cell, or None when the column is not nullable."""
+        return len(self.low) if self.column.nullable else None
+
+    @property
+    def cells(self) -> int:
+        """How many cells there are, the null cell included."""
+        return len(self.low) + int(self.column.nullable)
+
+    def codes(self, values: Values) -> np.ndarray:
+        """The cell of each row, int32; -1 for a row that lands in none: a label outside the list without
+        `other`, a null in a column that is not nullable."""
+        codes = self._find(values.values).astype(np.int32, copy=False)
+        if values.null.any():
+            return np.where(values.null, np.int32(-1 if self.null is None else self.null), codes)
+        return codes
+
+    def place(self, codes: np.ndarray, u: np.ndarray) -> Values:
+        """The value at share `u` in [0, 1) of each row's cell. `codes(place(c, u))` is `c` for every valid
+        code."""
+        return self._between(codes, u, None, None)
+
+    def draw(self, codes: np.ndarray, rng: np.random.Generator, low: Any = None, high: Any = None) -> Values:
+        """A value drawn uniformly from each row's cell, or from the part of it in [low, high], ends included.
+
+        The cells must meet that range: draw codes by `mask((low, high))` first. Null cells stay null.
+        """
+        return self._between(np.asarray(codes), rng.random(len(codes)), *self._ends(low, high))
+
+    def mask(self, condition: Any) -> np.ndarray:
+        """The share of every cell that meets the condition, float64 [cells].
+
+        A condition is a value, None for null, a list or set of these, or a range: (low, high) or Between,
+        ends included, None for an open side. Inside a cell the share is prorated. SchemaError when nothing
+        declared meets it.
+        """
+        if isinstance(condition, tuple) and len(condition) == 2 and self.ordered:
+            condition = Between(*condition)
+        if isinstance(condition, Between):
+            return self._range(condition)
+        many = isinstance(condition, (list, tuple, set, frozenset, np.ndarray))
+        share = np.zeros(self.cells)
+        wanted = dict.fromkeys(condition) if many else {condition: None}
+        if not wanted:
+            raise SchemaError("condition: the list of values is empty; name at least one")
+        for value in wanted:
+            share += self._point(value)
+        return np.minimum(share, 1.0)
+
+    # -- what the kinds differ in ---------------------------------------------------------------------------
+
+    def _find(self, values: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+    def _between(self, codes: np.ndarray, u: np.ndarray, low: Any, high: Any) -> Values:
+        raise NotImplementedError
+
+    def _share(self, low: Any, high: Any) -> np.ndarray:
+        """The share of every cell but null in [low, high], both positions."""
+        raise NotImplementedError
+
+    # -- shared ---------------------------------------------------------------------------------------------
+
+    def _point(self, value: Any) -> np.ndarray:
+        if value is None:
+            if self.null is None:
+                raise SchemaError("condition: null is asked for but the column is not nullable")
+            return np.eye(1, self.cells, self.null)[0]
+        spot = position(self.column, value, "condition")
+        share = self._share(spot, spot)
+        if not share.any():
+            raise SchemaError(
+                f"condition: the single value {value!r} of a continuous column has probability 0; "
+                "ask for a range (low, high), or declare the value as an atom"
+            )
+        return self._padded(share)
+
+    def _range(self, condition: Between) -> np.ndarray:
+        if not self.ordered:
+            raise SchemaError("condition: a range needs an ordered column; list the values instead")
+        low, high = self._ends(condition.low, condition.high)
+        share = self._share(low, high)
+        if not share.any():
+            raise SchemaError(
+                f"condition: nothing of the declared domain lies between {condition.low!r} and "
+                f"{condition.high!r}"
+            )
+        return self._padded(share)
+
+    def _padded(self, share: np.ndarray) -> np.ndarray:
+        return share if self.null is None else np.append(share, 0.0)
+
+    def _ends(self, low: Any, high: Any) -> tuple[Any, Any]:
+        """The positions of the ends of a range; an end beyond the bounds is moved to them."""
+        first, last = self._limits()
+        low = first if low is None else max(self._end(low), first)
+        high = last if high is None else min(self._end(high, upper=True), last)
+        return low, high
+
+    def _limits(self) -> tuple[Any, Any]:
+        return self.column.bounds
+
+    def _end(self, value: Any, upper: bool = False) -> Any:
+        free = dataclasses.replace(
+            self.column, bounds=None, edges=None, atoms=(), integer=False, provenance={}
+        )
+        return position(free, value, "condition")
+
+    def _nulls(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(codes with null and -1 moved to cell 0, where they were)."""
+        empty = (codes < 0) | (codes >= len(self.low))
+        return np.where(empty, 0, codes), empty
+
+
+class RealGrid(Grid):
+    """Bins and atoms of a continuous numeric column."""
+
+    def _find(self, values: np.ndarray) -> np.ndarray:
+        return np.maximum(np.searchsorted(self.low, values, side="right") - 1, 0)
+
+    def _between(self, codes: np.ndarray, u: np.ndarray, low: Any, high: Any) -> Values:
+        cell, empty = self._nulls(np.asarray(codes))
+        first, last = self.low[cell], self.high[cell]
+        # The last value of a cell: the float below its end, the bound itself in the last cell.
+        final = np.where(cell == len(self.low) - 1, last, np.nextafter(last, -np.inf))
+        final = np.maximum(final, first)
+        if low is not None:
+            first, final, last = np.maximum(first, low), np.minimum(final, high), np.minimum(last, high)
+        return Values.of(np.clip(first + u * (last - first), first, final), empty)
+
+    def _share(self, low: Any, high: Any) -> np.ndarray:
+        width = self.width[: len(self.low)]  # without the null cell
+        single = width == 0
+        covered = np.minimum(self.high, high) - np.maximum(self.low, low)
+        # An atom's cell ends at the next float; only its value counts.
+        inside = (self.low >= low) & (self.low <= high)
+        return np.where(single, inside, np.clip(covered, 0, None) / np.where(single, 1, width))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class IntegerGrid(Grid):
+    """Cells of whole numbers, or of whole units of time: `low`, `high` count steps, and [low, high) holds
+    them."""
+
+    step: int
+    table: np.ndarray | None  # value - lowest -> cell, for ranges that allow it
+
+    dtype: ClassVar[type] = np.int64
+
+    def _find(self, values: np.ndarray) -> np.ndarray:
+        steps = values if self.step == 1 else values // self.step
+        steps = np.clip(steps, self.low[0], self.high[-1] - 1)  # rows that are null may hold anything
+        if len(self.low) == int(self.high[-1]) - int(self.low[0]):  # one cell per value
+            return steps - self.low[0]
+        if self.table is not None:
+            return self.table[steps - self.low[0]]
+        return np.searchsorted(self.low, steps, side="right") - 1
+
+    def _between(self, codes: np.ndarray, u: np.ndarray, low: Any, high: Any) -> Values:
+        cell, empty = self._nulls(np.asarray(codes))
+        first, end = self.low[cell], self.high[cell]
+        if low is not None:
+            first, end = np.maximum(first, -(-low // self.step)), np.minimum(end, high // self.step + 1)
+        count = np.maximum(end - first, 1)
+        offset = np.minimum(np.floor(u * count), (count - 1).astype(np.float64)).astype(np.int64)
+        steps = first + np.minimum(offset, count - 1)
+        return Values.of(steps * self.step, empty)
+
+    def _share(self, low: Any, high: Any) -> np.ndarray:
+        first, end = -(-low // self.step), high // self.step + 1
+        covered = np.minimum(self.high, end) - np.maximum(self.low, first)
+        return np.clip(covered, 0, None) / (self.high - self.low)
+
+    def _limits(self) -> tuple[int, int]:
+        return int(self.low[0]) * self.step, (int(self.high[-1]) - 1) * self.step
+
+    def _end(self, value: Any, upper: bool = False) -> int:
+        if not isinstance(self.column, Datetime):
+            number = super()._end(value)  # 17.5 and up is 18 and up
+            return int(np.floor(number)) if upper else int(np.ceil(number))
+        free = dataclasses.replace(self.column, bounds=None, provenance={})
+        whole_day = upper and is_date_only(value)  # up to a day means to its end
+        return position(free, value, "condition") + (UNITS["day"] - 1 if whole_day else 0)
+
+
+class LabelGrid(Grid):
+    """One cell per label, or per truth value."""
+
+    dtype: ClassVar[type] = np.int32
+
+    @property
+    def ordered(self) -> bool:
+        return self.column.ordered
+
+    def _find(self, values: np.ndarray) -> np.ndarray:
+        return values
+
+    def _between(self, codes: np.ndarray, u: np.ndarray, low: Any, high: Any) -> Values:
+        codes = np.asarray(codes).astype(np.int32)
+        empty = (codes < 0) | (codes >= len(self.low))
+        return Values.of(np.where(empty, np.int32(-1), codes), empty)
+
+    def _share(self, low: Any, high: Any) -> np.ndarray:
+        return ((self.low >= low) & (self.low <= high)).astype(np.float64)
+
+    def _limits(self) -> tuple[int, int]:
+        return 0, len(self.low) - 1
+
+    def _end(self, value: Any, upper: bool = False) -> int:
+        return int(position(self.column, value, "condition"))
+
+
+def _padded_width(width: np.ndarray, column: Column) -> np.ndarray:
+    return np.append(width, 0.0) if column.nullable else width
+
+
+def _label_grid(column: Categorical | Boolean) -> Grid:
+    count = 2 if isinstance(column, Boolean) else len(column.labels)
+    code = np.arange(count, dtype=np.int32)
+    return LabelGrid(column, code, code, np.zeros(count + int(column.nullable)))
+
+
+def _real_grid(column: Numeric) -> Grid:
+    low, atoms = real_starts(column.bounds, column.edges, column.atoms)
+    high = np.append(low[1:], column.bounds[1])
+    high = np.where(atoms, low, high)
+    width = np.where(atoms, 0.0, high - low)
+    return RealGrid(column, low, high, _padded_width(width, column))
+
+
+def _integer_grid(
+    column: Column, bounds: tuple[int, int], edges: tuple | None, atoms: tuple, step: int
+) -> Grid:
+    first, last = bounds[0] // step, bounds[1] // step
+    low, single = integer_starts((first, last), edges, atoms, zero=not isinstance(column, Datetime))
+    high = np.append(low[1:], np.int64(last + 1))
+    width = np.where(single, 0.0, (high - low) * float(step))
+    table = None
+    if last - first < _LOOKUP:
+        table = np.repeat(np.arange(len(low), dtype=np.int32), high - low)
+    return IntegerGrid(column, low, high, _padded_width(width, column), step, table)

@@ -1,0 +1,251 @@
+"""The schema: the public description of a table, with the source of every fact in it."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from nacre.errors import SchemaError
+from nacre.table.columns import PROVENANCES, Column, Identifier
+from nacre.table.rules import Dependency, Unit, check_dependency, check_rule
+
+MAX_COLUMNS = 2_000  # modelled columns: beyond this, tables of pairs do not fit any budget or machine
+SCHEMA_FACTS = ("rows", "unit", "dependencies", "impossible")
+
+
+@dataclasses.dataclass(frozen=True)
+class Attestation:
+    """Who took responsibility for facts that had been read from the data, and why they are public."""
+
+    by: str
+    why: str
+    facts: tuple[tuple[str | None, str], ...]  # (column, or None for the table, fact)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Schema:
+    """Columns by name, in the order of the table, and what is known across them.
+
+    `rows` is the declared public number of rows, None when it is not public. `impossible` holds combinations
+    that never occur: {column: value, list of values, or Between}. Equality includes the order of the columns.
+    """
+
+    columns: Mapping[str, Column]
+    rows: int | None = None
+    unit: Unit | None = None
+    dependencies: tuple[Dependency, ...] = ()
+    impossible: tuple[Mapping[str, Any], ...] = ()
+    provenance: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    attestations: tuple[Attestation, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._set(columns=_checked_columns(self.columns))
+        if self.rows is not None and (
+            not isinstance(self.rows, int) or isinstance(self.rows, bool) or not 1 <= self.rows <= 10**15
+        ):
+            raise SchemaError(
+                f"rows is {self.rows!r}; write the public number of rows, at least 1, or leave it out"
+            )
+        self._check_unit()
+        self._check_dependencies()
+        rules = [check_rule(r, self.columns, f"impossible[{i}]") for i, r in enumerate(self.impossible)]
+        self._set(impossible=tuple(rules), attestations=tuple(self.attestations))
+        self._set(provenance=self._checked_provenance())
+        self._check_attestations()
+        if len(self.modelled) > MAX_COLUMNS:
+            raise SchemaError(
+                f"the schema models {len(self.modelled):,} columns; at most {MAX_COLUMNS:,}: "
+                "leave columns out, or declare those that are only names as identifiers"
+            )
+
+    def _set(self, **fields: Any) -> None:
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    def _check_unit(self) -> None:
+        if self.unit is None:
+            return
+        if not isinstance(self.unit, Unit):
+            raise SchemaError(f"unit is {self.unit!r}; write a Unit(column, cap)")
+        column = self.columns.get(self.unit.column)
+        if not isinstance(column, Identifier):
+            found = "no column of the schema" if column is None else f"a {column.kind} column"
+            raise SchemaError(
+                f"unit: column {self.unit.column!r} is {found}; name an identifier column, one name per "
+                "person"
+            )
+
+    def _check_dependencies(self) -> None:
+        self._set(dependencies=tuple(self.dependencies))
+        dependents: set[str] = set()
+        for rule in self.dependencies:
+            if not isinstance(rule, Dependency):
+                raise SchemaError(
+                    f"dependencies has {rule!r}; write Dependency(determinant, dependent, mapping)"
+                )
+            check_dependency(rule, self.columns)
+            if rule.dependent in dependents:
+                raise SchemaError(
+                    f"{rule}: {rule.dependent!r} already depends on another column; keep one of them"
+                )
+            dependents.add(rule.dependent)
+        for rule in self.dependencies:
+            if rule.determinant in dependents:
+                raise SchemaError(
+                    f"{rule}: the determinant itself depends on another column; "
+                    "make both depend on the first column of the chain"
+                )
+
+    def _checked_provenance(self) -> dict[str, str]:
+        if not isinstance(self.provenance, Mapping):
+            raise SchemaError(f"provenance is {self.provenance!r}; write fact: source pairs")
+        stated = [f for f in SCHEMA_FACTS if getattr(self, f) not in (None, ())]
+        for fact, source in self.provenance.items():
+            if fact not in stated:
+                raise SchemaError(f"provenance names {fact!r}, which the schema does not state; remove it")
+            if source not in PROVENANCES:
+                raise SchemaError(
+                    f"provenance of {fact} is {source!r}; choose one of {', '.join(PROVENANCES)}"
+                )
+        return {fact: self.provenance.get(fact, "public") for fact in stated}
+
+    def _check_attestations(self) -> None:
+        for a in self.attestations:
+            if not isinstance(a, Attestation):
+                raise SchemaError(f"attestations has {a!r}; use schema.attest(by=..., why=...)")
+            _check_words(a.by, a.why)
+
+    # -- what is known, and how -----------------------------------------------------------------------------
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All columns, in order."""
+        return tuple(self.columns)
+
+    @property
+    def modelled(self) -> tuple[str, ...]:
+        """The columns a method learns: neither identifiers nor dependents."""
+        dependents = {rule.dependent for rule in self.dependencies}
+        return tuple(
+            name
+            for name, c in self.columns.items()
+            if not isinstance(c, Identifier) and name not in dependents
+        )
+
+    def facts(self) -> dict[tuple[str | None, str], str]:
+        """(column, fact) -> provenance, for every stated fact; the column is None for facts about the
+        table."""
+        found: dict[tuple[str | None, str], str] = {(None, fact): s for fact, s in self.provenance.items()}
+        for name, column in self.columns.items():
+            found.update({(name, fact): source for fact, source in column.provenance.items()})
+        return found
+
+    def undeclared(self) -> list[tuple[str, str]]:
+        """(column, fact) that a private method needs and the schema does not state."""
+        return [(name, fact) for name in self.modelled for fact in self.columns[name].missing]
+
+    def weakest(self) -> tuple[str, list[tuple[str | None, str]]]:
+        """The weakest provenance in the schema and the facts that have it."""
+        facts = self.facts()
+        level = max(facts.values(), key=PROVENANCES.index, default="public")
+        return level, [where for where, source in facts.items() if source == level]
+
+    def attest(self, column: str | None = None, fact: str | None = None, *, by: str, why: str) -> Schema:
+        """The same schema with `read` facts turned `public`, and a record of who said so and why.
+
+        Without `column`, facts of every column and of the table; without `fact`, every fact. Bought facts
+        stay bought. Raises SchemaError when no read fact matches: an attestation of nothing is a mistake.
+        """
+        _check_words(by, why)
+        if column is not None and column not in self.columns:
+            raise SchemaError(
+                f"attest: there is no column {column!r}; the columns are {', '.join(self.names[:8])}"
+            )
+        facts = tuple(
+            (name, f)
+            for (name, f), source in self.facts().items()
+            if source == "read" and column in (None, name) and fact in (None, f)
+        )
+        if not facts:
+            raise SchemaError(
+                f"attest: nothing to attest for column={column!r}, fact={fact!r}: no such fact was read "
+                "from the data"
+            )
+        columns = {
+            name: dataclasses.replace(
+                c, provenance={f: "public" if (name, f) in facts else s for f, s in c.provenance.items()}
+            )
+            for name, c in self.columns.items()
+        }
+        table = {f: "public" if (None, f) in facts else s for f, s in self.provenance.items()}
+        attestations = (*self.attestations, Attestation(by, why, facts))
+        return dataclasses.replace(self, columns=columns, provenance=table, attestations=attestations)
+
+    # -- in and out -----------------------------------------------------------------------------------------
+
+    def to_json(self) -> str:
+        """Readable JSON; `from_json` gives an equal schema back, and the same text from it."""
+        from nacre.table.schema_json import dump
+
+        return dump(self)
+
+    @classmethod
+    def from_json(cls, source: str | bytes | Mapping[str, Any]) -> Schema:
+        """The schema in a JSON text or in its parsed form. Anything unexpected in it is a SchemaError."""
+        from nacre.table.schema_json import parse
+
+        return parse(source)
+
+    @classmethod
+    def load(cls, path: Any) -> Schema:
+        """The schema in a JSON file."""
+        from nacre.table.schema_json import load
+
+        return load(path)
+
+    def save(self, path: Any, force: bool = False) -> None:
+        """Write the JSON file, whole or not at all; an existing file is kept unless `force`."""
+        from nacre.table.writing import write_text
+
+        write_text(path, self.to_json() + "\n", force=force)
+
+    @classmethod
+    def draft(cls, table: Any, exclude: tuple[str, ...] = ()) -> Schema:
+        """A guess from the data itself: every fact in it is `read`, to be reviewed and attested or
+        replaced."""
+        from nacre.table.draft import draft
+
+        return draft(table, exclude)
+
+    def digest(self) -> str:
+        """SHA-256 of the canonical JSON: equal schemas, and only they, have the same digest."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Schema) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash(self.to_json())
+
+
+def _checked_columns(columns: Any) -> dict[str, Column]:
+    if not isinstance(columns, Mapping) or not columns:
+        raise SchemaError(f"columns is {columns!r}; name at least one column")
+    for name, column in columns.items():
+        if not isinstance(name, str) or not name or "\0" in name:
+            raise SchemaError(f"column name {name!r}: a name is text, not empty, without NUL characters")
+        if not isinstance(column, Column):
+            raise SchemaError(
+                f"column {name!r} is {column!r}; write a column such as Numeric(bounds=(0, 100))"
+            )
+    return dict(columns)
+
+
+def _check_words(by: Any, why: Any) -> None:
+    for word, value in (("by", by), ("why", why)):
+        if not isinstance(value, str) or not value.strip():
+            raise SchemaError(
+                f"attest: {word} is {value!r}; say in words who attests and why the fact is public"
+            )

@@ -1,0 +1,231 @@
+"""Schemas as JSON: strict on the way in, canonical on the way out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from nacre.errors import DataError, SchemaError
+from nacre.table.columns import KINDS, Column, named
+from nacre.table.rules import Between, Dependency, Unit
+from nacre.table.schema import Attestation, Schema
+
+FORMAT = 1
+MAX_BYTES = 64 * 2**20
+_KEYS = ("format", "columns", "rows", "unit", "dependencies", "impossible", "provenance", "attestations")
+# The keys of a column after `kind`, in the order they are written. Those equal to their default are left out.
+_COLUMN_KEYS = {
+    "numeric": ("bounds", "integer", "edges", "atoms", "nullable", "provenance"),
+    "categorical": ("categories", "ordered", "other", "nullable", "provenance"),
+    "boolean": ("nullable", "provenance"),
+    "datetime": ("bounds", "tz", "unit", "nullable", "provenance"),
+    "tensor": ("shape", "bounds", "nullable", "provenance"),
+    "identifier": ("person", "text", "nullable", "provenance"),
+}
+
+
+def dump(schema: Schema) -> str:
+    """The canonical text: fixed order of keys, one line per column."""
+    columns = ",\n".join(
+        f"    {_compact(name)}: {_compact(_column_json(column))}" for name, column in schema.columns.items()
+    )
+    parts = [f'  "format": {FORMAT}', f'  "columns": {{\n{columns}\n  }}']
+    rest: dict[str, Any] = {
+        "rows": schema.rows,
+        "unit": None if schema.unit is None else {"column": schema.unit.column, "cap": schema.unit.cap},
+        "dependencies": [_dependency_json(d) for d in schema.dependencies],
+        "impossible": [{name: _condition_json(c) for name, c in rule.items()} for rule in schema.impossible],
+        "provenance": schema.provenance,
+        "attestations": [
+            {"by": a.by, "why": a.why, "facts": [list(f) for f in a.facts]} for a in schema.attestations
+        ],
+    }
+    parts += [f'  "{key}": {_compact(value)}' for key, value in rest.items() if value not in (None, [], {})]
+    return "{\n" + ",\n".join(parts) + "\n}"
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _column_json(column: Column) -> dict[str, Any]:
+    found: dict[str, Any] = {"kind": column.kind}
+    for key in _COLUMN_KEYS[column.kind]:
+        value = getattr(column, key)
+        if value is not None and value is not False and value != ():
+            found[key] = list(value) if isinstance(value, tuple) else value
+    return found
+
+
+def _dependency_json(rule: Dependency) -> dict[str, Any]:
+    pairs = [[_plain(k), _plain(v)] for k, v in rule.mapping.items()]
+    return {"determinant": rule.determinant, "dependent": rule.dependent, "mapping": pairs}
+
+
+def _condition_json(condition: tuple | Between) -> Any:
+    if isinstance(condition, Between):
+        return {"low": _plain(condition.low), "high": _plain(condition.high)}
+    return [_plain(v) for v in condition]
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "item"):
+        return value.item()
+    return value.isoformat() if hasattr(value, "isoformat") else value
+
+
+def load(path: Any) -> Schema:
+    """Read a schema file; every problem with it names the file."""
+    path = Path(path)
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise SchemaError(f"a schema file of {path.stat().st_size:,} bytes; at most {MAX_BYTES:,}")
+        text = path.read_bytes()
+    except FileNotFoundError:
+        raise DataError(
+            f"{path}: no such schema file; check the path, or make one with `nacre schema`"
+        ) from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot read the schema file ({error.strerror}); check the path") from None
+    try:
+        return parse(text)
+    except SchemaError as error:
+        raise type(error)(f"{path}: {error}") from None
+
+
+def parse(source: str | bytes | Mapping[str, Any]) -> Schema:
+    """A schema from JSON text or from the object it holds."""
+    raw = _decode(source) if isinstance(source, (str, bytes)) else source
+    raw = _object(raw, "the schema", _KEYS)
+    if "format" not in raw:
+        raise SchemaError(f'the schema has no "format"; add "format": {FORMAT}')
+    if type(raw["format"]) is not int or raw["format"] != FORMAT:
+        raise SchemaError(
+            f"the schema has format {raw['format']!r}; this version of nacre reads format {FORMAT}: "
+            "update nacre, or write the schema again"
+        )
+    columns = _object(raw.get("columns"), '"columns"')
+    return Schema(
+        columns={name: _column(name, spec) for name, spec in columns.items()},
+        rows=raw.get("rows"),
+        unit=None if raw.get("unit") is None else _unit(raw["unit"]),
+        dependencies=tuple(_dependency(d, i) for i, d in enumerate(_list(raw, "dependencies"))),
+        impossible=tuple(_rule(r, i) for i, r in enumerate(_list(raw, "impossible"))),
+        provenance=raw.get("provenance", {}),
+        attestations=tuple(_attestation(a, i) for i, a in enumerate(_list(raw, "attestations"))),
+    )
+
+
+def _decode(source: str | bytes) -> Any:
+    if len(source) > MAX_BYTES:
+        raise SchemaError(f"the schema text has {len(source):,} characters; at most {MAX_BYTES:,}")
+    try:
+        text = source.decode("utf-8-sig") if isinstance(source, bytes) else source
+        return json.loads(text, object_pairs_hook=_no_repeats, parse_constant=_no_constants)
+    except json.JSONDecodeError as error:
+        raise SchemaError(f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
+    except UnicodeDecodeError as error:
+        raise SchemaError(
+            f"not UTF-8 text: byte {error.start} is not valid; save the schema as UTF-8"
+        ) from None
+    except RecursionError:
+        raise SchemaError("not a schema: JSON nested too deep") from None
+    except ValueError:  # Python refuses to read integers of thousands of digits
+        raise SchemaError("not a schema: a number in it has thousands of digits") from None
+
+
+def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise SchemaError(f"the key {key!r} appears twice in one object; keep one of them")
+        found[key] = value
+    return found
+
+
+def _no_constants(text: str) -> Any:
+    raise SchemaError(f"the number {text} is not finite; write finite numbers")
+
+
+def _object(value: Any, where: str, allowed: tuple[str, ...] | None = None) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise SchemaError(f"{where} is {_short(value)}; write an object {{...}}")
+    for key in value:
+        if allowed is not None and key not in allowed:
+            raise SchemaError(f"{where} has the unknown key {key!r}; the keys are {', '.join(allowed)}")
+    return value
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _list(raw: Mapping[str, Any], key: str) -> list:
+    value = raw.get(key, [])
+    if not isinstance(value, list):
+        raise SchemaError(f'"{key}" is {_short(value)}; write a list [...]')
+    return value
+
+
+def _column(name: str, spec: Any) -> Column:
+    where = f"column {name!r}"
+    kind = _object(spec, where).get("kind")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise SchemaError(f"{where}: kind is {_short(kind)}; choose one of {', '.join(KINDS)}")
+    _object(spec, where, ("kind", *_COLUMN_KEYS[kind]))
+    try:
+        return KINDS[kind](**{key: value for key, value in spec.items() if key != "kind"})
+    except SchemaError as error:
+        raise named(error, name) from None
+
+
+def _keys(value: Any, where: str, keys: tuple[str, ...]) -> list[Any]:
+    _object(value, where, keys)
+    lacking = [key for key in keys if key not in value]
+    if lacking:
+        raise SchemaError(f"{where} has no {lacking[0]!r}; it needs {', '.join(keys)}")
+    return [value[key] for key in keys]
+
+
+def _unit(raw: Any) -> Unit:
+    return Unit(*_keys(raw, '"unit"', ("column", "cap")))
+
+
+def _dependency(raw: Any, i: int) -> Dependency:
+    where = f"dependencies[{i}]"
+    determinant, dependent, pairs = _keys(raw, where, ("determinant", "dependent", "mapping"))
+    if not isinstance(pairs, list) or not all(isinstance(p, list) and len(p) == 2 for p in pairs):
+        raise SchemaError(f"{where}: mapping is {_short(pairs)}; write pairs [[from, to], ...]")
+    mapping: dict[Any, Any] = {}
+    for key, value in pairs:
+        if isinstance(key, (list, dict)) or isinstance(value, (list, dict)):
+            raise SchemaError(f"{where}: mapping has the pair {_short([key, value])}; write single values")
+        if key in mapping:
+            raise SchemaError(f"{where}: mapping has two entries for {key!r}; keep one")
+        mapping[key] = value
+    return Dependency(determinant, dependent, mapping)
+
+
+def _rule(raw: Any, i: int) -> dict[str, Any]:
+    where = f"impossible[{i}]"
+    rule: dict[str, Any] = {}
+    for name, condition in _object(raw, where).items():
+        if isinstance(condition, Mapping):
+            condition = Between(*_keys(condition, f"{where}, column {name!r}", ("low", "high")))
+        rule[name] = condition
+    return rule
+
+
+def _attestation(raw: Any, i: int) -> Attestation:
+    where = f"attestations[{i}]"
+    by, why, facts = _keys(raw, where, ("by", "why", "facts"))
+    good = isinstance(facts, list) and all(
+        isinstance(f, list) and len(f) == 2 and isinstance(f[0], (str, type(None))) and isinstance(f[1], str)
+        for f in facts
+    )
+    if not good:
+        raise SchemaError(f"{where}: facts is {_short(facts)}; write pairs [column or null, fact]")
+    return Attestation(by, why, tuple((f[0], f[1]) for f in facts))

@@ -1,0 +1,163 @@
+"""Writing files whole or not at all: a temporary file beside the target, flushed to disk, then renamed."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from nacre.errors import DataError
+
+
+def check_target(path: str | os.PathLike, force: bool) -> Path:
+    """The path, if a file can be put there. Existing files are kept unless `force`. Raises DataError."""
+    path = Path(path)
+    folder = path.parent
+    if "\0" in str(path):
+        raise DataError(f"{str(path)!r}: a path cannot hold NUL characters")
+    if path.is_dir():
+        raise DataError(f"{path} is a folder; name a file in it")
+    if not folder.is_dir():
+        raise DataError(f"{path}: there is no folder {folder}; create it first")
+    if path.exists() and not force:
+        raise DataError(f"{path} exists already and is kept; choose another name, or force overwriting")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise DataError(f"{path}: the folder {folder} cannot be written to; check its permissions")
+    return path
+
+
+@contextlib.contextmanager
+def whole_file(path: str | os.PathLike, force: bool = False) -> Iterator[Path]:
+    """A temporary path in the same folder, that becomes `path` if the block ends well and is removed if not,
+    also on Ctrl-C. Without `force`, a file that appeared in the meantime is kept and DataError raised."""
+    target = check_target(path, force)
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", suffix=".part", dir=target.parent)
+        os.close(handle)
+    except OSError as error:
+        raise DataError(f"{target}: cannot be written ({error.strerror}); check the folder") from None
+    part = Path(name)
+    try:
+        yield part
+        _finish(part, target, force)
+    except OSError as error:
+        raise DataError(
+            f"{target}: writing failed ({error.strerror or error}); nothing was written"
+        ) from None
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            part.unlink()
+
+
+def _finish(part: Path, target: Path, force: bool) -> None:
+    mask = os.umask(0)
+    os.umask(mask)
+    os.chmod(part, 0o666 & ~mask)
+    _flush(part)
+    if force:
+        os.replace(part, target)
+    else:
+        try:
+            os.link(part, target)  # unlike a rename, refuses to replace
+        except FileExistsError:
+            raise DataError(
+                f"{target} appeared while it was being written and is kept; choose another name"
+            ) from None
+        except OSError:  # file systems without hard links
+            os.replace(part, target)
+    with contextlib.suppress(OSError):  # some file systems cannot flush folders
+        _flush(target.parent)
+
+
+def _flush(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_text(path: str | os.PathLike, text: str, force: bool = False) -> None:
+    """Write a UTF-8 text file whole or not at all."""
+    with whole_file(path, force) as part:
+        part.write_text(text, encoding="utf-8", newline="")
+
+
+class TableWriter:
+    """Writes a table in chunks, as a context manager: `with TableWriter(path, arrow_schema) as out:
+    out.write(t)`.
+
+    The file appears under its name only when the block ends without an error. `schema` is an Arrow schema.
+    """
+
+    def __init__(self, path: str | os.PathLike, schema: Any, format: str | None = None, force: bool = False):
+        import pyarrow as pa
+
+        from nacre.table.files import format_of
+
+        self.path, self.schema = check_target(path, force), schema
+        self.format = format_of(self.path, format)
+        if self.format == "csv":
+            for field in schema:
+                if pa.types.is_nested(field.type):
+                    raise DataError(
+                        f"{path}: column {field.name!r} holds arrays, which CSV cannot; use Parquet"
+                    )
+        self._stack = contextlib.ExitStack()
+        self._force = force
+
+    def __enter__(self) -> TableWriter:
+        part = self._stack.enter_context(whole_file(self.path, self._force))
+        try:
+            self._writer = self._stack.enter_context(self._open(part))
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def _open(self, part: Path) -> Any:
+        import pyarrow as pa
+
+        if self.format == "parquet":
+            import pyarrow.parquet as pq
+
+            return pq.ParquetWriter(part, self.schema, compression="zstd")
+        if self.format == "arrow":
+            options = pa.ipc.IpcWriteOptions(compression="lz4")
+            sink = self._stack.enter_context(pa.OSFile(str(part), "wb"))
+            return pa.ipc.new_file(sink, self.schema, options=options)
+        import pyarrow.csv as pacsv
+
+        sink = self._stack.enter_context(pa.OSFile(str(part), "wb"))
+        sink.write(_header(self.schema.names, "\t" if self.path.suffix.lower() == ".tsv" else ","))
+        options = pacsv.WriteOptions(
+            include_header=False, delimiter="\t" if self.path.suffix.lower() == ".tsv" else ","
+        )
+        return pacsv.CSVWriter(sink, self.schema, write_options=options)
+
+    def write(self, table: Any) -> None:
+        """Append the rows of an Arrow table of the writer's schema."""
+        self._writer.write_table(table)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.__exit__(kind, error, trace)
+
+
+def _header(names: list[str], delimiter: str) -> bytes:
+    line = io.StringIO()
+    csv.writer(line, delimiter=delimiter, lineterminator="\n").writerow(names)
+    return line.getvalue().encode()
+
+
+def write_table(table: Any, path: str | os.PathLike, format: str | None = None, force: bool = False) -> None:
+    """Write one Arrow table to a CSV, Parquet or Arrow file, whole or not at all."""
+    with TableWriter(path, table.schema, format, force) as out:
+        out.write(table)

@@ -1,0 +1,114 @@
+"""Result files: layout, aggregation, interruption, and the page made from them."""
+
+import json
+
+import pytest
+
+from benchmarks import catalogue, published, results_page
+from benchmarks import results as result_files
+from nacre.evaluate.metrics import METRICS
+
+SKETCH = result_files.Setting("sketch", "adult", 1.0, 1e-5, "proven")
+
+
+@pytest.fixture
+def make(tmp_path):
+    def made(resume=False):
+        return result_files.Results(
+            "demo", "python -m benchmarks run demo", tmp_path / "results", tmp_path / "work", resume
+        )
+
+    return made
+
+
+def test_the_layout_of_a_result_file(make):
+    results = make()
+    results.published = published.rows("adult")[:1]
+    results.add(SKETCH, 0, {"auc_hgb": 0.9})
+    results.add(SKETCH, 1, {"auc_hgb": 0.92})
+    results.write()
+    document = json.loads(results.path.read_text())
+    assert list(document) == ["name", "command", "commit", "versions", "hardware", "rows"]
+    assert all(tuple(row) == result_files.KEYS for row in document["rows"])
+    ours, theirs = document["rows"]
+    assert ours == {
+        "method": "sketch",
+        "dataset": "adult",
+        "epsilon": 1.0,
+        "delta": 1e-5,
+        "guarantee": "proven",
+        "metric": "auc_hgb",
+        "mean": pytest.approx(0.91),
+        "std": pytest.approx(0.02 / 2**0.5),
+        "seeds": 2,
+        "published": None,
+        "source": "nacre",
+    }
+    assert theirs["mean"] is None and theirs["seeds"] == 0 and theirs["published"] > 0 and theirs["source"] != "nacre"
+    assert "python" in document["versions"] and document["hardware"]["cores"] >= 1
+
+
+def test_one_seed_has_no_spread_and_a_nan_is_no_figure(make):
+    results = make()
+    results.add(SKETCH, 0, {"auc_hgb": 0.9, "kendall_rmse": float("nan")})
+    first, second = results.rows()
+    assert first["std"] is None and first["seeds"] == 1
+    assert second["mean"] is None and second["seeds"] == 0
+    results.write()  # strict JSON has no NaN
+
+
+def test_only_registered_metrics_are_accepted(make):
+    with pytest.raises(KeyError, match="accuracy"):
+        make().add(SKETCH, 0, {"accuracy": 1.0})
+    with pytest.raises(KeyError, match="accuracy"):
+        result_files.published_row(SKETCH, "accuracy", 1.0, "a paper")
+
+
+def test_an_interrupted_run_is_resumed_and_a_new_one_starts_over(make):
+    make().add(SKETCH, 0, {"auc_hgb": 0.9}, case="adult/sketch/1.0/1e-05")
+    again = make(resume=True)
+    assert again.has("adult/sketch/1.0/1e-05", 0)
+    assert not again.has("adult/sketch/1.0/1e-05", 1) and not again.has("adult/sketch/1.0/None", 0)
+    again.add(SKETCH, 0, {"auc_hgb": 0.8}, case="adult/sketch/1.0/1e-05")
+    again.add(SKETCH, 1, {"auc_hgb": 0.6}, case="adult/sketch/1.0/1e-05")
+    assert make(resume=True).rows()[0]["mean"] == pytest.approx(0.7)  # the newer value of seed 0 counts
+    assert make().rows() == []
+
+
+@pytest.mark.parametrize("dataset", published.FIGURES)
+def test_figures_of_others_are_registered_and_possible(dataset):
+    rows = published.rows(dataset)
+    for row in rows:
+        low, high = METRICS[row["metric"]].range
+        assert low <= row["published"] <= high
+        assert row["delta"] == (None if row["epsilon"] is None else 1e-5)
+    assert len({(r["method"], r["epsilon"], r["metric"], r["source"]) for r in rows}) == len(rows)
+
+
+def test_the_page_shows_ours_and_theirs_side_by_side(make, tmp_path):
+    results = make()
+    results.published = published.rows("adult")
+    results.add(result_files.Setting("real", "adult"), 0, {"auc_hgb": 0.93})
+    for seed, value in enumerate((0.90, 0.92)):
+        results.add(SKETCH, seed, {"auc_hgb": value, "auc_hgb_gap": 0.93 - value})
+    results.add(result_files.Setting("rounded Gaussian", "1,000 cells", guarantee=None), 0, {"noise_s": 0.25})
+    results.write()
+    results.path.with_name("demo.quick.json").write_text("not read")
+    text = results_page.write(results.path.parent, tmp_path / "results.md").read_text()
+    lines = text.splitlines()
+    head = next(line for line in lines if line.startswith("| method | ε"))
+    assert "auc_hgb ↑" in head and "auc_hgb_gap ↓" in head
+    ours = next(line for line in lines if line.startswith("| sketch | 1 | 1e-05 | proven |"))
+    assert "0.9100 ± 0.0141" in ours and ours.endswith("| 2 | nacre |")
+    aim = next(line for line in lines if line.startswith("| aim | 1 |"))
+    assert "*0.8955*" in aim and "mbi 1.0" in aim
+    assert all(line.count("|") == head.count("|") for line in lines if line.startswith(("| sketch", "| aim", "| real")))
+    assert lines.index(ours) < lines.index(aim)
+    assert any(line.startswith("| rounded Gaussian | noise_s ↓ | 0.2500 | s |") for line in lines)
+    assert "- `auc_hgb`: " in text and "- `noise_s`: " in text
+
+
+def test_every_benchmark_has_a_runner_and_the_page_knows_its_columns():
+    assert {"sketch-adult", "sketch-covertype", "speed"} <= set(catalogue.CATALOGUE)
+    assert all(callable(b.runner()) and b.text for b in catalogue.CATALOGUE.values())
+    assert set(results_page.COLUMNS) <= set(METRICS)

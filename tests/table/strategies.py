@@ -1,0 +1,86 @@
+"""Random columns, schemas and tables for the property tests."""
+
+import dataclasses
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import strategies as st
+
+from nacre.table import Boolean, Categorical, Datetime, Identifier, Numeric, Schema
+from nacre.table.instants import UNITS, isoformat
+
+sources = st.sampled_from(["public", "bought", "read"])
+words = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=8)
+floats = st.floats(-1e12, 1e12, allow_nan=False)
+integers = st.integers(-(2**55), 2**55)
+
+
+@st.composite
+def numerics(draw, integer=None):
+    whole = draw(st.booleans()) if integer is None else integer
+    number = integers if whole else floats
+    points = sorted(draw(st.sets(number, min_size=2, max_size=8)))
+    nullable = draw(st.booleans())
+    atoms = tuple(draw(st.sets(st.sampled_from(points), max_size=3)))
+    if draw(st.booleans()):
+        return Numeric(integer=whole, edges=tuple(points), atoms=atoms, nullable=nullable)
+    return Numeric((points[0], points[-1]), integer=whole, atoms=atoms, nullable=nullable)
+
+
+@st.composite
+def small_integers(draw):
+    low = draw(st.integers(-1000, 1000))
+    return Numeric((low, low + draw(st.integers(0, 700))), integer=True, nullable=draw(st.booleans()))
+
+
+@st.composite
+def categoricals(draw):
+    labels = draw(st.lists(words, min_size=1, max_size=6, unique=True))
+    other = draw(st.none() | st.sampled_from(labels) | st.just("elsewhere"))
+    return Categorical(labels, ordered=draw(st.booleans()), other=other, nullable=draw(st.booleans()))
+
+
+@st.composite
+def datetimes(draw):
+    unit = draw(st.sampled_from(list(UNITS)))
+    step = UNITS[unit]
+    ends = sorted(draw(st.tuples(*[st.integers(-(2**50) // step, 2**52 // step)] * 2)))
+    tz = None if unit == "day" else draw(st.sampled_from([None, "UTC", "Europe/Oslo", "America/New_York"]))
+    bounds = tuple(isoformat(e * step, unit) for e in ends)
+    return Datetime(bounds, tz=tz, unit=unit, nullable=draw(st.booleans()))
+
+
+booleans = st.builds(Boolean, nullable=st.booleans())
+columns = st.one_of(numerics(), small_integers(), categoricals(), datetimes(), booleans)
+
+
+@st.composite
+def schemas(draw):
+    names = draw(st.lists(words, min_size=1, max_size=5, unique=True))
+    found = {}
+    for name in names:
+        column = draw(columns | st.builds(Identifier, person=st.booleans(), text=st.booleans()))
+        marks = {fact: draw(sources) for fact in column.facts}
+        found[name] = dataclasses.replace(column, provenance=marks)
+    return Schema(found, rows=draw(st.none() | st.integers(1, 10**9)))
+
+
+def inside(column, rng, rows):
+    """Random values of the declared domain as an Arrow array, null now and then where that is declared."""
+    null = rng.random(rows) < 0.2 if column.nullable else np.zeros(rows, bool)
+    if isinstance(column, Categorical):
+        return pa.array(column.labels).take(pa.array(rng.integers(0, len(column.labels), rows), mask=null))
+    if isinstance(column, Boolean):
+        return pa.array(rng.random(rows) < 0.5, mask=null)
+    if isinstance(column, Datetime):
+        low, high = (e // column.step for e in column.ends)
+        steps = rng.integers(low, high, rows, endpoint=True)
+        if column.unit == "day":
+            return pa.array(steps.astype(np.int32), mask=null).cast(pa.date32())
+        return pa.array(steps * column.step, mask=null).cast(pa.timestamp("us", column.tz))
+    low, high = column.bounds
+    if column.integer:
+        return pa.array(rng.integers(low, high, rows, endpoint=True), mask=null)
+    spread = np.clip(low + rng.random(rows) * (high - low), low, high)
+    ends = rng.choice([low, high, *column.atoms], rows)
+    return pa.array(np.where(rng.random(rows) < 0.3, ends, spread), mask=null)

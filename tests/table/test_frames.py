@@ -1,0 +1,65 @@
+"""Frames in and out: pandas, polars, pyarrow."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from nacre.errors import DataError
+from nacre.table import Boolean, Categorical, Numeric, Schema
+from nacre.table.decoding import decode
+from nacre.table.encoding import encode
+from nacre.table.frames import from_arrow, to_arrow
+from nacre.table.simulate import people, people_schema
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+def test_there_and_back(kind):
+    table, schema = people(500, seed=2), people_schema()
+    frame = from_arrow(table, kind)
+    assert type(frame).__module__.startswith(kind)
+    assert decode(encode(to_arrow(frame), schema), schema).equals(table)
+
+
+def test_pandas_types_do_not_depend_on_the_nulls_that_occur():
+    schema = Schema({"a": Numeric((0, 9), integer=True, nullable=True), "b": Boolean(nullable=True), "c": Boolean()})
+    some = pa.table({"a": [1, None], "b": [True, None], "c": [True, False]})
+    none = pa.table({"a": [1, 2], "b": [True, False], "c": [True, False]})
+    first, second = (from_arrow(decode(encode(t, schema), schema), "pandas") for t in (some, none))
+    assert first.dtypes.tolist() == second.dtypes.tolist() == [pd.Int64Dtype(), pd.BooleanDtype(), np.dtype(bool)]
+
+
+def test_mixed_objects_are_text():
+    frame = pd.DataFrame({"a": pd.Series([1, "x", None, 2.5], dtype=object), "b": [1, 2, 3, 4]})
+    schema = Schema({"a": Categorical(("1", "x", "2.5"), nullable=True)})
+    assert encode(to_arrow(frame), schema)["a"].values.tolist() == [0, 1, -1, 2]
+
+
+def test_other_shapes():
+    batch = pa.record_batch({"a": [1]})
+    assert to_arrow(batch).num_rows == 1
+    assert to_arrow(pa.RecordBatchReader.from_batches(batch.schema, [batch, batch])).num_rows == 2
+    assert to_arrow(pl.LazyFrame({"a": [1, 2]})).num_rows == 2
+    assert to_arrow(pd.DataFrame({"a": [1]}, index=["kept out"])).column_names == ["a"]
+    assert to_arrow(pd.DataFrame({3: [1]})).column_names == ["3"]
+
+
+@pytest.mark.parametrize(
+    ("frame", "part"),
+    [
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), "two columns named 'a'"),
+        (pa.Table.from_arrays([pa.array([1])] * 2, ["b", "b"]), "two columns named 'b'"),
+        ([1, 2, 3], "list is not a table"),
+        (np.zeros(3), "ndarray is not a table"),
+        (None, "NoneType is not a table"),
+    ],
+)
+def test_what_is_not_a_table(frame, part):
+    with pytest.raises(DataError, match=part):
+        to_arrow(frame)
+
+
+def test_unknown_frame():
+    with pytest.raises(DataError, match="'spark' is not a kind of table; choose one of pandas, polars, pyarrow"):
+        from_arrow(people(1), "spark")

@@ -1,0 +1,153 @@
+"""Schemas: JSON in and out, provenance, attestation, dependencies."""
+
+import dataclasses
+import json
+
+import pytest
+from hypothesis import given, settings
+from strategies import schemas
+
+from nacre.errors import SchemaError
+from nacre.table import (
+    Between,
+    Boolean,
+    Categorical,
+    Datetime,
+    Dependency,
+    Identifier,
+    Numeric,
+    Schema,
+    Tensor,
+    Unit,
+)
+
+
+def full_schema() -> Schema:
+    """One of everything."""
+    return Schema(
+        {
+            "id": Identifier(person=True),
+            "age": Numeric((0, 120), integer=True, provenance={"bounds": "read"}),
+            "pay": Numeric(edges=(0.0, 10.0, 1e6), atoms=(0.0,), nullable=True),
+            "edu": Categorical(("low", "mid", "high"), ordered=True, other="mid"),
+            "years": Numeric((1, 3), integer=True),
+            "alive": Boolean(nullable=True, provenance={"nullable": "bought"}),
+            "born": Datetime(("1900-01-01", "2024-12-31"), unit="day"),
+            "seen": Datetime(("2020-01-01", "2024-12-31T23:00:00+01:00"), tz="Europe/Oslo"),
+            "scan": Tensor((2, 3), (0, 1)),
+        },
+        rows=1000,
+        unit=Unit("id", 5),
+        dependencies=(Dependency("edu", "years", {"low": 1, "mid": 2, "high": 3}),),
+        impossible=({"edu": ["high"], "age": Between(None, 15)}, {"alive": [False, None], "edu": "low"}),
+        provenance={"rows": "read"},
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(schemas())
+def test_json_round_trip_is_exact(schema):
+    text = schema.to_json()
+    back = Schema.from_json(text)
+    assert back == schema and back.to_json() == text and back.digest() == schema.digest()
+    assert [dataclasses.asdict(c) for c in back.columns.values()] == [
+        dataclasses.asdict(c) for c in schema.columns.values()
+    ]
+    assert Schema.from_json(json.loads(text)) == schema
+
+
+def test_json_of_everything(tmp_path):
+    schema = full_schema()
+    schema.save(tmp_path / "s.json")
+    back = Schema.load(tmp_path / "s.json")
+    assert back == schema
+    assert back.impossible == schema.impossible and back.dependencies == schema.dependencies
+    assert back.columns["age"].provenance["bounds"] == "read" and back.unit == Unit("id", 5)
+
+
+def test_every_fact_has_a_provenance_and_what_is_not_marked_is_public():
+    facts = full_schema().facts()
+    assert facts[("age", "bounds")] == "read" and facts[("age", "kind")] == "public"
+    assert facts[(None, "rows")] == "read" and facts[("alive", "nullable")] == "bought"
+    assert ("pay", "edges") in facts and ("born", "bounds") in facts
+
+
+def test_digest_sees_order_and_provenance():
+    a, b = Numeric((0, 1)), Boolean()
+    first, second = Schema({"a": a, "b": b}), Schema({"b": b, "a": a})
+    read = Schema({"a": Numeric((0, 1), provenance={"bounds": "read"}), "b": b})
+    assert len({first.digest(), second.digest(), read.digest()}) == 3
+    assert first != second and first != read
+
+
+def test_modelled_leaves_out_identifiers_and_dependents():
+    assert full_schema().modelled == ("age", "pay", "edu", "alive", "born", "seen", "scan")
+
+
+def test_weakest_and_attest():
+    schema = full_schema()
+    assert schema.weakest() == ("read", [(None, "rows"), ("age", "bounds")])
+    one = schema.attest("age", by="A. Steward", why="ages are limited by law")
+    assert one.weakest() == ("read", [(None, "rows")])
+    both = one.attest(fact="rows", by="A. Steward", why="published yearly")
+    assert both.weakest() == ("bought", [("alive", "nullable")])  # bought stays bought
+    assert both.attestations[0].facts == (("age", "bounds"),)
+    assert Schema.from_json(both.to_json()).attestations == both.attestations
+    assert schema.weakest()[0] == "read"  # the first schema is untouched
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        ({"column": "pay"}, "nothing to attest for column='pay'"),
+        ({"column": "nope"}, "there is no column 'nope'"),
+        ({"by": " "}, "by is ' '"),
+        ({"why": ""}, "why is ''"),
+    ],
+)
+def test_attest_refuses(arguments, part):
+    with pytest.raises(SchemaError, match=part):
+        full_schema().attest(**{"by": "me", "why": "because", **arguments})
+
+
+def test_undeclared_facts():
+    schema = Schema({"a": Numeric(), "b": Categorical(), "c": Datetime(), "d": Boolean(), "e": Numeric((0, 1))})
+    assert schema.undeclared() == [("a", "bounds"), ("b", "categories"), ("c", "bounds")]
+
+
+def test_edges_bring_their_bounds_and_provenance():
+    column = Numeric(edges=(0, 5, 9), provenance={"edges": "bought"})
+    assert column.bounds == (0.0, 9.0) and column.provenance["bounds"] == "bought"
+
+
+def test_columns_are_values():
+    assert Numeric((0, 1)) == Numeric([0, 1.0]) and hash(Numeric((0, 1))) == hash(Numeric([0, 1.0]))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Numeric((0, 1)).bounds = (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("dependency", "part"),
+    [
+        (Dependency("edu", "years", {"low": 1, "mid": 2}), "no entry for 'high'"),
+        (Dependency("edu", "years", {"low": 1, "mid": 2, "high": 9}), "9 lies outside the bounds"),
+        (Dependency("edu", "years", {"low": 1, "mid": 2, "high": 3, "x": 1}), "'x' is not a category"),
+        (Dependency("pay", "years", {0: 1}), "the determinant is numeric"),
+        (Dependency("edu", "nowhere", {"low": 1}), "there is no column 'nowhere'"),
+        (Dependency("alive", "edu", {True: "low", False: "mid"}), "the determinant may be null"),
+        (Dependency("edu", "years", {"low": 1, "mid": 2, "high": None}), "maps to null"),
+    ],
+)
+def test_dependencies_are_checked(dependency, part):
+    with pytest.raises(SchemaError, match=part):
+        dataclasses.replace(full_schema(), dependencies=(dependency,))
+
+
+def test_dependencies_cannot_chain():
+    labels = Categorical(("a", "b"))
+    same = {"a": "a", "b": "b"}
+    with pytest.raises(SchemaError, match="itself depends on another column"):
+        Schema(
+            {"x": labels, "y": labels, "z": labels},
+            dependencies=(Dependency("x", "y", same), Dependency("y", "z", same)),
+        )

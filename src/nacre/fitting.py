@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -87,8 +88,8 @@ def fit(
         epsilon, default_delta(schema.rows if schema else None) if delta is None else delta, neighbours, large
     )
     rows = open_rows(table)
-    if schema is None and (domain == "from-data" or epsilon is None):
-        schema = Schema.draft(rows)
+    if domain == "from-data" or epsilon is None:
+        schema = _read_missing(schema, rows)
     job = prepare(rows.column_names, schema, budget, method, target, domain, options)
     check_rows(rows, job.schema)
     warn_weak_delta(budget, job.schema.rows)
@@ -104,6 +105,27 @@ def fit(
         job.plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=assumptions(job.schema)
     )
     return Release(method, schema, model, certificate)
+
+
+def _read_missing(schema: Schema | None, rows: Rows) -> Schema:
+    """The schema with what it lacks read from the data, and marked so: the guarantee will be `none`."""
+    if schema is None:
+        return Schema.draft(rows)
+    lacking = dict.fromkeys(name for name, _ in schema.undeclared())
+    if not lacking:
+        return schema
+    drafted = Schema.draft(rows).columns
+    columns = dict(schema.columns)
+    for name in lacking:
+        column, found = columns[name], drafted[name]
+        if found.kind != column.kind:
+            raise DataError(
+                f"column {name!r} is declared {column.kind} but looks {found.kind}; declare its {column.missing[0]}"
+            )
+        facts = {fact: getattr(found, fact) for fact in column.missing}
+        provenance = {**column.provenance, **dict.fromkeys(facts, "read")}
+        columns[name] = dataclasses.replace(column, provenance=provenance, **facts)
+    return dataclasses.replace(schema, columns=columns)
 
 
 def check_rows(rows: Rows, schema: Schema) -> None:

@@ -3,15 +3,13 @@
 import json
 import os
 import struct
-import subprocess
-import sys
-import textwrap
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
+from measured import measured
 
 from nacre.engines import open_rows
 from nacre.errors import DataError, NacreError, SchemaError
@@ -20,7 +18,7 @@ from nacre.table.files import Options
 from nacre.table.simulate import people
 from nacre.table.writing import TableWriter, write_table
 
-# -- schemas --------------------------------------------------------------------------------------------------
+# -- schemas
 
 AGE = {"kind": "numeric", "bounds": [0, 120]}
 EDU = {"kind": "categorical", "categories": ["lo", "hi"]}
@@ -78,35 +76,51 @@ BAD_SCHEMAS = {
     "unknown zone": (one(kind="datetime", tz="Mars/Olympus"), "tz 'Mars/Olympus' is not a known time zone"),
     "zone as a path": (one(kind="datetime", tz="../../etc/passwd"), "is not a known time zone"),
     "date with a zone": (one(kind="datetime", unit="day", tz="UTC"), "unit 'day' is a date and has no zone"),
-    "not a date": (one(kind="datetime", bounds=["1/2/2020", "2021-01-01"]), "'1/2/2020' is not a date; write it in ISO"),
+    "not a date": (
+        one(kind="datetime", bounds=["1/2/2020", "2021-01-01"]),
+        "'1/2/2020' is not a date; write it in ISO",
+    ),
     "reversed dates": (one(kind="datetime", bounds=["2021-01-01", "2020-01-01"]), "'2021-01-01' is above '2020-01-01'"),
-    "bound between units": (one(kind="datetime", unit="day", bounds=["2020-01-01T05:00", "2021-01-01"]),
-                            "bound '2020-01-01T05:00' is not a whole day"),
+    "bound between units": (
+        one(kind="datetime", unit="day", bounds=["2020-01-01T05:00", "2021-01-01"]),
+        "bound '2020-01-01T05:00' is not a whole day",
+    ),
     "shape": (one(kind="tensor", shape=[0]), "shape is [0]; write one or more positive whole numbers"),
     "huge shape": (one(kind="tensor", shape=[10**5, 10**5]), "more than 10,000,000 numbers per row"),
     "unknown provenance": (one(kind="boolean", provenance={"kind": "guessed"}), "provenance of kind is 'guessed'"),
-    "provenance of nothing": (one(kind="boolean", provenance={"bounds": "read"}), "names the fact 'bounds', which this"),
+    "provenance of nothing": (
+        one(kind="boolean", provenance={"bounds": "read"}),
+        "names the fact 'bounds', which this",
+    ),
     "rows": (two(rows=0), "rows is 0; write the public number of rows, at least 1"),
     "rows as text": (two(rows="many"), "rows is 'many'"),
     "unit of nobody": (two(unit={"column": "who", "cap": 1}), "unit: column 'who' is no column of the schema"),
     "unit not an identifier": (two(unit={"column": "age", "cap": 1}), "unit: column 'age' is a numeric column"),
     "cap": (two(unit={"column": "id", "cap": 0}), "unit: cap is 0; write a whole number of rows per person"),
     "cap missing": (two(unit={"column": "id"}), "\"unit\" has no 'cap'; it needs column, cap"),
-    "dependency on nothing": (two(dependencies=[{"determinant": "who", "dependent": "age", "mapping": [["a", 1]]}]),
-                              "dependency of 'age' on 'who': there is no column 'who'"),
-    "dependency with a gap": (two(dependencies=[{"determinant": "edu", "dependent": "age", "mapping": [["lo", 1]]}]),
-                              "the mapping has no entry for 'hi'"),
-    "dependency twice": (two(dependencies=[{"determinant": "edu", "dependent": "age",
-                                            "mapping": [["lo", 1], ["lo", 2], ["hi", 3]]}]), "two entries for 'lo'"),
-    "dependency as object": (two(dependencies={"edu": "age"}), '"dependencies" is {\'edu\': \'age\'}; write a list'),
+    "dependency on nothing": (
+        two(dependencies=[{"determinant": "who", "dependent": "age", "mapping": [["a", 1]]}]),
+        "dependency of 'age' on 'who': there is no column 'who'",
+    ),
+    "dependency with a gap": (
+        two(dependencies=[{"determinant": "edu", "dependent": "age", "mapping": [["lo", 1]]}]),
+        "the mapping has no entry for 'hi'",
+    ),
+    "dependency twice": (
+        two(dependencies=[{"determinant": "edu", "dependent": "age", "mapping": [["lo", 1], ["lo", 2], ["hi", 3]]}]),
+        "two entries for 'lo'",
+    ),
+    "dependency as object": (two(dependencies={"edu": "age"}), "\"dependencies\" is {'edu': 'age'}; write a list"),
     "impossible column": (two(impossible=[{"who": [1]}]), "impossible[0]: there is no column 'who'"),
     "impossible label": (two(impossible=[{"edu": ["mid"]}]), "impossible[0], column 'edu': 'mid' is not a category"),
     "impossible range": (two(impossible=[{"edu": {"low": "lo", "high": "hi"}}]), "a range needs an ordered column"),
     "impossible nothing": (two(impossible=[{"edu": []}]), "the list of values is empty"),
     "attestation": (two(attestations=[{"by": "", "why": "x", "facts": []}]), "by is ''; say in words who attests"),
-    "too many columns": ({"format": 1, "columns": {f"c{i}": {"kind": "boolean"} for i in range(2_001)}},
-                         "the schema models 2,001 columns; at most 2,000"),
-}  # fmt: skip
+    "too many columns": (
+        {"format": 1, "columns": {f"c{i}": {"kind": "boolean"} for i in range(2_001)}},
+        "the schema models 2,001 columns; at most 2,000",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", BAD_SCHEMAS)
@@ -124,19 +138,17 @@ def test_bad_schema(name, tmp_path):
 
 
 def test_schema_text_has_a_limit():
-    with pytest.raises(SchemaError, match="the schema text has .* characters; at most 67,108,864"):
+    with pytest.raises(SchemaError, match=r"the schema text has .* characters; at most 67,108,864"):
         Schema.from_json(" " * (2**26 + 1))
 
 
-@pytest.mark.parametrize(
-    ("path", "part"), [("none.json", "no such schema file"), (".", "cannot read the schema file")]
-)
+@pytest.mark.parametrize(("path", "part"), [("none.json", "no such schema file"), (".", "cannot read the schema file")])
 def test_schema_file_that_is_none(tmp_path, path, part):
     with pytest.raises(DataError, match=part):
         Schema.load(tmp_path / path)
 
 
-# -- files ----------------------------------------------------------------------------------------------------
+# -- files
 
 
 def parquet(table, **options):
@@ -181,6 +193,7 @@ BAD_FILES = {
     "header without line end": ("a.csv", b"a,b", "a.csv: the file has column names but no rows"),
     "short row": ("a.csv", b"a,b\n1,2\n3\n", "a.csv: line 3 has 1 fields but the header has 2; correct the line"),
     "long row": ("a.csv", b"a,b\n1,2,3\n", "a.csv: line 2 has 3 fields but the header has 2"),
+    "short row that is not text": ("a.csv", b"a,b\n1,2\n\xff\n3,4\n", "line 3 has 1 fields but the header has 2"),
     "ragged late": ("a.csv", b"a,b\n" + b"1,2\n" * 10_000 + b"1\n", "line 10002 has 1 fields"),
     "two names": ("a.csv", b"a,b,a\n1,2,3\n", "a.csv: the column name 'a' occurs twice; rename one of them"),
     "no name": ("a.csv", b",b\n0,1\n", "a.csv: column 1 has no name (an index saved with the table?)"),
@@ -192,24 +205,41 @@ BAD_FILES = {
     "latin-1 header": ("a.csv", b"\xe6,b\n1,2\n", "a.csv: the header line is not valid utf-8"),
     "endless header": ("a.csv", b"a" * 5_000_000, "the first line is longer than 4,194,304 bytes"),
     "long name": ("a.csv", b"a" * 200_000 + b",b\n1,2\n", "the header line cannot be read (field larger than"),
-    "unclosed quote": ("a.csv", b'a,b\n1,"' + b"x,\n" * 9_000_000, "a row is longer than 8,388,608 bytes, perhaps after"),
-    "too many columns": ("a.csv", b",".join(b"c%d" % i for i in range(20_001)) + b"\n", "20,001 columns; at most 20,000"),
+    "unclosed quote": (
+        "a.csv",
+        b'a,b\n1,"' + b"x,\n" * 9_000_000,
+        "a row is longer than 8,388,608 bytes, perhaps after",
+    ),
+    "too many columns": (
+        "a.csv",
+        b",".join(b"c%d" % i for i in range(20_001)) + b"\n",
+        "20,001 columns; at most 20,000",
+    ),
     "csv named parquet": ("a.parquet", b"a,b\n1,2\n", "a.parquet: not a readable Parquet file"),
     "cut parquet": ("a.parquet", parquet(SMALL)[:-50], "a.parquet: not a readable Parquet file"),
     "parquet without rows": ("a.parquet", parquet(SMALL.slice(0, 0)), "the file has column names but no rows"),
     "parquet without columns": ("a.parquet", parquet(pa.table({})), "a.parquet: the file has no columns"),
-    "parquet, two names": ("a.parquet", parquet(pa.Table.from_arrays([SMALL["a"]] * 2, ["a", "a"])),
-                           "the column name 'a' occurs twice"),
-    "parquet, scrambled": ("a.parquet", b"PAR1" + b"\xff" * 900 + parquet(SMALL, compression="none")[904:],
-                           "a.parquet: the Parquet file is damaged"),
-    "parquet, wrong utf-8": ("a.parquet", parquet(pa.Table.from_batches([wrong_utf8()]), use_dictionary=False),
-                             "a.parquet: the Parquet file is damaged"),
+    "parquet, two names": (
+        "a.parquet",
+        parquet(pa.Table.from_arrays([SMALL["a"]] * 2, ["a", "a"])),
+        "the column name 'a' occurs twice",
+    ),
+    "parquet, scrambled": (
+        "a.parquet",
+        b"PAR1" + b"\xff" * 900 + parquet(SMALL, compression="none")[904:],
+        "a.parquet: the Parquet file is damaged",
+    ),
+    "parquet, wrong utf-8": (
+        "a.parquet",
+        parquet(pa.Table.from_batches([wrong_utf8()]), use_dictionary=False),
+        "a.parquet: the Parquet file is damaged",
+    ),
     "csv named arrow": ("a.arrow", b"a,b\n1,2\n", "a.arrow: not a readable Arrow file"),
     "cut arrow": ("a.feather", arrow(SMALL)[:-40], "a.feather: not a readable Arrow file"),
     "arrow, wrong utf-8": ("a.arrow", stream(wrong_utf8()), "a.arrow: the Arrow file is damaged"),
     "arrow, wrong index": ("a.arrow", stream(wrong_index()), "a.arrow: the Arrow file is damaged"),
     "unknown ending": ("a.xlsx", b"PK", "a.xlsx: the ending '.xlsx' is not one that nacre knows (.csv, .tsv"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", BAD_FILES)
@@ -285,7 +315,7 @@ def test_arrays_do_not_fit_csv(tmp_path):
         write_table(pa.table({"x": [[1, 2]]}), tmp_path / "a.csv")
 
 
-# -- bombs: a few bytes that stand for gigabytes ----------------------------------------------------------------
+# -- bombs: a few bytes that stand for gigabytes
 
 
 def many_equal_rows(path):
@@ -302,7 +332,7 @@ def zeros_in_one_page(path):
 
 
 def one_long_text(path):
-    pq.write_table(pa.table({"a": ["x" * 200_000_000]}), path, use_dictionary=False, compression="zstd")
+    pq.write_table(pa.table({"a": ["x" * 100_000_000]}), path, use_dictionary=False, compression="zstd")
 
 
 def one_long_list(path):
@@ -316,7 +346,7 @@ def packed_arrow(path):
 
 def null_rows(path):
     """A column of type null takes no bytes, however many rows it has."""
-    batch = pa.record_batch({"a": pa.nulls(10**12)})
+    batch = pa.record_batch({"a": pa.nulls(10**9)})
     with pa.ipc.new_file(str(path), batch.schema) as out:
         out.write_batch(batch)
 
@@ -324,10 +354,10 @@ def null_rows(path):
 BOMBS = {
     "many equal rows": (many_equal_rows, "a.parquet", "200,000,000 cells, more than 100 per byte"),
     "one page of zeros": (zeros_in_one_page, "a.parquet", "30,000,000 cells, more than 100 per byte"),
-    "one long text": (one_long_text, "a.parquet", "column 'a' declares values of 200,0"),
-    "one long list": (one_long_list, "a.parquet", "declares values of"),
+    "one long text": (one_long_text, "a.parquet", "row group 0 declares values of 100,0"),
+    "one long list": (one_long_list, "a.parquet", "30,000,000 cells, more than 100 per byte"),
     "packed arrow": (packed_arrow, "a.arrow", "bytes to 120,000,000"),
-    "null rows": (null_rows, "a.arrow", "1,000,000,000,000 cells"),
+    "null rows": (null_rows, "a.arrow", "1,000,000,000 cells, more than 100 per byte"),
 }
 
 
@@ -337,24 +367,16 @@ def test_bombs_are_refused_fast_and_in_little_memory(name, tmp_path):
     path = tmp_path / file
     make(path)
     assert path.stat().st_size < 4_000_000
-    code = f"""
-        import resource, time
-        from nacre.engines import open_rows
-        from nacre.errors import DataError
-        start = time.perf_counter()
+    message, seconds, megabytes = measured(f"""
         try:
             for _ in open_rows({str(path)!r}).batches():
                 pass
             print("read")
         except DataError as error:
             print(error)
-        print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-    """
-    run = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=60)
-    message, figures = run.stdout.strip().splitlines()
-    seconds, kilobytes = (float(v) for v in figures.split())
+    """)
     assert part in message
-    assert seconds < 2 and kilobytes < 512_000
+    assert seconds < 2 and megabytes < 512
 
 
 def test_an_owner_may_raise_the_limits(tmp_path):
@@ -375,7 +397,9 @@ def test_ordinary_files_are_far_from_the_limits(tmp_path):
 def test_damaged_files_give_typed_errors(tmp_path):
     """Random damage never ends in anything but a NacreError or a readable table."""
     rng = np.random.default_rng(11)
-    for ending, good in {"parquet": parquet(SMALL), "arrow": arrow(SMALL), "csv": b"a,b\n1,x\n2,y\n"}.items():
+    nested = pa.table({"x": [[1.0, 2.0], None, [3.0]], "b": ["x", "y", "z"]})
+    files = {"parquet": parquet(SMALL), "pq": parquet(nested), "arrow": arrow(SMALL), "csv": b"a,b\n1,x\n2,y\n"}
+    for ending, good in files.items():
         for _ in range(150):
             data = bytearray(good)
             for _ in range(rng.integers(1, 6)):

@@ -61,5 +61,5 @@ def test_what_is_not_a_table(frame, part):
 
 
 def test_unknown_frame():
-    with pytest.raises(DataError, match="'spark' is not a kind of table; choose one of pandas, polars, pyarrow"):
+    with pytest.raises(DataError, match="'spark' is not a kind of table; choose one of pandas, polars"):
         from_arrow(people(1), "spark")

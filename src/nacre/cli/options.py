@@ -37,7 +37,7 @@ MethodOption = Annotated[
     typer.Option("--option", metavar="NAME=VALUE", rich_help_panel=MODEL, help="A setting of the method; repeatable."),
 ]
 Understand = Annotated[
-    bool, typer.Option("--i-understand", rich_help_panel=MODEL, help="Allow an epsilon above 20.")
+    bool, typer.Option("--i-understand", metavar="", rich_help_panel=MODEL, help="Allow an epsilon above 20.")
 ]
 Seed = Annotated[int, typer.Option(rich_help_panel=MODEL, help="Seed of public randomness; no part of the promise.")]
 NoiseSeed = Annotated[
@@ -60,7 +60,7 @@ Unit = Annotated[
 Cap = Annotated[
     int | None, typer.Option(min=1, rich_help_panel=TABLE, help="At most so many rows of each unit are used.")
 ]
-Force = Annotated[bool, typer.Option("--force", "-f", rich_help_panel=FILES, help="Overwrite files that exist.")]
-Json = Annotated[bool, typer.Option("--json", rich_help_panel=VOICE, help="One JSON object on stdout, for machines.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", rich_help_panel=VOICE, help="Say nothing but errors.")]
+Force = Annotated[bool, typer.Option("--force", "-f", metavar="", rich_help_panel=FILES, help="Overwrite files that exist.")]
+Json = Annotated[bool, typer.Option("--json", metavar="", rich_help_panel=VOICE, help="One JSON object on stdout, for machines.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", metavar="", rich_help_panel=VOICE, help="Say nothing but errors.")]
 SampleSeed = Annotated[int | None, typer.Option(help="Makes the drawing repeatable; has nothing to do with privacy.")]

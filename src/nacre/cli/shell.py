@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import typer
@@ -14,6 +15,14 @@ OK, BUG, MISTAKE, INTERRUPTED = 0, 1, 2, 130
 
 class Interrupted(Exception):
     """Ctrl-C, with what it means: what had been written, and whether anything was spent."""
+
+
+def help_text(function: Callable[..., Any]) -> str:
+    """The docstring as help: paragraphs flow, the block after `Examples:` keeps its lines."""
+    told, _, examples = inspect.cleandoc(function.__doc__ or "").partition("Examples:\n")
+    paragraphs = [" ".join(p.split()) for p in told.strip().split("\n\n")]
+    shown = ["[bold]Examples[/bold]\n" + examples.rstrip()] if examples else []
+    return "\n\n".join([*paragraphs, *shown])
 
 
 class Shell:

@@ -53,11 +53,7 @@ class MemoryRows:
         return self.table.schema
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        table = (
-            self.table
-            if columns is None
-            else self.table.select(_known(columns, self.column_names, "the table"))
-        )
+        table = self.table if columns is None else self.table.select(_known(columns, self.column_names, "the table"))
         yield from table.to_batches(max_chunksize=self._batch_rows)
 
 
@@ -104,9 +100,7 @@ class FileRows:
                 if batch.num_rows:
                     yield batch
         if rows == 0:
-            raise DataError(
-                f"{self.sources[0].path}: the file has column names but no rows; a table needs rows"
-            )
+            raise DataError(f"{self.sources[0].path}: the file has column names but no rows; a table needs rows")
 
 
 def open_rows(source: Any, format: str | None = None, options: Options | None = None) -> Rows:
@@ -117,11 +111,7 @@ def open_rows(source: Any, format: str | None = None, options: Options | None = 
         return source
     if isinstance(source, (str, os.PathLike)):
         return FileRows(_expand(os.fspath(source)), format, options)
-    if (
-        isinstance(source, (list, tuple))
-        and source
-        and all(isinstance(s, (str, os.PathLike)) for s in source)
-    ):
+    if isinstance(source, (list, tuple)) and source and all(isinstance(s, (str, os.PathLike)) for s in source):
         return FileRows([p for s in source for p in _expand(os.fspath(s))], format, options)
     if not isinstance(source, (list, tuple)) and isinstance(source, Rows):
         return source
@@ -132,9 +122,7 @@ def _expand(path: str) -> list[str]:
     if os.path.isdir(path):
         found = sorted(os.path.join(path, f) for f in os.listdir(path) if Path(f).suffix.lower() in FORMATS)
         if not found:
-            raise DataError(
-                f"{path} is a folder without tables; expected files ending in {', '.join(FORMATS)}"
-            )
+            raise DataError(f"{path} is a folder without tables; expected files ending in {', '.join(FORMATS)}")
         return found
     if glob.has_magic(path) and not os.path.exists(path):
         found = sorted(glob.glob(path))

@@ -10,7 +10,7 @@ from nacre.errors import BudgetError
 
 NEIGHBOURS = {
     "add_or_remove_one": "one unit's rows are present or absent; the number of rows is protected too",
-    "zero_out": "one unit's rows are kept or blanked; the number of rows is public",
+    "zero_out": "one unit's rows are counted or left out of every count; the number of rows is public",
     "replace_one": "one unit's rows are exchanged for another's; the number of rows is public",
 }
 EPSILON_CAP = 20.0

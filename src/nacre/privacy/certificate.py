@@ -77,7 +77,7 @@ def certify(plan: Plan, schema: Any, *, seeded: bool, noise: str, assumptions: t
         curve=tuple((d, e) for d, e in curve if math.isfinite(e)),
         entries=tuple(e.to_json() if private else {"door": e.door, "name": e.name} for e in plan.entries),
         schema={"digest": schema.digest(), "rows": schema.rows, "provenance": _provenance(schema)},
-        assumptions=assumptions,
+        assumptions=assumptions if private else (),
         noise=noise,
         versions=_versions(),
     )

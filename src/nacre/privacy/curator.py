@@ -6,7 +6,6 @@ sensitivity bound, adds its own noise, and can be opened once per entry of the p
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -18,7 +17,7 @@ from nacre.privacy import feature_sums, selection
 from nacre.privacy.noise import NoiseSource, rounded_gaussian
 from nacre.privacy.plan import Bounds, Categories, Counts, Entry, Plan, Reveal, Select, Total
 from nacre.privacy.tables import Clique, TableCounter
-from nacre.privacy.transcript import Transcript
+from nacre.privacy.transcript import Transcript, digest
 from nacre.privacy.units import UnitCap
 from nacre.table import Schema, probe
 from nacre.table.encoding import encode
@@ -88,7 +87,7 @@ class Curator:
         if len(cliques) > len(entry.sigmas):
             raise PlanError(f"entry {entry.name!r}: {len(entry.sigmas)} tables planned, {len(cliques)} asked for")
         groups = self._groups(cliques, groups)
-        question = {"cliques": cliques, "groups": {c: _digest(g) for c, g in groups.items()}}
+        question = {"cliques": cliques, "groups": {c: digest(g) for c, g in groups.items()}}
         counter = _counter(cliques, groups)  # refuses tables that do not fit before anything is spent
         self._open(entry, Counts)
         return self._answer(entry, question, self._noisy(self._fill(counter, groups), entry.sigmas))
@@ -134,7 +133,7 @@ class Curator:
         for encoded, rows in self._encoded():
             exact += feature_sums.integer_sum(features, public, encoded, rows, entry)
         noisy = exact + rounded_gaussian(entry.sigma / step, entry.size, self._noise)
-        return self._answer(entry, {"public": _digest(public)}, noisy * step)
+        return self._answer(entry, {"public": digest(public)}, noisy * step)
 
     def select(self, entry: Select, score: selection.Score, allowed: selection.Rule | None = None) -> list[int]:
         """`entry.picks` candidates by successive exponential mechanisms on integer scores, without replacement.
@@ -257,12 +256,10 @@ def _counter(cliques: Sequence[Clique], groups: Mapping[str, np.ndarray]) -> Tab
     return TableCounter(cliques, {c: int(g.max(initial=-1)) + 1 for c, g in groups.items()})
 
 
-def _digest(value: Any) -> str:
-    """A short name for public arrays in a question."""
-    if isinstance(value, np.ndarray):
-        return hashlib.sha256(repr((value.shape, str(value.dtype))).encode() + value.tobytes()).hexdigest()[:16]
-    if isinstance(value, Mapping):
-        return "{" + ",".join(f"{k}:{_digest(v)}" for k, v in sorted(value.items())) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ",".join(map(_digest, value)) + "]"
-    return repr(value)
+def _code_type(cells: int) -> type:
+    """The smallest integer type with a code to spare for `no cell`: its largest value (−1, for signed ones)."""
+    return np.uint8 if cells <= 0xFF else np.uint16 if cells <= 0xFFFF else np.int32
+
+
+def _narrow(codes: np.ndarray, cells: int) -> np.ndarray:
+    return codes.astype(_code_type(cells))  # −1 wraps to the largest value of an unsigned type

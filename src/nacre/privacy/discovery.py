@@ -142,6 +142,7 @@ def _column(kind: _Kind, histogram: np.ndarray | None, texts: list[str] | None, 
 
 def _text_column(kind: _Kind, texts: list[str], bought: Mapping[str, str]) -> Column:
     """The texts bought and `other` for the rest; a column without a frequent text is a name, made anew."""
+    texts = [t for t in texts if "\0" not in t]  # bytes that are not text, and no schema can list
     if not isinstance(kind.declared, Undeclared):
         labels = tuple(texts) or (kind.declared.other or OTHER,)
         return _completed(kind, categories=labels, other=kind.declared.other or OTHER)

@@ -7,7 +7,8 @@ the bound, whatever the floats did.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -27,11 +28,18 @@ def grid_step(entry: Total) -> float:
 def integer_sum(features: Features, public: Any, encoded: Mapping[str, Any], rows: int, entry: Total) -> np.ndarray:
     """Σ over the given records of their clipped features, in grid steps."""
     total = np.zeros(entry.size, dtype=np.int64)
-    for start in range(0, rows, CHUNK):
-        live = min(CHUNK, rows - start)
-        chunk = {name: _window(values, start, CHUNK) for name, values in encoded.items()}
-        total += _clipped(features(chunk, public), entry)[:live].sum(axis=0)
+    for vectors in record_vectors(lambda chunk: features(chunk, public), encoded, rows):
+        total += _clipped(vectors, entry).sum(axis=0)
     return total
+
+
+def record_vectors(
+    function: Callable[[Mapping[str, Any]], Any], encoded: Mapping[str, Any], rows: int
+) -> Iterator[np.ndarray]:
+    """The vectors of all records, always computed CHUNK records at a time so that shapes never depend on the data."""
+    for start in range(0, rows, CHUNK):
+        chunk = {name: _window(values, start, CHUNK) for name, values in encoded.items()}
+        yield _quietly(function, chunk)[: min(CHUNK, rows - start)]
 
 
 def _window(values: Any, start: int, size: int) -> Any:
@@ -42,14 +50,14 @@ def _window(values: Any, start: int, size: int) -> Any:
 
 def _clipped(vectors: np.ndarray, entry: Total) -> np.ndarray:
     """Integer vectors of squared norm at most (bound/step)²; a record that cannot be brought there becomes zero."""
-    vectors = np.asarray(vectors, dtype=np.float64)
     if vectors.ndim != 2 or vectors.shape[1] != entry.size:
         raise PlanError(f"entry {entry.name!r}: features must be [records, {entry.size}], got {vectors.shape}")
     step = grid_step(entry)
     finite = np.isfinite(vectors).all(axis=1, keepdims=True)
     vectors = np.where(finite, vectors, 0.0)
     top = np.abs(vectors).max(axis=1, keepdims=True, initial=1e-300)
-    norm = top * np.linalg.norm(vectors / top, axis=1, keepdims=True)  # no overflow for huge entries
+    with np.errstate(over="ignore"):  # an infinite norm scales its record to zero
+        norm = top * np.linalg.norm(vectors / top, axis=1, keepdims=True)
     scaled = np.trunc(vectors * np.minimum(1.0, entry.bound / np.maximum(norm, 1e-300)) / step)
     limit = int(entry.bound / step)
     legal = np.abs(scaled).max(axis=1, keepdims=True, initial=0) <= limit
@@ -58,25 +66,65 @@ def _clipped(vectors: np.ndarray, entry: Total) -> np.ndarray:
 
 
 def check_record_map(features: Features, public: Any, schema: Any, entry: Total) -> None:
-    """Refuse a feature map that looks at more than one record. Tried on simulated records: nothing private is read.
+    """Refuse a feature map that looks at more than one record. Tried on made-up records: nothing private is read.
 
-    An `exact` entry needs each record's vector to be bit-identical wherever it stands in a chunk.
+    An `exact` entry needs each record's vector to be bit-identical wherever it stands and whatever stands around it.
     """
-    from nacre.table import simulate
-
     if entry.bound / grid_step(entry) > 2**30:
         raise PlanError(f"entry {entry.name!r}: sigma is too small beside the bound for integer sums")
-    records = simulate.encoded_records(schema, CHUNK, seed=0)
-    order = np.random.default_rng(1).permutation(CHUNK)
-    shuffled = {n: type(v)(v.values[order], v.null[order], v.outside[order]) for n, v in records.items()}
-    alone = np.asarray(features(records, public), dtype=np.float64)
-    moved = np.asarray(features(shuffled, public), dtype=np.float64)
-    if alone.shape != (CHUNK, entry.size):
-        raise PlanError(f"entry {entry.name!r}: features must be {(CHUNK, entry.size)}, got {alone.shape}")
-    if not np.allclose(alone[order], moved, rtol=1e-5, atol=1e-7, equal_nan=True):
-        raise PlanError(f"entry {entry.name!r}: a record's features depend on other records; expected one at a time")
-    if entry.exact and not np.array_equal(alone[order], moved, equal_nan=True):
+    if coupled(lambda chunk: features(chunk, public), schema, entry.size, f"entry {entry.name!r}") and entry.exact:
         raise PlanError(
             f"entry {entry.name!r}: features of one record change in the last bits with its place in the chunk; "
             "plan it with exact=False (guarantee: proven in real arithmetic)"
         )
+
+
+def coupled(function: Callable[[Mapping[str, Any]], Any], schema: Any, size: int, where: str) -> bool:
+    """Whether a record's row of `function` changes in the last bits with the company it keeps; PlanError for more.
+
+    A few records are moved into chunks of other records: a mean, a maximum or a rank over the chunk would differ.
+    A shuffle of the same records would not do, since it leaves such statistics as they are.
+    """
+    rng = np.random.default_rng(1)
+    home = made_up_records(schema, CHUNK, rng)
+    first = _quietly(function, home)
+    if first.shape != (CHUNK, size):
+        raise PlanError(f"{where}: features must be {(CHUNK, size)}, got {first.shape}")
+    differs = False
+    for trial in range(3):
+        kept, places = rng.choice(CHUNK, (2, 64), replace=False) if trial else np.arange(128).reshape(2, 64)
+        company = made_up_records(schema, CHUNK, rng)
+        for name, values in company.items():
+            for field in ("values", "null", "outside"):
+                getattr(values, field)[places] = getattr(home[name], field)[kept]
+        moved = _quietly(function, company)[places]
+        if not np.allclose(first[kept], moved, rtol=1e-5, atol=1e-7, equal_nan=True):
+            raise PlanError(f"{where}: a record's features depend on other records; expected one at a time")
+        differs |= not np.array_equal(first[kept], moved, equal_nan=True)
+    return differs
+
+
+def made_up_records(schema: Any, rows: int, rng: np.random.Generator) -> dict[str, Any]:
+    """Encoded records of the declared domain, every cell of every column equally likely."""
+    from nacre.table.encoding import Values
+    from nacre.table.grid import Grid
+
+    made = {}
+    for name in schema.modelled:
+        column = schema.columns[name]
+        if column.kind == "tensor":
+            low, high = column.bounds or (0.0, 1.0)
+            made[name] = Values.of(rng.uniform(low, high, (rows, *column.shape)).astype(np.float32))
+        else:
+            grid = Grid.of(column)
+            made[name] = grid.draw(rng.integers(0, grid.cells, rows), rng)
+        own = made[name]
+        made[name] = Values(own.values.copy(), own.null.copy(), own.outside.copy())
+    return made
+
+
+def _quietly(function: Callable[[Any], Any], chunk: Mapping[str, Any]) -> np.ndarray:
+    """The function's array, without warnings: on private records they would say something of the values."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return np.asarray(function(chunk), dtype=np.float64)

@@ -116,6 +116,7 @@ def exponential_choice(scores: np.ndarray, rate: float, source: NoiseSource) -> 
     scores = np.asarray(scores)
     if scores.dtype.kind not in "iu" or scores.ndim != 1 or not len(scores):
         raise ValueError("scores: expected a non-empty one-dimensional integer array")
+    scores = scores.astype(np.int64)  # differences of unsigned numbers would wrap
     top = int(scores.max())
     word = int(source.bits64(1)[0])
     cumulative = np.cumsum(np.exp(rate * (scores - top).astype(np.float64)))

@@ -16,6 +16,7 @@ from nacre.errors import BudgetError, PlanError
 from nacre.privacy import accounting
 from nacre.privacy.accounting import BoundedRange, Event, Failure, Gaussian, Unbounded
 from nacre.privacy.budget import Budget, Level
+from nacre.privacy.noise import MAX_SIGMA
 
 
 @dataclass(frozen=True)
@@ -38,11 +39,28 @@ class Scope:
 
 @dataclass(frozen=True)
 class Entry:
-    """One use of one door. `level` is the guarantee the door can give at best."""
+    """One use of one door. `level` is the guarantee the door can give at best.
+
+    Numbers that the accountant or the noise could not use (NaN, zero, infinity...) are refused when it is made.
+    """
 
     door: ClassVar[str]
     level: ClassVar[Level] = Level.PROVEN
     name: str
+
+    def __post_init__(self) -> None:
+        for scale in ("sigmas", "sigma", "bound", "epsilon"):
+            found = getattr(self, scale, ())
+            for value in found if isinstance(found, tuple | list) else (found,):
+                if not 0 < value <= MAX_SIGMA:  # NaN fails every comparison
+                    raise BudgetError(
+                        f"entry {self.name!r}: {scale} {value!r}; expected numbers above 0, up to 2**34. "
+                        "A budget that asks for more noise than that buys nothing"
+                    )
+        for number, least in (("picks", 1), ("size", 1), ("threshold", 1)):
+            value = getattr(self, number, least)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise PlanError(f"entry {self.name!r}: {number} {value!r}; expected a whole number, {least} or more")
 
     def events(self, scope: Scope) -> list[Event]:
         raise NotImplementedError
@@ -164,7 +182,7 @@ class Plan:
         if self.budget.epsilon is None:
             return
         spent = accounting.delta_at(self.events(), self.budget.epsilon)
-        if spent > self.budget.delta * (1 + 1e-9):
+        if not spent <= self.budget.delta:
             raise BudgetError(
                 f"the plan of {self.method} would spend delta={spent:.3g} at epsilon={self.budget.epsilon:g}, "
                 f"but delta={self.budget.delta:g} is allowed; nothing was read. Raise the budget or lower the plan"
@@ -205,7 +223,7 @@ class Plan:
             entries = tuple(_entry_from_json(e) for e in data["entries"])
             budget = Budget(**data["budget"])
             return Plan(data["method"], entries, budget, data["cap"], data["rows"], data.get("notes", {}))
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise PlanError(f"plan file: {error}; expected the JSON that `nacre plan --json` writes") from None
 
 
@@ -239,4 +257,4 @@ def gaussian_share(budget: Budget, scope: Scope, others: Sequence[Entry] = ()) -
     left = mu**2 - gaussians
     if left <= 0:
         raise BudgetError(f"epsilon={budget.epsilon:g} is spent before the tables are measured; raise it")
-    return left / scope.table**2
+    return left / scope.table**2 * (1 - 1e-9)  # room for the rounding of sums of σ⁻², so that the plan never exceeds

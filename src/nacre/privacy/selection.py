@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from nacre.errors import PlanError
+from nacre.privacy import feature_sums
 from nacre.privacy.noise import NoiseSource, exponential_choice
 from nacre.privacy.plan import Scope
 
@@ -21,6 +22,7 @@ Rule = Callable[[list[int]], np.ndarray]  # earlier picks -> which candidates ar
 
 
 class Score(Protocol):
+    def check(self, curator: Any) -> None: ...
     def totals(self, curator: Any) -> np.ndarray: ...
     def loss_range(self, scope: Scope) -> float: ...
     def describe(self) -> Any: ...
@@ -37,6 +39,12 @@ class Deviation:
     references: Callable[[int], np.ndarray]  # public expected table of clique j, rounded to integers
     handicaps: np.ndarray  # public integers
     groups: Mapping[str, np.ndarray]
+
+    def check(self, curator: Any) -> None:
+        """Refuse cliques that the curator cannot count, before anything is spent."""
+        curator._groups(self.cliques, self.groups)
+        if len(self.handicaps) != len(self.cliques) or np.asarray(self.handicaps).dtype.kind not in "iu":
+            raise PlanError(f"handicaps: expected {len(self.cliques)} integers, one per candidate")
 
     def totals(self, curator: Any) -> np.ndarray:
         groups = curator._groups(self.cliques, self.groups)
@@ -65,7 +73,10 @@ class Deviation:
         return 2.0 * scope.sum
 
     def describe(self) -> Any:
-        return {"deviation": [list(c) for c in self.cliques]}
+        from nacre.privacy.transcript import digest
+
+        shown = {"groups": digest(dict(self.groups)), "handicaps": digest(np.asarray(self.handicaps))}
+        return {"deviation": [list(c) for c in self.cliques], **shown}
 
 
 @dataclass(frozen=True)
@@ -81,15 +92,27 @@ class RecordScore:
     high: float
     _STEPS = 1 << 20
 
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
+            raise PlanError(f"record score: range [{self.low!r}, {self.high!r}]; expected finite low below high")
+
+    def check(self, curator: Any) -> None:
+        """Refuse a score that looks at more than one record, before anything is spent."""
+        if feature_sums.coupled(self.function, curator.schema, self.candidates, "record score"):
+            raise PlanError("record score: the score of one record changes in the last bits with its place; round it")
+
     def totals(self, curator: Any) -> np.ndarray:
         scores = np.zeros(self.candidates, dtype=np.int64)
         for encoded, rows in curator._encoded():
-            values = np.asarray(self.function(encoded), dtype=np.float64)
-            if values.shape != (rows, self.candidates):
-                raise PlanError(f"record score: expected shape {(rows, self.candidates)}, got {values.shape}")
-            share = np.clip((np.nan_to_num(values, nan=self.low) - self.low) / (self.high - self.low), 0.0, 1.0)
-            scores += np.floor(share * self._STEPS).astype(np.int64).sum(axis=0)
+            for values in feature_sums.record_vectors(self.function, encoded, rows):
+                scores += self._steps(values).sum(axis=0)
         return scores
+
+    def _steps(self, values: np.ndarray) -> np.ndarray:
+        """Integers in [0, 2²⁰], whatever the floats are."""
+        values = np.clip(np.nan_to_num(values, nan=self.low), self.low, self.high)
+        share = (values / 2 - self.low / 2) / (self.high / 2 - self.low / 2)  # halves: no overflow
+        return np.clip(np.floor(share * self._STEPS), 0, self._STEPS).astype(np.int64)
 
     def loss_range(self, scope: Scope) -> float:
         """high − low per record for present-or-absent (the empty score is 0 everywhere), twice when replaced."""

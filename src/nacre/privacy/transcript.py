@@ -6,8 +6,12 @@ same answers, produces the same bytes and asks the same questions, nothing bypas
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from nacre.errors import PlanError
 
@@ -30,3 +34,14 @@ class Transcript:
             answer = self.replay.answers[index]
         self.answers.append(answer)
         return answer
+
+
+def digest(value: Any) -> str:
+    """A short name for public arrays in a question."""
+    if isinstance(value, np.ndarray):
+        return hashlib.sha256(repr((value.shape, str(value.dtype))).encode() + value.tobytes()).hexdigest()[:16]
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{k}:{digest(v)}" for k, v in sorted(value.items())) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(digest, value)) + "]"
+    return repr(value)

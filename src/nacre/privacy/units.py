@@ -1,7 +1,9 @@
 """Whose rows count as one: at most `cap` rows of each person reach the doors.
 
 The rows kept of a person are the first `cap` in file order: a choice that depends on that person's rows alone, so
-removing a person changes at most `cap` rows of what the doors see (docs/proofs/sensitivity.md).
+removing a person changes at most `cap` rows of what the doors see (docs/proofs/sensitivity.md). Rows without an
+identifier reach no door: nobody knows whether they belong to one person or to many, and either guess could let one
+person change more than `cap` rows.
 """
 
 from __future__ import annotations
@@ -14,29 +16,39 @@ from nacre.errors import DataError
 
 
 class UnitCap:
-    """Filters record batches in order, keeping the first `cap` rows of each person; without a column, all rows."""
+    """Filters record batches in order, keeping the first `cap` rows of each person; without a column, all rows.
+
+    Persons are told apart by the text of their identifier, so that a dictionary that lists a name twice, or parts of
+    a table that store numbers in different types, do not make two persons of one.
+    """
 
     def __init__(self, column: str | None, cap: int = 1):
         self.column, self.cap = column, cap
-        self._seen: dict[Any, int] = {}
+        self._seen: dict[str, int] = {}
 
     def keep(self, batch: Any) -> Any:
         if self.column is None:
             return batch
         import pyarrow as pa
 
-        return batch.filter(pa.array(self.ranks(batch.column(self.column)) < self.cap))
+        names = _names(batch.column(self.column))
+        return batch.filter(pa.array((self._ranks(names) < self.cap) & names.is_valid().to_numpy(zero_copy_only=False)))
 
-    def ranks(self, identifiers: Any) -> np.ndarray:
-        """How many rows of the same person came before each row, in this batch and earlier ones."""
-        encoded = identifiers.dictionary_encode()
-        codes = encoded.indices.fill_null(len(encoded.dictionary)).to_numpy(zero_copy_only=False)
-        people = [*encoded.dictionary.to_pylist(), None]  # rows without an identifier count as one person
+    def repeats(self, identifiers: Any) -> bool:
+        """Whether a person in this batch stood in an earlier row, of this batch or of an earlier one."""
+        return bool((self._ranks(_names(identifiers).drop_null()) > 0).any())
+
+    def _ranks(self, names: Any) -> np.ndarray:
+        """How many rows of the same person came before each row; any number for rows without a name."""
+        encoded = names.dictionary_encode()
+        people = encoded.dictionary.to_pylist()
+        ranks = np.zeros(len(names), dtype=np.int64)
+        known = encoded.indices.drop_null().to_numpy(zero_copy_only=False)
         before = np.array([self._seen.get(p, 0) for p in people], dtype=np.int64)
-        for p, n in zip(people, np.bincount(codes, minlength=len(people)).tolist()):
-            if n:
-                self._seen[p] = self._seen.get(p, 0) + n
-        return before[codes] + _occurrence(codes)
+        for p, n in zip(people, np.bincount(known, minlength=len(people)).tolist()):
+            self._seen[p] = self._seen.get(p, 0) + n
+        ranks[names.is_valid().to_numpy(zero_copy_only=False)] = before[known] + _occurrence(known)
+        return ranks
 
 
 def refuse_repeated_persons(rows: Any, schema: Any) -> None:
@@ -48,12 +60,26 @@ def refuse_repeated_persons(rows: Any, schema: Any) -> None:
             continue
         unit = UnitCap(name)
         for batch in rows.batches([name]):
-            if (unit.ranks(batch.column(name)) > 0).any():
+            if unit.repeats(batch.column(name)):
                 raise DataError(
                     f"column {name!r} identifies persons and repeats, but the promise would be per row. Declare "
                     f'"unit": {{"column": "{name}", "cap": K}} in the schema, so that at most K rows of each person '
                     "are used and protected together, or person=false if it does not identify people"
                 )
+
+
+def _names(identifiers: Any) -> Any:
+    """Identifiers as texts, null where a row has none (null, NaN, the empty text)."""
+    import pyarrow as pa
+
+    from nacre.table import casting
+
+    plain = casting.unpack(identifiers)
+    if pa.types.is_dictionary(plain.type):
+        plain = casting.unpack(plain.dictionary_decode())
+    if pa.types.is_decimal(plain.type):
+        return plain.cast(pa.string())  # exact: as numbers, long ones would run together
+    return casting.as_text(plain)
 
 
 def _occurrence(codes: np.ndarray) -> np.ndarray:

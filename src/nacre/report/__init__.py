@@ -1,0 +1,1 @@
+"""Pages for the owner of the data. They hold unprotected statistics and never travel inside a release."""

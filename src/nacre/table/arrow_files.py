@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from nacre.errors import DataError
-from nacre.table.files import Options, check_cells, check_names, first_line, slices
+from nacre.table.files import READ_ERRORS, Options, check_cells, check_names, first_line, slices
 
 _MAGIC = b"ARROW1"
 
@@ -25,11 +25,12 @@ class ArrowSource:
         try:
             with pa.memory_map(str(path)) as source:
                 self.arrow_schema = self._open(source).schema
-        except (pa.ArrowException, OSError) as error:
+            names = self.arrow_schema.names  # raises for names that are not UTF-8
+        except READ_ERRORS as error:
             raise DataError(
                 f"{path}: not a readable Arrow file ({first_line(error)}); check that it is complete"
             ) from None
-        check_names(path, self.arrow_schema.names, options)
+        check_names(path, names, options)
         self._check_messages()
 
     def _open(self, source: pa.NativeFile) -> pa.RecordBatchFileReader | pa.RecordBatchStreamReader:
@@ -48,9 +49,9 @@ class ArrowSource:
                     length, unpacked, packed = _sizes(message)
                     rows += length if message.type == "record batch" else 0
                     self._check_unpacked(unpacked, packed)
-        except (pa.ArrowException, OSError, struct.error, IndexError) as error:
+        except (*READ_ERRORS, struct.error, IndexError) as error:
             raise DataError(f"{self.path}: the Arrow file is damaged ({first_line(error)})") from None
-        check_cells(self.path, rows, len(self.arrow_schema), 0, self.options)
+        check_cells(self.path, rows, len(self.arrow_schema), self.options)
 
     def _check_unpacked(self, unpacked: int, packed: int) -> None:
         if unpacked > self.options.max_batch_bytes or (unpacked > 2**26 and unpacked > 1_000 * packed):
@@ -70,7 +71,7 @@ class ArrowSource:
                 for batch in every:
                     batch.validate(full=True)
                     yield from slices(batch.select(wanted), self.options.batch_rows)
-        except (pa.ArrowException, OSError) as error:
+        except READ_ERRORS as error:
             raise DataError(
                 f"{self.path}: the Arrow file is damaged ({first_line(error)}); copy or write it again"
             ) from None

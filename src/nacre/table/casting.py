@@ -15,9 +15,7 @@ from nacre.table.columns import INTEGER_LIMIT
 
 Parts = tuple[np.ndarray, np.ndarray, np.ndarray]
 
-_NUMBER = (
-    r"(?i)^[+-]?(?:(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:e[+-]?[0-9]{1,9})?|nan|inf|infinity)$"
-)
+_NUMBER = r"(?i)^[+-]?(?:(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:e[+-]?[0-9]{1,9})?|nan|inf|infinity)$"
 _WHOLE = r"^[+-]?[0-9]{1,18}$"
 _DATE = r"^[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
 _CLOCK = r"(?:[T ](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{1,9})?)?)?"
@@ -64,9 +62,7 @@ def _decode_bytes(array: pa.DictionaryArray) -> pa.DictionaryArray:
     """Bytes as text; what is not UTF-8 becomes a text that no schema can list, so that it counts as
     unread."""
     words = [None if w is None else bytes(w) for w in array.dictionary.to_pylist()]
-    texts = [
-        None if w is None else w.decode("utf-8", errors="replace").replace("\ufffd", "\0") for w in words
-    ]
+    texts = [None if w is None else w.decode("utf-8", errors="replace").replace("\ufffd", "\0") for w in words]
     return pa.DictionaryArray.from_arrays(array.indices, pa.array(texts, pa.large_string()))
 
 
@@ -156,9 +152,7 @@ def _text_integers(array: pa.Array) -> Parts:
     values, is_simple = _plain(exact, 0), mask(simple)
     if is_simple.all():
         return values, np.zeros(len(values), bool), np.zeros(len(values), bool)
-    rest, null, bad = _rounded(
-        *_text_floats(pc.if_else(pa.array(is_simple), pa.scalar(None, array.type), array))
-    )
+    rest, null, bad = _rounded(*_text_floats(pc.if_else(pa.array(is_simple), pa.scalar(None, array.type), array)))
     return np.where(is_simple, values, rest), null & ~is_simple, bad & ~is_simple
 
 
@@ -212,9 +206,7 @@ def _local(stamps: pa.Array, tz: str) -> pa.Array:
     instant."""
     # Beyond these years zone arithmetic may fail; no zone rule is known there either.
     safe = pc.and_(pc.greater(stamps, _stamp(-(2**55))), pc.less(stamps, _stamp(2**57)))
-    zoned = pc.assume_timezone(
-        pc.if_else(safe, stamps, _stamp(0)), tz, ambiguous="earliest", nonexistent="earliest"
-    )
+    zoned = pc.assume_timezone(pc.if_else(safe, stamps, _stamp(0)), tz, ambiguous="earliest", nonexistent="earliest")
     return pc.if_else(safe, zoned.cast(pa.int64()).cast(pa.timestamp("us")), stamps)
 
 
@@ -241,8 +233,7 @@ def _real_day(text: pa.Array) -> pa.Array:
     """Whether a text of the shape yyyy-mm-dd names a day that exists."""
     shaped = pc.if_else(pc.match_substring_regex(text, _DATE), text, "2000-01-01")
     year, month, day = (
-        _plain(pc.utf8_slice_codeunits(shaped, a, b).cast(pa.int32()), 1)
-        for a, b in ((0, 4), (5, 7), (8, 10))
+        _plain(pc.utf8_slice_codeunits(shaped, a, b).cast(pa.int32()), 1) for a, b in ((0, 4), (5, 7), (8, 10))
     )
     leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
     days = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])[month] + (leap & (month == 2))

@@ -80,9 +80,7 @@ class Numeric(Column):
         if edges is not None:
             _need(len(edges) >= 2, f"edges has {len(edges)} value(s); at least two are needed, the two ends")
             for a, b in pairwise(edges):
-                _need(
-                    a < b, f"edges are not increasing: {a!r} is followed by {b!r}; sort them, without repeats"
-                )
+                _need(a < b, f"edges are not increasing: {a!r} is followed by {b!r}; sort them, without repeats")
         bounds = self._bounds(edges)
         if edges is not None and (edges[0], edges[-1]) != bounds:
             raise SchemaError(
@@ -107,8 +105,7 @@ class Numeric(Column):
         for atom in atoms:
             _need(
                 bounds is None or bounds[0] <= atom <= bounds[1],
-                f"atom {atom!r} lies outside the bounds {list(bounds or ())}; widen the bounds or drop "
-                "the atom",
+                f"atom {atom!r} lies outside the bounds {list(bounds or ())}; widen the bounds or drop the atom",
             )
         return tuple(sorted(atoms))
 
@@ -154,8 +151,7 @@ class Categorical(Column):
         _need(bool(labels), "categories is empty; name at least one, or leave it out to have them bought")
         _need(
             len(labels) <= MAX_CATEGORIES,
-            f"categories has {len(labels):,} labels; at most {MAX_CATEGORIES:,}: group the rare ones "
-            "under `other`",
+            f"categories has {len(labels):,} labels; at most {MAX_CATEGORIES:,}: group the rare ones under `other`",
         )
         seen: set[str] = set()
         for label in labels:
@@ -211,9 +207,7 @@ class Datetime(Column):
         if self.tz is not None:
             _need(isinstance(self.tz, str), f"tz is {self.tz!r}; write the name of a zone, such as 'UTC'")
             check_zone(self.tz, _UNNAMED)
-            _need(
-                self.unit != "day", f"unit 'day' is a date and has no zone, but tz is {self.tz!r}; drop one"
-            )
+            _need(self.unit != "day", f"unit 'day' is a date and has no zone, but tz is {self.tz!r}; drop one")
         if self.bounds is None:
             return
         bounds = tuple(_sequence("bounds", self.bounds))
@@ -259,9 +253,7 @@ class Tensor(Column):
         _need(math.prod(shape) <= 10_000_000, f"shape {list(shape)} has more than 10,000,000 numbers per row")
         self._set(shape=shape)
         if self.bounds is not None:
-            self._set(
-                bounds=_ends(tuple(float(_finite("bounds", b)) for b in _sequence("bounds", self.bounds)))
-            )
+            self._set(bounds=_ends(tuple(float(_finite("bounds", b)) for b in _sequence("bounds", self.bounds))))
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -286,9 +278,7 @@ class Identifier(Column):
             )
 
 
-KINDS: dict[str, type[Column]] = {
-    c.kind: c for c in (Numeric, Categorical, Boolean, Datetime, Tensor, Identifier)
-}
+KINDS: dict[str, type[Column]] = {c.kind: c for c in (Numeric, Categorical, Boolean, Datetime, Tensor, Identifier)}
 
 
 def named(error: SchemaError, name: str) -> SchemaError:
@@ -344,9 +334,7 @@ def _label(fact: str, label: Any) -> None:
     try:
         label.encode()
     except UnicodeEncodeError:
-        raise SchemaError(
-            f"{_UNNAMED}: {fact} has the label {label!r}, which is not valid Unicode text"
-        ) from None
+        raise SchemaError(f"{_UNNAMED}: {fact} has the label {label!r}, which is not valid Unicode text") from None
 
 
 def _provenance(column: Column) -> dict[str, str]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from nacre.table.files import Options, check_names, first_line, slices
 
 _BLOCK = 8 * 2**20  # read at a time; a row must fit
 _HEADER = 4 * 2**20  # the header line must fit
+_RAGGED = re.compile(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)")
 
 
 class CsvSource:
@@ -38,9 +40,7 @@ class CsvSource:
         _check_bytes(block, self.path, 0)
         ends = [i for i in (block.find(b"\n"), block.find(b"\r")) if i >= 0]
         if len(block) == _HEADER and not ends:
-            raise DataError(
-                f"{self.path}: the first line is longer than {_HEADER:,} bytes; is this a CSV file?"
-            )
+            raise DataError(f"{self.path}: the first line is longer than {_HEADER:,} bytes; is this a CSV file?")
         text = block.decode("utf-8-sig" if self._codec == "utf-8" else self._codec, errors="replace")
         text = text.removeprefix("\ufeff")
         first = text.splitlines()[0] if text.strip() else ""
@@ -48,9 +48,7 @@ class CsvSource:
         try:
             names = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
         except csv.Error as error:
-            raise DataError(
-                f"{self.path}: the header line cannot be read ({error}); is this a CSV file?"
-            ) from None
+            raise DataError(f"{self.path}: the header line cannot be read ({error}); is this a CSV file?") from None
         if any("\ufffd" in name for name in names):
             raise DataError(f"{self.path}: {_not_encoded('the header line', self.options.encoding)}")
         return delimiter, names
@@ -58,9 +56,7 @@ class CsvSource:
     def _delimiter(self, header: str) -> str:
         if self.options.delimiter is not None:
             if len(self.options.delimiter) != 1 or ord(self.options.delimiter) > 127:
-                raise DataError(
-                    f"delimiter {self.options.delimiter!r}: write one character, such as ',' or ';'"
-                )
+                raise DataError(f"delimiter {self.options.delimiter!r}: write one character, such as ',' or ';'")
             return self.options.delimiter
         if "," not in header:
             for other in (";", "\t"):
@@ -70,12 +66,6 @@ class CsvSource:
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         names = self.arrow_schema.names
-        ragged: list[pacsv.InvalidRow] = []
-
-        def remember(row: pacsv.InvalidRow) -> str:
-            ragged.append(row)
-            return "error"
-
         with open(self.path, "rb") as raw:
             checked = _Checked(raw, self.path)
             try:
@@ -87,9 +77,7 @@ class CsvSource:
                     parse_options=pacsv.ParseOptions(
                         delimiter=self.delimiter,
                         newlines_in_values=True,
-                        ignore_empty_lines=len(names)
-                        > 1,  # in a single column an empty line is a missing value
-                        invalid_row_handler=remember,
+                        ignore_empty_lines=len(names) > 1,  # in a single column an empty line is a missing value
                     ),
                     convert_options=pacsv.ConvertOptions(
                         column_types=self.arrow_schema,
@@ -103,30 +91,24 @@ class CsvSource:
             except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
                 if "Empty CSV" in str(error):  # a header without a line end: names, no rows
                     return
-                raise self._explain(error, checked, ragged) from None
+                raise self._explain(error, checked) from None
 
-    def _explain(self, error: Exception, checked: _Checked, ragged: list) -> DataError:
+    def _explain(self, error: Exception, checked: _Checked) -> DataError:
         """What went wrong, without a word of the data."""
         if checked.problem is not None:
             return checked.problem
         text = first_line(error)
-        if ragged:
-            row = ragged[0]
-            where = f"line {row.number}" if row.number is not None else "a line"
+        if ragged := _RAGGED.search(text):
+            line, expected, found = ragged.groups()
             return DataError(
-                f"{self.path}: {where} has {row.actual_columns} fields but the header has "
-                f"{row.expected_columns}; "
+                f"{self.path}: line {line or 'unknown'} has {found} fields but the header has {expected}; "
                 "correct the line, or quote the fields that contain the delimiter"
             )
         if "UTF8" in text or isinstance(error, UnicodeDecodeError):
             column = ""
             if "column #" in text:
                 number = int(text.split("column #")[1].split(":")[0])
-                column = (
-                    f" (column {self.arrow_schema.names[number]!r})"
-                    if number < len(self.arrow_schema)
-                    else ""
-                )
+                column = f" (column {self.arrow_schema.names[number]!r})" if number < len(self.arrow_schema) else ""
             return DataError(f"{self.path}: {_not_encoded('the text' + column, self.options.encoding)}")
         if "straddling" in text:
             return DataError(
@@ -169,6 +151,5 @@ def _check_bytes(block: bytes, path: Path, offset: int) -> None:
     found = block.find(b"\0")
     if found >= 0:
         raise DataError(
-            f"{path}: there is a NUL byte at position {offset + found:,}; a CSV file is text: export it "
-            "again as UTF-8"
+            f"{path}: there is a NUL byte at position {offset + found:,}; a CSV file is text: export it again as UTF-8"
         )

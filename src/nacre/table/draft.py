@@ -158,8 +158,7 @@ class _Notes:
         seen = self.rows - self.nulls
         if seen <= 0:
             raise DataError(
-                f"column {self.name!r} has no values, only missing ones; leave it out, or write its kind "
-                "by hand"
+                f"column {self.name!r} has no values, only missing ones; leave it out, or write its kind by hand"
             )
         reader = (self.readers or ["none"])[0]
         nullable = self.nulls > 0 or reader in self.blanks
@@ -168,9 +167,7 @@ class _Notes:
         if reader == "label":
             return self._label(seen, nullable)
         if reader not in self.spans:
-            raise DataError(
-                f"column {self.name!r} has no values that nacre can model; leave it out or convert it"
-            )
+            raise DataError(f"column {self.name!r} has no values that nacre can model; leave it out or convert it")
         low, high = self.spans[reader]
         if reader == "datetime":
             return self._datetime((low, high), nullable)

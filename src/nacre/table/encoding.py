@@ -83,9 +83,7 @@ def encode(batch: pa.RecordBatch | pa.Table, schema: Schema) -> Encoded:
     check_names(schema, batch.schema.names)
     for name in schema.modelled:
         if schema.columns[name].missing == ("categories",):
-            raise DomainNotDeclared(
-                f"column {name!r}: categories are not declared; declare them, or have them bought"
-            )
+            raise DomainNotDeclared(f"column {name!r}: categories are not declared; declare them, or have them bought")
     columns = {name: encode_column(batch.column(name), schema.columns[name]) for name in schema.modelled}
     return Encoded(columns, batch.num_rows)
 

@@ -16,6 +16,8 @@ import pyarrow as pa
 from nacre.errors import DataError
 
 BATCH_ROWS = 131_072
+# What the libraries raise on damaged files, names that are not UTF-8 and absurd sizes included.
+READ_ERRORS = (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError)
 FORMATS = {
     ".csv": "csv",
     ".tsv": "csv",
@@ -109,27 +111,22 @@ def check_names(path: Path, names: Sequence[str], options: Options) -> None:
         raise DataError(f"{path}: the file has no columns; expected at least one")
     if len(names) > options.max_columns:
         raise DataError(
-            f"{path}: the file has {len(names):,} columns; at most {options.max_columns:,} are read: "
-            "split the file"
+            f"{path}: the file has {len(names):,} columns; at most {options.max_columns:,} are read: split the file"
         )
     seen: set[str] = set()
     for i, name in enumerate(names, 1):
         if name == "":
-            raise DataError(
-                f"{path}: column {i} has no name (an index saved with the table?); name or remove it"
-            )
+            raise DataError(f"{path}: column {i} has no name (an index saved with the table?); name or remove it")
         if name in seen:
             raise DataError(f"{path}: the column name {name!r} occurs twice; rename one of them")
         seen.add(name)
 
 
-def check_cells(path: Path, rows: int, columns: int, values: int, options: Options) -> None:
+def check_cells(path: Path, rows: int, columns: int, options: Options) -> None:
     """Raise DataError when the file declares more cells than it may, outright or for its size in bytes."""
-    cells, size = max(rows * columns, values), path.stat().st_size
+    cells, size = rows * columns, path.stat().st_size
     if cells > options.max_cells:
-        raise DataError(
-            f"{path}: the file declares {cells:,} cells; at most {options.max_cells:,} (option max_cells)"
-        )
+        raise DataError(f"{path}: the file declares {cells:,} cells; at most {options.max_cells:,} (option max_cells)")
     if cells > options.small_cells and cells > options.cells_per_byte * size:
         raise DataError(
             f"{path}: {size:,} bytes declare {cells:,} cells, more than {options.cells_per_byte} per byte: "

@@ -49,8 +49,7 @@ def _convert(frame: Any) -> pa.Table:
         return nw.from_native(frame, eager_only=True).to_arrow()
     except TypeError:
         raise DataError(
-            f"{type(frame).__name__} is not a table; give a pandas, polars or Arrow table, or the path of "
-            "a file"
+            f"{type(frame).__name__} is not a table; give a pandas, polars or Arrow table, or the path of a file"
         ) from None
 
 
@@ -62,12 +61,8 @@ def _from_pandas(frame: Any) -> pa.Table:
         try:
             arrays.append(pa.Array.from_pandas(series))
         except (pa.ArrowException, TypeError, ValueError):  # objects of several types: each as its text
-            arrays.append(
-                pa.array([None if m else str(v) for v, m in zip(series, series.isna(), strict=True)])
-            )
-    return pa.Table.from_arrays(
-        [a if isinstance(a, pa.ChunkedArray) else pa.chunked_array([a]) for a in arrays], names
-    )
+            arrays.append(pa.array([None if m else str(v) for v, m in zip(series, series.isna(), strict=True)]))
+    return pa.Table.from_arrays([a if isinstance(a, pa.ChunkedArray) else pa.chunked_array([a]) for a in arrays], names)
 
 
 def from_arrow(table: pa.Table, kind: str = "pandas") -> Any:

@@ -39,8 +39,7 @@ class Grid:
         """The grid of a column. Raises DomainNotDeclared while its bounds or categories are missing."""
         if column.missing:
             raise DomainNotDeclared(
-                f"{column.missing[0]} are not declared; declare them, have them bought, or read them from "
-                "the data"
+                f"{column.missing[0]} are not declared; declare them, have them bought, or read them from the data"
             )
         if isinstance(column, (Categorical, Boolean)):
             return _label_grid(column)
@@ -137,8 +136,7 @@ class Grid:
         share = self._share(low, high)
         if not share.any():
             raise SchemaError(
-                f"condition: nothing of the declared domain lies between {condition.low!r} and "
-                f"{condition.high!r}"
+                f"condition: nothing of the declared domain lies between {condition.low!r} and {condition.high!r}"
             )
         return self._padded(share)
 
@@ -156,9 +154,7 @@ class Grid:
         return self.column.bounds
 
     def _end(self, value: Any, upper: bool = False) -> Any:
-        free = dataclasses.replace(
-            self.column, bounds=None, edges=None, atoms=(), integer=False, provenance={}
-        )
+        free = dataclasses.replace(self.column, bounds=None, edges=None, atoms=(), integer=False, provenance={})
         return position(free, value, "condition")
 
     def _nulls(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -283,9 +279,7 @@ def _real_grid(column: Numeric) -> Grid:
     return RealGrid(column, low, high, _padded_width(width, column))
 
 
-def _integer_grid(
-    column: Column, bounds: tuple[int, int], edges: tuple | None, atoms: tuple, step: int
-) -> Grid:
+def _integer_grid(column: Column, bounds: tuple[int, int], edges: tuple | None, atoms: tuple, step: int) -> Grid:
     first, last = bounds[0] // step, bounds[1] // step
     low, single = integer_starts((first, last), edges, atoms, zero=not isinstance(column, Datetime))
     high = np.append(low[1:], np.int64(last + 1))

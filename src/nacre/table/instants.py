@@ -41,8 +41,7 @@ def _parse(text: str, where: str) -> dt.datetime:
         return dt.datetime.fromisoformat(text)
     except ValueError:
         raise SchemaError(
-            f"{where}: {text!r} is not a date; write it in ISO 8601, such as '2024-01-31' or "
-            "'2024-01-31T08:00:00'"
+            f"{where}: {text!r} is not a date; write it in ISO 8601, such as '2024-01-31' or '2024-01-31T08:00:00'"
         ) from None
 
 
@@ -63,9 +62,7 @@ def check_zone(name: str, where: str) -> None:
     """Raise SchemaError unless `name` is a time zone of the IANA database, such as 'Europe/Oslo'."""
     try:
         ZoneInfo(name)
-    except (
-        Exception
-    ):  # zoneinfo raises KeyError, ValueError, OSError or IsADirectoryError by the shape of the name
+    except Exception:  # zoneinfo raises KeyError, ValueError, OSError or IsADirectoryError by the shape of the name
         raise SchemaError(
             f"{where}: tz {name!r} is not a known time zone; use an IANA name such as 'UTC' or 'Europe/Oslo'"
         ) from None

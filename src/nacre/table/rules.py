@@ -25,9 +25,7 @@ class Unit:
         if not isinstance(self.column, str):
             raise SchemaError(f"unit: column is {self.column!r}; write the name of an identifier column")
         if not isinstance(self.cap, int) or isinstance(self.cap, bool) or self.cap < 1:
-            raise SchemaError(
-                f"unit: cap is {self.cap!r}; write a whole number of rows per person, at least 1"
-            )
+            raise SchemaError(f"unit: cap is {self.cap!r}; write a whole number of rows per person, at least 1")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -141,8 +139,7 @@ def check_dependency(rule: Dependency, columns: Mapping[str, Column]) -> None:
     source, target = columns[rule.determinant], columns[rule.dependent]
     if not (isinstance(source, (Categorical, Boolean)) or (isinstance(source, Numeric) and source.integer)):
         raise SchemaError(
-            f"{rule}: the determinant is {source.kind}; it must be categorical, boolean or an integer "
-            "numeric column"
+            f"{rule}: the determinant is {source.kind}; it must be categorical, boolean or an integer numeric column"
         )
     for key, value in rule.mapping.items():
         if key is not None and not source.missing:
@@ -150,16 +147,12 @@ def check_dependency(rule: Dependency, columns: Mapping[str, Column]) -> None:
         if value is not None and not target.missing:
             position(target, value, f"{rule}, dependent")
         if value is None and not target.nullable:
-            raise SchemaError(
-                f"{rule}: {key!r} maps to null but {rule.dependent!r} is not nullable; declare it so"
-            )
+            raise SchemaError(f"{rule}: {key!r} maps to null but {rule.dependent!r} is not nullable; declare it so")
     lacking = [v for v in domain(source, str(rule)) if v not in rule.mapping]
     if lacking:
         raise SchemaError(f"{rule}: the mapping has no entry for {_some(tuple(map(str, lacking)))}; add them")
     if source.nullable and None not in rule.mapping and not target.nullable:
-        raise SchemaError(
-            f"{rule}: the determinant may be null but the dependent may not; declare it nullable"
-        )
+        raise SchemaError(f"{rule}: the determinant may be null but the dependent may not; declare it nullable")
 
 
 def domain(column: Column, where: str) -> list:
@@ -172,7 +165,5 @@ def domain(column: Column, where: str) -> list:
         return []
     low, high = column.bounds
     if high - low >= MAX_DETERMINANT_VALUES:
-        raise SchemaError(
-            f"{where}: the determinant has {high - low + 1:,} values; at most {MAX_DETERMINANT_VALUES:,}"
-        )
+        raise SchemaError(f"{where}: the determinant has {high - low + 1:,} values; at most {MAX_DETERMINANT_VALUES:,}")
     return list(range(low, high + 1))

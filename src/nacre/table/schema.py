@@ -45,9 +45,7 @@ class Schema:
         if self.rows is not None and (
             not isinstance(self.rows, int) or isinstance(self.rows, bool) or not 1 <= self.rows <= 10**15
         ):
-            raise SchemaError(
-                f"rows is {self.rows!r}; write the public number of rows, at least 1, or leave it out"
-            )
+            raise SchemaError(f"rows is {self.rows!r}; write the public number of rows, at least 1, or leave it out")
         self._check_unit()
         self._check_dependencies()
         rules = [check_rule(r, self.columns, f"impossible[{i}]") for i, r in enumerate(self.impossible)]
@@ -73,8 +71,7 @@ class Schema:
         if not isinstance(column, Identifier):
             found = "no column of the schema" if column is None else f"a {column.kind} column"
             raise SchemaError(
-                f"unit: column {self.unit.column!r} is {found}; name an identifier column, one name per "
-                "person"
+                f"unit: column {self.unit.column!r} is {found}; name an identifier column, one name per person"
             )
 
     def _check_dependencies(self) -> None:
@@ -82,14 +79,10 @@ class Schema:
         dependents: set[str] = set()
         for rule in self.dependencies:
             if not isinstance(rule, Dependency):
-                raise SchemaError(
-                    f"dependencies has {rule!r}; write Dependency(determinant, dependent, mapping)"
-                )
+                raise SchemaError(f"dependencies has {rule!r}; write Dependency(determinant, dependent, mapping)")
             check_dependency(rule, self.columns)
             if rule.dependent in dependents:
-                raise SchemaError(
-                    f"{rule}: {rule.dependent!r} already depends on another column; keep one of them"
-                )
+                raise SchemaError(f"{rule}: {rule.dependent!r} already depends on another column; keep one of them")
             dependents.add(rule.dependent)
         for rule in self.dependencies:
             if rule.determinant in dependents:
@@ -106,9 +99,7 @@ class Schema:
             if fact not in stated:
                 raise SchemaError(f"provenance names {fact!r}, which the schema does not state; remove it")
             if source not in PROVENANCES:
-                raise SchemaError(
-                    f"provenance of {fact} is {source!r}; choose one of {', '.join(PROVENANCES)}"
-                )
+                raise SchemaError(f"provenance of {fact} is {source!r}; choose one of {', '.join(PROVENANCES)}")
         return {fact: self.provenance.get(fact, "public") for fact in stated}
 
     def _check_attestations(self) -> None:
@@ -129,9 +120,7 @@ class Schema:
         """The columns a method learns: neither identifiers nor dependents."""
         dependents = {rule.dependent for rule in self.dependencies}
         return tuple(
-            name
-            for name, c in self.columns.items()
-            if not isinstance(c, Identifier) and name not in dependents
+            name for name, c in self.columns.items() if not isinstance(c, Identifier) and name not in dependents
         )
 
     def facts(self) -> dict[tuple[str | None, str], str]:
@@ -160,9 +149,7 @@ class Schema:
         """
         _check_words(by, why)
         if column is not None and column not in self.columns:
-            raise SchemaError(
-                f"attest: there is no column {column!r}; the columns are {', '.join(self.names[:8])}"
-            )
+            raise SchemaError(f"attest: there is no column {column!r}; the columns are {', '.join(self.names[:8])}")
         facts = tuple(
             (name, f)
             for (name, f), source in self.facts().items()
@@ -170,8 +157,7 @@ class Schema:
         )
         if not facts:
             raise SchemaError(
-                f"attest: nothing to attest for column={column!r}, fact={fact!r}: no such fact was read "
-                "from the data"
+                f"attest: nothing to attest for column={column!r}, fact={fact!r}: no such fact was read from the data"
             )
         columns = {
             name: dataclasses.replace(
@@ -237,15 +223,11 @@ def _checked_columns(columns: Any) -> dict[str, Column]:
         if not isinstance(name, str) or not name or "\0" in name:
             raise SchemaError(f"column name {name!r}: a name is text, not empty, without NUL characters")
         if not isinstance(column, Column):
-            raise SchemaError(
-                f"column {name!r} is {column!r}; write a column such as Numeric(bounds=(0, 100))"
-            )
+            raise SchemaError(f"column {name!r} is {column!r}; write a column such as Numeric(bounds=(0, 100))")
     return dict(columns)
 
 
 def _check_words(by: Any, why: Any) -> None:
     for word, value in (("by", by), ("why", why)):
         if not isinstance(value, str) or not value.strip():
-            raise SchemaError(
-                f"attest: {word} is {value!r}; say in words who attests and why the fact is public"
-            )
+            raise SchemaError(f"attest: {word} is {value!r}; say in words who attests and why the fact is public")

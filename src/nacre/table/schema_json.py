@@ -38,9 +38,7 @@ def dump(schema: Schema) -> str:
         "dependencies": [_dependency_json(d) for d in schema.dependencies],
         "impossible": [{name: _condition_json(c) for name, c in rule.items()} for rule in schema.impossible],
         "provenance": schema.provenance,
-        "attestations": [
-            {"by": a.by, "why": a.why, "facts": [list(f) for f in a.facts]} for a in schema.attestations
-        ],
+        "attestations": [{"by": a.by, "why": a.why, "facts": [list(f) for f in a.facts]} for a in schema.attestations],
     }
     parts += [f'  "{key}": {_compact(value)}' for key, value in rest.items() if value not in (None, [], {})]
     return "{\n" + ",\n".join(parts) + "\n}"
@@ -84,9 +82,7 @@ def load(path: Any) -> Schema:
             raise SchemaError(f"a schema file of {path.stat().st_size:,} bytes; at most {MAX_BYTES:,}")
         text = path.read_bytes()
     except FileNotFoundError:
-        raise DataError(
-            f"{path}: no such schema file; check the path, or make one with `nacre schema`"
-        ) from None
+        raise DataError(f"{path}: no such schema file; check the path, or make one with `nacre schema`") from None
     except OSError as error:
         raise DataError(f"{path}: cannot read the schema file ({error.strerror}); check the path") from None
     try:
@@ -127,9 +123,7 @@ def _decode(source: str | bytes) -> Any:
     except json.JSONDecodeError as error:
         raise SchemaError(f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
     except UnicodeDecodeError as error:
-        raise SchemaError(
-            f"not UTF-8 text: byte {error.start} is not valid; save the schema as UTF-8"
-        ) from None
+        raise SchemaError(f"not UTF-8 text: byte {error.start} is not valid; save the schema as UTF-8") from None
     except RecursionError:
         raise SchemaError("not a schema: JSON nested too deep") from None
     except ValueError:  # Python refuses to read integers of thousands of digits

@@ -49,9 +49,7 @@ def people_schema(rows: int | None = None) -> Schema:
             "smoker": Boolean(nullable=True),
             "plan": Categorical(_PLAN, nullable=True),
             "joined": Datetime(("2005-01-01", "2024-12-31"), unit="day"),
-            "last_seen": Datetime(
-                ("2020-01-01", "2024-12-31T23:59:59"), tz="Europe/Oslo", unit="s", nullable=True
-            ),
+            "last_seen": Datetime(("2020-01-01", "2024-12-31T23:59:59"), tz="Europe/Oslo", unit="s", nullable=True),
             "late_payment": Boolean(),
         },
         rows=rows,
@@ -90,13 +88,9 @@ def _chunk(rng: np.random.Generator, n: int, start: int) -> pa.Table:
     work = _work(rng, age, drive)
     hours = _hours(rng, work)
     income = _income(rng, age, education, work, hours, drive)
-    savings = np.round(
-        np.clip(income * rng.lognormal(-0.6, 1.1, n) - 3_000 + 400.0 * (age - 30), -5e4, 5e6), 2
-    )
+    savings = np.round(np.clip(income * rng.lognormal(-0.6, 1.1, n) - 3_000 + 400.0 * (age - 30), -5e4, 5e6), 2)
     smoker = rng.random(n) < 0.28 - 0.03 * education
-    visits = np.clip(
-        rng.poisson(np.exp(0.1 + 0.022 * (age - 30) + 0.5 * smoker) * rng.gamma(1.2, 0.8, n)), 0, 400
-    )
+    visits = np.clip(rng.poisson(np.exp(0.1 + 0.022 * (age - 30) + 0.5 * smoker) * rng.gamma(1.2, 0.8, n)), 0, 400)
     plan = np.clip(np.searchsorted([8_000, 30_000, 90_000], income + rng.normal(0, 9_000, n)), 0, 3)
     joined, last_seen = _moments(rng, n, age)
     score = -2.1 + 1.1 * smoker - 0.000012 * savings - 0.35 * drive + 0.9 * (work == 2) + 0.25 * (region > 5)

@@ -47,9 +47,7 @@ def whole_file(path: str | os.PathLike, force: bool = False) -> Iterator[Path]:
         yield part
         _finish(part, target, force)
     except OSError as error:
-        raise DataError(
-            f"{target}: writing failed ({error.strerror or error}); nothing was written"
-        ) from None
+        raise DataError(f"{target}: writing failed ({error.strerror or error}); nothing was written") from None
     finally:
         with contextlib.suppress(FileNotFoundError):
             part.unlink()
@@ -66,9 +64,7 @@ def _finish(part: Path, target: Path, force: bool) -> None:
         try:
             os.link(part, target)  # unlike a rename, refuses to replace
         except FileExistsError:
-            raise DataError(
-                f"{target} appeared while it was being written and is kept; choose another name"
-            ) from None
+            raise DataError(f"{target} appeared while it was being written and is kept; choose another name") from None
         except OSError:  # file systems without hard links
             os.replace(part, target)
     with contextlib.suppress(OSError):  # some file systems cannot flush folders
@@ -106,9 +102,7 @@ class TableWriter:
         if self.format == "csv":
             for field in schema:
                 if pa.types.is_nested(field.type):
-                    raise DataError(
-                        f"{path}: column {field.name!r} holds arrays, which CSV cannot; use Parquet"
-                    )
+                    raise DataError(f"{path}: column {field.name!r} holds arrays, which CSV cannot; use Parquet")
         self._stack = contextlib.ExitStack()
         self._force = force
 

@@ -1,0 +1,148 @@
+"""The command line. Exit codes: 0 done, 1 a bug of ours, 2 a mistake of the user, 130 interrupted.
+
+Commands import what they need when they run, so that `nacre --help` stays fast.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from nacre.cli import demo, plan, schema, synth
+from nacre.cli.shell import BUG, INTERRUPTED, MISTAKE, OK, Interrupted, help_text
+from nacre.errors import NacreError
+
+app = typer.Typer(
+    name="nacre",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+for _command in (synth.synth, synth.fit, synth.sample, plan.plan, plan.certificate, plan.methods, demo.demo):
+    app.command(help=help_text(_command))(_command)
+app.add_typer(schema.app, name="schema")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from nacre import __version__
+
+        typer.echo(f"nacre {__version__}")
+        raise typer.Exit()
+
+
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", metavar="", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", metavar="", help="Show the traceback of an error. Also: NACRE_DEBUG=1.")
+    ] = False,
+) -> None:
+    """Private synthetic tables, with a certificate of what was promised.
+
+    Examples:
+      nacre demo --output demo
+      nacre synth people.csv -o fake.csv --epsilon 1
+      nacre plan --columns-from people.csv --rows 20000 --epsilon 1
+    """
+
+
+app.callback(help=help_text(_root))(_root)
+
+
+def main() -> None:
+    """The program `nacre`."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command; returns the exit code. Nothing but `--debug` shows a traceback."""
+    debug = "--debug" in arguments or os.environ.get("NACRE_DEBUG", "") not in ("", "0")
+    arguments = [a for a in arguments if a != "--debug"]
+    as_json = "--json" in arguments
+    try:
+        with warnings.catch_warnings():
+            _quieten(debug)
+            before = _stop_like_ctrl_c()
+            try:
+                return app(args=arguments, prog_name="nacre", standalone_mode=False) or OK
+            finally:
+                if before is not None:
+                    signal.signal(signal.SIGTERM, before)
+    except Interrupted as stop:
+        return _fail(INTERRUPTED, str(stop), "Interrupted", as_json)
+    except (KeyboardInterrupt, typer.Abort):
+        return _fail(INTERRUPTED, "interrupted; nothing was written and nothing was spent", "Interrupted", as_json)
+    except BrokenPipeError:  # the reader of our output has gone: nothing to say, nobody to say it to
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+        return OK
+    except NacreError as error:
+        if debug:
+            raise
+        return _fail(MISTAKE, str(error), type(error).__name__, as_json)
+    except Exception as error:
+        usage = getattr(error, "format_message", None)
+        if usage is not None:
+            return _usage(error, usage(), as_json)
+        if debug:
+            raise
+        return _fail(BUG, _bug(error), "Bug", as_json)
+
+
+def _bug(error: Exception) -> str:
+    first = (str(error).splitlines() or [""])[0][:200]
+    return (
+        f"this is a bug in nacre ({type(error).__name__}: {first}); what was not reported as written does not exist. "
+        "Add --debug to see where, and please report it, without the data"
+    )
+
+
+def _fail(code: int, message: str, kind: str, as_json: bool) -> int:
+    typer.echo(f"nacre: {'error: ' if code != INTERRUPTED else ''}{message}", err=True)
+    if as_json:
+        typer.echo(json.dumps({"error": message, "type": kind, "exit_code": code}, ensure_ascii=False))
+    return code
+
+
+def _usage(error: Any, message: str, as_json: bool) -> int:
+    """A mistake in the arguments, in one line; a bare `nacre` gets the help."""
+    context = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError":
+        typer.echo(message)
+        return MISTAKE
+    name = context.command_path if context is not None else "nacre"
+    message = " ".join(message.split()).rstrip(".")
+    return _fail(MISTAKE, f"{message}; see `{name} --help`", "UsageError", as_json)
+
+
+def _quieten(debug: bool) -> None:
+    """Our own warnings in one line each; those of libraries only with --debug."""
+
+    def show(message: Any, category: type, filename: str, lineno: int, file: Any = None, line: Any = None) -> None:
+        typer.echo(f"nacre: warning: {message}", err=True)
+
+    if not debug:
+        warnings.simplefilter("ignore")
+        warnings.filterwarnings("always", category=UserWarning, module=r"nacre(\.|$)")
+        warnings.showwarning = show
+
+
+def _stop_like_ctrl_c() -> Any:
+    """A polite kill ends like Ctrl-C, so that temporary files are taken away. Only where signals may be set."""
+
+    def stop(number: int, frame: Any) -> None:
+        raise KeyboardInterrupt
+
+    try:
+        return signal.signal(signal.SIGTERM, stop)
+    except ValueError:  # not in the main thread
+        return None

@@ -1,0 +1,155 @@
+"""`plan`, `certificate` and `methods`: what will be, what was, and what could be promised."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Annotated, Any
+
+import typer
+
+from nacre.cli import options as o
+from nacre.cli.shell import Shell, plain, table
+
+
+def plan(
+    schema: Annotated[str | None, typer.Argument(metavar="[SCHEMA]", help="A schema file, as JSON.")] = None,
+    epsilon: o.Epsilon = "1",
+    columns_from: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Without a schema: take the column names of this file.")
+    ] = None,
+    delta: o.Delta = None,
+    target: o.Target = None,
+    method: o.Method = "sketch",
+    neighbours: o.Neighbours = "add_or_remove_one",
+    domain: o.Domain = "buy",
+    option: o.MethodOption = None,
+    i_understand: o.Understand = False,
+    rows: o.Rows = None,
+    identifiers: o.Identifiers = None,
+    unit: o.Unit = None,
+    cap: o.Cap = None,
+    as_json: o.Json = False,
+) -> None:
+    """Say what a run would cost and give, before anything is spent: noise, expected error, time and memory.
+
+    No row is read: everything follows from the schema (or the column names) and the declared number of rows.
+
+    Examples:
+      nacre plan people.json --rows 20000 --epsilon 1 --target income
+      nacre plan --columns-from people.csv --rows 20000 --epsilon 0.5
+    """
+    from nacre.cli.inputs import Declared, check_target_column, parse_options, schema_for
+    from nacre.cli.running import Terms
+    from nacre.fitting import prepare
+    from nacre.synthesizers.forecast import forecast
+
+    shell = Shell(as_json)
+    declared = Declared(schema, rows, tuple(identifiers or ()), unit, cap)
+    columns = _columns(schema, columns_from)
+    described = schema_for(columns, declared)
+    check_target_column(target, described)
+    options = parse_options(option or (), method)
+    budget = Terms(epsilon, delta, neighbours, large=i_understand).budget(described.rows)
+    job = prepare(columns, described, budget, method, target, domain, options)
+    seen = forecast(job.plan, job.schema, described.rows, job.synthesizer)
+    for part in _tell(job.plan, seen):
+        shell.show(part)
+    shell.answer({**job.plan.to_json(), "notes": seen.to_json()})
+
+
+def _columns(schema: str | None, columns_from: str | None) -> list[str]:
+    """Names from the schema (it has its own) or from a file's header; exactly one of the two."""
+    from nacre.engines import open_rows
+    from nacre.errors import NacreError
+
+    if schema is not None and not schema.lower().endswith(".json") and columns_from is None:
+        raise NacreError(f"{schema} is not a schema (*.json); to plan for a table: nacre plan --columns-from {schema}")
+    if (schema is None) == (columns_from is None):
+        raise NacreError("name a schema file, or a table with --columns-from: one of the two")
+    return [] if columns_from is None else list(open_rows(columns_from).column_names)
+
+
+def _tell(plan: Any, seen: Any) -> list[Any]:
+    """The plan for people."""
+    budget = plan.budget
+    promise = "no promise (epsilon none)" if budget.epsilon is None else f"epsilon {budget.epsilon:g}, delta {budget.delta:g}"
+    parts: list[Any] = [f"Plan of {plan.method}: {promise}, {budget.neighbours}. Nothing has been read or spent.", _doors(plan)]
+    if seen.columns:
+        parts.append(_errors(seen))
+    if seen.pair_tvd is not None:
+        parts.append(
+            f"pairs          {seen.pairs} tables; two-way total variation distance on average at most about "
+            f"{seen.pair_tvd:.2f} (raw noisy tables;\n               the fit shares strength between them and does better)"
+        )
+    if seen.rarest is not None:
+        parts.append(f"categories     texts with fewer than about {seen.rarest:,} rows go to 'other'")
+    parts.append(f"time, memory   about {_seconds(seen.seconds)} and {seen.memory_mb:,.0f} MB on two cores")
+    parts.append(f"verdict        {seen.advice}")
+    return parts
+
+
+def _doors(plan: Any) -> Any:
+    made = table("entry", "door", "tables", "noise per cell", title="What will be asked", right=("tables", "noise per cell"))
+    for entry in plan.entries:
+        sigmas = getattr(entry, "sigmas", ())
+        noise = f"{sigmas[0]:,.3g}" if sigmas else f"range {entry.epsilon:.3g}" if entry.door == "select" else ""
+        made.add_row(entry.name, entry.door, str(len(sigmas) or getattr(entry, "picks", "")), noise)
+    return made
+
+
+def _errors(seen: Any) -> Any:
+    title = f"Expected error of each column with {seen.rows:,} rows (noise only, at most)"
+    numbers = ("cells", "groups", "error of a count", "relative", "distance")
+    made = table("column", *numbers, title=title, right=numbers)
+    bought = [c for c in seen.columns if c.cells is None]  # nothing but a name is known: they all look alike
+    for c in [c for c in seen.columns if c.cells is not None] + bought[:1]:
+        name = plain(c.name) if c.cells is not None else f"{len(bought)} columns to be bought, each"
+        made.add_row(name, "?" if c.cells is None else f"{c.cells:,}", str(c.groups), *_numbers(c))
+    return made
+
+
+def _numbers(column: Any) -> tuple[str, str, str]:
+    return f"±{column.count_error:,.3g}", f"{column.relative_error:.1%}", f"{column.tvd:.3f}"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+
+
+def certificate(
+    release: Annotated[str, typer.Argument(metavar="RELEASE", help="A release file, *.nacre.")],
+    as_json: o.Json = False,
+) -> None:
+    """Print the certificate of a release: what is promised, what it cost, what is assumed.
+
+    Examples:
+      nacre certificate people.nacre
+      nacre certificate people.nacre --json > people.certificate.json
+    """
+    from nacre.release import load
+
+    shell = Shell(as_json)
+    found = load(release).certificate
+    shell.show(str(found))
+    shell.answer(found.to_json())
+
+
+def methods(as_json: o.Json = False) -> None:
+    """List the methods, what they guarantee and their settings.
+
+    Examples:
+      nacre methods
+      nacre methods --json
+    """
+    from nacre.synthesizers.base import METHODS
+
+    shell = Shell(as_json)
+    made = table("method", "guarantee", "what it does", "settings (--option)")
+    found = {}
+    for name, method in METHODS.items():
+        settings = {f.name: f.default for f in dataclasses.fields(method.load()) if f.name != "target"}
+        told = ", ".join(f"{k}={v:g}" for k, v in settings.items())
+        made.add_row(name, method.guarantee, method.summary, told)
+        found[name] = {"guarantee": method.guarantee, "summary": method.summary, "settings": settings}
+    shell.show(made)
+    shell.answer({"methods": found})

@@ -1,0 +1,137 @@
+"""One private run from the command line: everything is checked first, then the budget is spent, then files appear."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from nacre.cli.inputs import Declared, WatchedRows, check_target_column, estimated_rows, parse_epsilon, schema_for
+from nacre.cli.progress import Bars
+from nacre.cli.shell import Interrupted, Shell
+from nacre.errors import NacreError
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The promise and the method, as asked for on the command line."""
+
+    epsilon: str
+    delta: float | None = None
+    neighbours: str = "add_or_remove_one"
+    method: str = "sketch"
+    target: str | None = None
+    domain: str = "buy"
+    large: bool = False
+    seed: int = 0
+    noise_seed: int | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def budget(self, rows: int | None) -> Any:
+        from nacre.privacy.budget import Budget, default_delta
+
+        delta = default_delta(rows) if self.delta is None else self.delta
+        return Budget(parse_epsilon(self.epsilon), delta, self.neighbours, self.large)
+
+
+def run(file: str, terms: Terms, declared: Declared, shell: Shell) -> Any:
+    """The release of one run. Whatever goes wrong, no file has been written; Ctrl-C says what had been opened."""
+    from nacre.engines import open_rows
+    from nacre.privacy.transcript import Transcript
+
+    terms.budget(None)  # a mistake in the budget shows before anything is opened
+    rows = open_rows(file)
+    transcript = Transcript()
+    with Bars(not shell.quiet, {"reading rows": declared.rows or estimated_rows(file)}) as bars:
+        try:
+            schema = _schema(rows, terms, declared, bars)
+            check_target_column(terms.target, schema)
+            _warn_if_little(rows.column_names, schema, terms, shell)
+            return _fit(rows, schema, terms, transcript, bars)
+        except KeyboardInterrupt:
+            raise Interrupted(f"interrupted; nothing was written{_opened(transcript)}") from None
+        except NacreError as error:
+            if not transcript.questions:
+                raise
+            raise type(error)(f"{error} (nothing was written{_opened(transcript)})") from None
+
+
+def _opened(transcript: Any) -> str:
+    names = ", ".join(q["entry"] for q in transcript.questions)
+    if not names:
+        return " and nothing was spent"
+    return f"; the noisy answers to {names} were thrown away unseen. If you keep books, count the whole run as spent"
+
+
+def _schema(rows: Any, terms: Terms, declared: Declared, bars: Bars) -> Any:
+    from nacre.table import Schema
+
+    read = terms.domain == "from-data" or parse_epsilon(terms.epsilon) is None
+    if not read or declared.schema is not None:
+        schema = schema_for(rows.column_names, declared)
+        if read and schema.undeclared():
+            name, fact = schema.undeclared()[0]
+            raise NacreError(
+                f"column {name!r}: {fact} not declared in {declared.schema}; write a whole schema with "
+                "`nacre schema draft`, or leave --schema out"
+            )
+        return schema
+    return schema_for(rows.column_names, declared, Schema.draft(WatchedRows(rows, bars)))
+
+
+def _warn_if_little(columns: list[str], schema: Any, terms: Terms, shell: Shell) -> None:
+    """Say before spending that the data is too little for this ε: from public facts, so only with declared rows."""
+    if schema.rows is None:
+        return
+    from nacre.fitting import prepare
+    from nacre.synthesizers.forecast import forecast
+
+    job = prepare(columns, schema, terms.budget(schema.rows), terms.method, terms.target, terms.domain, terms.options)
+    seen = forecast(job.plan, job.schema, schema.rows, job.synthesizer)
+    if seen.verdict in ("little", "too little"):
+        shell.say(f"nacre: warning: {seen.advice}")
+
+
+def _fit(rows: Any, schema: Any, terms: Terms, transcript: Any, bars: Bars) -> Any:
+    from nacre.fitting import fit
+
+    return fit(
+        rows,
+        epsilon=parse_epsilon(terms.epsilon),
+        delta=terms.delta,
+        schema=schema,
+        target=terms.target,
+        method=terms.method,
+        neighbours=terms.neighbours,
+        domain=terms.domain,
+        seed=terms.seed,
+        noise_seed=terms.noise_seed,
+        large=terms.large,
+        options=terms.options,
+        progress=bars,
+        transcript=transcript,
+    )
+
+
+def draw(release: Any, path: str, rows: int | None, shell: Shell, force: bool, **how: Any) -> int:
+    """Write a sample with a progress bar; returns the number of rows."""
+    wanted = release.rows if rows is None else rows
+    with Bars(not shell.quiet) as bars:
+        return release.write(
+            path, wanted, force=force, progress=lambda done: bars("writing rows", done, wanted), **how
+        )
+
+
+def promise_lines(certificate: Any) -> list[str]:
+    """The promise in a line or two, for the end of a run."""
+    if certificate.epsilon is None:
+        return ["NO PRIVACY GUARANTEE: treat the output as if it were the data.", *map(_because, certificate.reasons)]
+    unit = certificate.unit
+    whose = f"all rows of one {unit['column']}, at most {unit['cap']}" if unit["column"] else "one row"
+    return [
+        f"guarantee    {certificate.guarantee}: ({certificate.epsilon:g}, {certificate.delta:g})-differential privacy "
+        f"for {whose} ({certificate.neighbours})"
+    ]
+
+
+def _because(reason: str) -> str:
+    return f"  because {reason}"

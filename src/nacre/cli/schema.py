@@ -1,0 +1,213 @@
+"""`nacre schema`: draft, check, attest and show the public description of a table."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from nacre.cli import options as o
+from nacre.cli.shell import Shell, help_text, plain, table
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    help="Draft, check, attest and show schemas: what is public about a table, and who says so.",
+)
+SchemaPath = Annotated[str, typer.Argument(metavar="SCHEMA", help="A schema file, as JSON.")]
+
+
+def draft(
+    file: o.TableFile,
+    output: Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", help="Where to write it.")] = None,
+    identifiers: o.Identifiers = None,
+    force: o.Force = False,
+    as_json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Guess a schema from the data. Every fact in it is marked `read`: a draft to review, not a promise.
+
+    Replace what you know from elsewhere, then attest the rest; until then a run that uses it has no guarantee.
+
+    Examples:
+      nacre schema draft people.csv -o people.json
+      nacre schema draft people.csv -o people.json --id patient_id
+    """
+    from nacre.cli.inputs import Declared, WatchedRows, check_outputs, estimated_rows, schema_for
+    from nacre.cli.progress import Bars
+    from nacre.engines import open_rows
+    from nacre.table import Schema
+
+    shell = Shell(as_json, quiet)
+    check_outputs({"--output": output}, force, [file])
+    rows = open_rows(file)
+    with Bars(not quiet, {"reading rows": estimated_rows(file)}) as bars:
+        guess = Schema.draft(WatchedRows(rows, bars))
+    guess = schema_for(rows.column_names, Declared(identifiers=tuple(identifiers or ())), guess)
+    if output is None:
+        typer.echo(guess.to_json())
+        return
+    guess.save(output, force)
+    shell.show(schema_table(guess, f"Draft of {file}"))
+    shell.say(
+        f"{output} holds facts READ FROM THE DATA: it is as private as the table until you have reviewed it.\n"
+        f"Correct it, then: nacre schema attest {output} --by 'your name' --why 'from the code book'"
+    )
+    shell.answer({"command": "schema draft", "output": output, "schema": json.loads(guess.to_json())})
+
+
+def check(
+    schema: SchemaPath,
+    file: Annotated[str | None, typer.Argument(metavar="[FILE]", help="A table to hold against it.")] = None,
+    as_json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Check a schema, and a table against it. What it says of the table is for its owner only.
+
+    Examples:
+      nacre schema check people.json
+      nacre schema check people.json people.csv
+    """
+    from nacre.cli.inputs import estimated_rows
+    from nacre.cli.progress import Bars
+    from nacre.table import Schema
+
+    shell = Shell(as_json, quiet)
+    loaded = Schema.load(schema)
+    lacking = [f"{name}.{fact}" for name, fact in loaded.undeclared()]
+    found = {"command": "schema check", "columns": len(loaded.columns), "undeclared": lacking}
+    shell.show(f"{schema}: {len(loaded.columns)} columns, {len(loaded.modelled)} modelled; {_sources(loaded)}")
+    if lacking:
+        shell.show(f"not declared, to be bought: {', '.join(lacking)}")
+    if file is not None:
+        with Bars(not quiet, {"reading rows": loaded.rows or estimated_rows(file)}) as bars:
+            rows, strange = _compare(loaded, file, bars)
+        found |= {"file": file, "rows": rows, "outside": {k: v for k, v in strange.items() if v}}
+        shell.show(f"{file}: {rows:,} rows; the columns match (this line and the next are for the owner only)")
+        shell.show(_outside_line(strange))
+    shell.answer(found)
+
+
+def attest(
+    schema: SchemaPath,
+    by: Annotated[str, typer.Option(help="Who says so.")],
+    why: Annotated[str, typer.Option(help="Why the facts are public, in words.")],
+    column: Annotated[str | None, typer.Option(help="Only this column. Default: all of them.")] = None,
+    fact: Annotated[str | None, typer.Option(help="Only this fact: bounds, categories, ...")] = None,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="Default: the same file.")
+    ] = None,
+    force: o.Force = False,
+    as_json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Take responsibility for facts that were read from the data: they become public, with your name and reason.
+
+    Examples:
+      nacre schema attest people.json --by 'M. Curie' --why 'in the code book'
+      nacre schema attest people.json --column age --by 'M. Curie' --why 'adults'
+    """
+    from nacre.cli.inputs import check_outputs
+    from nacre.table import Schema
+
+    shell = Shell(as_json, quiet)
+    if output is not None:
+        check_outputs({"--output": output}, force)
+    attested = Schema.load(schema).attest(column, fact, by=by, why=why)
+    attested.save(output or schema, force=output is None or force)
+    facts = attested.attestations[-1].facts
+    shell.show(f"{output or schema}: {len(facts)} facts attested by {by}; {_sources(attested)}")
+    shell.answer({"command": "schema attest", "output": output or schema, "facts": [list(f) for f in facts]})
+
+
+def show(
+    schema: Annotated[str, typer.Argument(metavar="SCHEMA", help="A schema file, or a release.")],
+    as_json: o.Json = False,
+) -> None:
+    """Show a schema, or the schema of a release, with the source of every fact.
+
+    Examples:
+      nacre schema show people.json
+      nacre schema show people.nacre --json
+    """
+    import zipfile
+
+    from nacre.release import load
+    from nacre.table import Schema
+
+    shell = Shell(as_json)
+    loaded = load(schema).schema if zipfile.is_zipfile(schema) else Schema.load(schema)
+    shell.show(schema_table(loaded, schema))
+    shell.answer(json.loads(loaded.to_json()))
+
+
+def schema_table(schema: Any, title: str) -> Any:
+    """Columns, kinds, domains and sources for people."""
+    made = table("column", "kind", "domain", "null", "source", title=title)
+    for name, column in schema.columns.items():
+        sources = sorted(set(column.provenance.values()))
+        made.add_row(plain(name), _kind(column), plain(_domain(column)), "yes" if column.nullable else "", ", ".join(sources))
+    rows = f"{schema.rows:,} rows (public)" if schema.rows else "number of rows not declared"
+    unit = f"; unit {schema.unit.column}, at most {schema.unit.cap} rows each" if schema.unit else ""
+    made.caption = plain(rows + unit)  # type: ignore[assignment]
+    made.caption_justify = "left"
+    return made
+
+
+def _kind(column: Any) -> str:
+    return "integer" if getattr(column, "integer", False) else column.kind
+
+
+def _domain(column: Any) -> str:
+    if column.kind == "identifier":
+        return "not learnt, made anew"
+    if column.missing:
+        return f"{column.missing[0]} not declared"
+    if column.kind == "categorical":
+        labels = [*column.labels]
+        text = ", ".join(labels[:8])
+        return text if len(labels) <= 8 else f"{text}, ... ({len(labels)} in all)"
+    if column.kind == "boolean":
+        return "false, true"
+    return " .. ".join(f"{b:,}" if isinstance(b, int | float) else str(b) for b in column.bounds)
+
+
+def _sources(schema: Any) -> str:
+    counts: dict[str, int] = {}
+    for source in schema.facts().values():
+        counts[source] = counts.get(source, 0) + 1
+    return ", ".join(f"{n} facts {source}" for source, n in counts.items())
+
+
+def _compare(schema: Any, file: str, bars: Any) -> tuple[int, dict[str, int]]:
+    """Rows of the file and, per column, how many values lie outside the schema."""
+    from nacre.engines import open_rows
+    from nacre.fitting import check_rows
+    from nacre.table.encoding import encode
+
+    rows = open_rows(file)
+    check_rows(rows, schema)
+    declared = [n for n in schema.modelled if not schema.columns[n].missing]
+    done, strange = 0, dict.fromkeys(declared, 0)
+    for batch in rows.batches():
+        done += batch.num_rows
+        bars("reading rows", done, None)
+        encoded = encode(batch, schema)
+        for name in declared:
+            values = encoded.columns[name]
+            null = 0 if schema.columns[name].nullable else int(values.null.sum())
+            strange[name] += int(values.outside.sum()) + null
+    return done, strange
+
+
+def _outside_line(strange: dict[str, int]) -> str:
+    found = {name: n for name, n in strange.items() if n}
+    if not found:
+        return "every value lies in the declared domain"
+    told = ", ".join(f"{name} ({n:,})" for name, n in found.items())
+    return f"values outside the declared domain, which would be clamped or left out: {told}"
+
+
+for _command in (draft, check, attest, show):
+    app.command(help=help_text(_command))(_command)

@@ -1,0 +1,220 @@
+"""`synth`, `fit` and `sample`: from a table to a synthetic one, in one step or in two."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from nacre.cli import options as o
+from nacre.cli.shell import Interrupted, Shell
+
+RowsOut = Annotated[int | None, typer.Option(min=1, rich_help_panel=o.FILES, help="Rows to draw. Default: as the table.")]
+Release = Annotated[str | None, typer.Option(metavar="FILE", rich_help_panel=o.FILES, help="Keep the release as well.")]
+CertificateFile = Annotated[
+    str | None,
+    typer.Option("--certificate", metavar="FILE", rich_help_panel=o.FILES, help="Certificate: .json, or text."),
+]
+SaveSchema = Annotated[
+    str | None, typer.Option(metavar="FILE", rich_help_panel=o.FILES, help="Keep the schema, with what was bought.")
+]
+
+
+def synth(
+    file: o.TableFile,
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The synthetic table to write.")],
+    epsilon: o.Epsilon,
+    delta: o.Delta = None,
+    schema: o.SchemaFile = None,
+    target: o.Target = None,
+    method: o.Method = "sketch",
+    rows: o.Rows = None,
+    sample_rows: RowsOut = None,
+    neighbours: o.Neighbours = "add_or_remove_one",
+    domain: o.Domain = "buy",
+    identifiers: o.Identifiers = None,
+    unit: o.Unit = None,
+    cap: o.Cap = None,
+    release: Release = None,
+    certificate: CertificateFile = None,
+    save_schema: SaveSchema = None,
+    option: o.MethodOption = None,
+    seed: o.Seed = 0,
+    noise_seed: o.NoiseSeed = None,
+    i_understand: o.Understand = False,
+    force: o.Force = False,
+    as_json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Make a private synthetic table from a private one: the main job, in one line.
+
+    What no schema declares (kinds, bounds, categories, the number of rows) is bought with part of the budget, and the
+    schema that was bought is printed. Nothing is spent before the outputs are known to be writable.
+
+    Examples:
+      nacre synth people.csv -o fake.csv --epsilon 1
+      nacre synth people.csv -o fake.csv -e 1 --schema people.json --target income
+      nacre synth visits.csv -o fake.csv -e 1 --unit patient --cap 5 --id visit
+    """
+    from nacre.cli.inputs import check_outputs, check_table_name
+
+    shell = Shell(as_json, quiet)
+    check_table_name(output)
+    outputs = {"--output": output, "--release": release, "--certificate": certificate, "--save-schema": save_schema}
+    check_outputs(outputs, force, [file])
+    made = _run(shell, file, schema, rows, identifiers, unit, cap, epsilon=epsilon, delta=delta, target=target,
+                method=method, neighbours=neighbours, domain=domain, option=option, seed=seed, noise_seed=noise_seed,
+                large=i_understand)  # fmt: skip
+    written = _keep(made, outputs, force)
+    try:
+        from nacre.cli.running import draw
+
+        drawn = draw(made, output, sample_rows, shell, force)
+    except KeyboardInterrupt:
+        raise Interrupted(f"interrupted while drawing rows; {_what_is_left(made, written, output)}") from None
+    _report(shell, made, {"--output": output, **written}, drawn, bought=schema is None)
+
+
+def fit(
+    file: o.TableFile,
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The release to write, *.nacre.")],
+    epsilon: o.Epsilon,
+    delta: o.Delta = None,
+    schema: o.SchemaFile = None,
+    target: o.Target = None,
+    method: o.Method = "sketch",
+    rows: o.Rows = None,
+    neighbours: o.Neighbours = "add_or_remove_one",
+    domain: o.Domain = "buy",
+    identifiers: o.Identifiers = None,
+    unit: o.Unit = None,
+    cap: o.Cap = None,
+    certificate: CertificateFile = None,
+    save_schema: SaveSchema = None,
+    option: o.MethodOption = None,
+    seed: o.Seed = 0,
+    noise_seed: o.NoiseSeed = None,
+    i_understand: o.Understand = False,
+    force: o.Force = False,
+    as_json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Fit a private model and keep it as a release file: public, with its certificate inside, to sample from at will.
+
+    Examples:
+      nacre fit people.csv -o people.nacre --epsilon 1 --schema people.json
+      nacre fit 'parts/*.parquet' -o people.nacre --epsilon 0.5 --rows 1000000
+    """
+    from nacre.cli.inputs import check_outputs
+
+    shell = Shell(as_json, quiet)
+    outputs = {"--release": output, "--certificate": certificate, "--save-schema": save_schema}
+    check_outputs({"--output": output, **{k: v for k, v in outputs.items() if k != "--release"}}, force, [file])
+    made = _run(shell, file, schema, rows, identifiers, unit, cap, epsilon=epsilon, delta=delta, target=target,
+                method=method, neighbours=neighbours, domain=domain, option=option, seed=seed, noise_seed=noise_seed,
+                large=i_understand)  # fmt: skip
+    _report(shell, made, _keep(made, outputs, force), None, bought=schema is None)
+
+
+def sample(
+    release: Annotated[str, typer.Argument(metavar="RELEASE", help="A release file, *.nacre.")],
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The synthetic table to write.")],
+    rows: Annotated[int | None, typer.Option(min=1, help="Rows to draw. Default: as the table had.")] = None,
+    where: Annotated[
+        list[str] | None, typer.Option(metavar="CONDITION", help="Only rows like these; repeatable. See the examples.")
+    ] = None,
+    rebalance: Annotated[
+        str | None, typer.Option(metavar="SHARES", help="Draw one column in these shares, the rest given it.")
+    ] = None,
+    seed: o.SampleSeed = None,
+    force: o.Force = False,
+    as_json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Draw rows from a release. No data is touched and no budget is spent.
+
+    Examples:
+      nacre sample people.nacre -o fake.parquet --rows 1000000
+      nacre sample people.nacre -o some.csv --where 'age=30..40' --where 'sex=F|M'
+      nacre sample people.nacre -o even.csv --rebalance 'income=>50K:0.5,<=50K:0.5'
+    """
+    from nacre.cli.conditions import parse_rebalance, parse_where
+    from nacre.cli.inputs import check_outputs, check_table_name
+    from nacre.cli.running import draw
+    from nacre.release import load
+
+    shell = Shell(as_json, quiet)
+    check_table_name(output)
+    check_outputs({"--output": output}, force, [release])
+    loaded = load(release)
+    conditions = parse_where(where or [], loaded.schema)
+    shares = parse_rebalance(rebalance, loaded.schema)
+    try:
+        drawn = draw(loaded, output, rows, shell, force, where=conditions, rebalance=shares, seed=seed)
+    except KeyboardInterrupt:
+        raise Interrupted(f"interrupted; {output} was not written") from None
+    shell.show(f"wrote        {output} ({drawn:,} rows, {len(loaded.schema.columns)} columns)")
+    shell.answer({"command": "sample", "release": release, "output": output, "rows": drawn})
+
+
+def _run(shell: Shell, file: str, schema: Any, rows: Any, identifiers: Any, unit: Any, cap: Any, **asked: Any) -> Any:
+    from nacre.cli.inputs import Declared, parse_options
+    from nacre.cli.running import Terms, run
+
+    options = parse_options(asked.pop("option") or (), asked["method"])
+    declared = Declared(schema, rows, tuple(identifiers or ()), unit, cap)
+    return run(file, Terms(options=options, **asked), declared, shell)
+
+
+def _keep(made: Any, outputs: dict[str, str | None], force: bool) -> dict[str, str]:
+    """Write release, certificate and schema where asked. The release comes first: it is what the budget bought."""
+    from nacre.table.writing import write_text
+
+    written = {}
+    for option, path in outputs.items():
+        if path is None or option == "--output":
+            continue
+        if option == "--release":
+            made.save(path, force)
+        elif option == "--save-schema":
+            made.schema.save(path, force)
+        else:
+            as_json = path.lower().endswith(".json")
+            text = json.dumps(made.certificate.to_json(), indent=1) if as_json else str(made.certificate)
+            write_text(path, text + "\n", force)
+        written[option] = path
+    return written
+
+
+def _what_is_left(made: Any, written: dict[str, str], output: str) -> str:
+    if "--release" in written:
+        return f"{output} was not written, but {written['--release']} was: draw from it with `nacre sample`"
+    spent = "" if made.certificate.epsilon is None else f"; epsilon {made.certificate.epsilon:g} was spent"
+    kept = ", ".join(written.values())
+    return f"{output} was not written{spent}" + (f" ({kept} was written)" if kept else "")
+
+
+def _report(shell: Shell, made: Any, written: dict[str, str], drawn: int | None, bought: bool) -> None:
+    from nacre.cli.running import promise_lines
+    from nacre.cli.schema import schema_table
+
+    if bought:
+        shell.show(schema_table(made.schema, "The schema of the release, and where each fact comes from"))
+    for option, path in written.items():
+        size = f" ({drawn:,} rows, {len(made.schema.columns)} columns)" if option == "--output" else ""
+        shell.show(f"{_LABELS[option]:12} {path}{size}")
+    for line in promise_lines(made.certificate):
+        shell.show(line)
+    if "--release" in written:
+        shell.show(f"next         nacre sample {written['--release']} -o more.csv --rows 1000")
+    shell.answer({
+        "command": "fit" if drawn is None else "synth",
+        "written": {option.removeprefix("--").replace("-", "_"): path for option, path in written.items()},
+        "rows": drawn,
+        "certificate": made.certificate.to_json(),
+        "schema": json.loads(made.schema.to_json()),
+    })  # fmt: skip
+
+
+_LABELS = {"--output": "synthetic", "--release": "release", "--certificate": "certificate", "--save-schema": "schema"}

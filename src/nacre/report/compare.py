@@ -1,0 +1,94 @@
+"""Shares of real and synthetic rows, column by column: what the page draws. Unprotected statistics, for the owner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nacre.table import Boolean, Categorical, Datetime, Numeric, Schema
+from nacre.table.encoding import Values, encode
+
+BINS = 36
+LABELS = 12  # categories drawn; the rest are summed
+_TAIL = 0.005  # of the real rows at each end that do not stretch the axis; the outermost bins hold all beyond it
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One column. `labels` name the bars of a categorical column; a number or date has `ends` of its axis instead."""
+
+    name: str
+    kind: str
+    real: np.ndarray  # shares of the rows with a value
+    synthetic: np.ndarray
+    labels: tuple[str, ...] = ()
+    ends: tuple[str, str] | None = None
+    nulls: tuple[float, float] | None = None  # share without a value, real and synthetic; None: not nullable
+
+    @property
+    def distance(self) -> float:
+        """Total variation distance over the bars drawn and null: 0 is equal, 1 is disjoint."""
+        null_r, null_s = self.nulls or (0.0, 0.0)
+        gaps = np.abs((1 - null_r) * self.real - (1 - null_s) * self.synthetic).sum() + abs(null_r - null_s)
+        return float(gaps / 2)
+
+
+def compare_columns(real: Any, synthetic: Any, schema: Schema) -> list[Comparison]:
+    """One comparison for every modelled column of two Arrow tables described by the same schema."""
+    a, b = encode(real, schema), encode(synthetic, schema)
+    names = [n for n in schema.modelled if isinstance(schema.columns[n], Numeric | Categorical | Boolean | Datetime)]
+    return [_compare(name, schema.columns[name], a[name], b[name]) for name in names]
+
+
+def _compare(name: str, column: Any, real: Values, synthetic: Values) -> Comparison:
+    nulls = (float(real.null.mean()), float(synthetic.null.mean())) if column.nullable else None
+    kept = [v.values[~v.null] for v in (real, synthetic)]
+    if isinstance(column, Categorical | Boolean):
+        names = column.labels if isinstance(column, Categorical) else ("false", "true")
+        labels, shares = _labels(names, kept, ordered=getattr(column, "ordered", False))
+        return Comparison(name, column.kind, *shares, labels=labels, nulls=nulls)
+    edges = _edges(kept, column)
+    shares = [_share(np.histogram(np.clip(v, edges[0], edges[-1]), edges)[0]) for v in kept]
+    kind = "integer" if getattr(column, "integer", False) else column.kind
+    return Comparison(name, kind, *shares, ends=_ends(edges, column), nulls=nulls)
+
+
+def _labels(names: tuple[str, ...], kept: list[np.ndarray], ordered: bool) -> tuple[tuple[str, ...], list[np.ndarray]]:
+    """Bars by category, the most frequent first unless the order means something; beyond twelve the rest is one bar."""
+    shares = [_share(np.bincount(v[v >= 0].astype(np.int64), minlength=len(names))) for v in kept]
+    order = np.arange(len(names)) if ordered else np.argsort(-shares[0], kind="stable")
+    if len(names) <= LABELS:
+        return tuple(names[i] for i in order), [s[order] for s in shares]
+    order = np.argsort(-shares[0], kind="stable")
+    head, tail = order[: LABELS - 1], order[LABELS - 1 :]
+    labels = (*(names[i] for i in head), f"{len(tail)} others")
+    return labels, [np.append(s[head], s[tail].sum()) for s in shares]
+
+
+def _share(counts: np.ndarray) -> np.ndarray:
+    return counts / max(counts.sum(), 1)
+
+
+def _edges(kept: list[np.ndarray], column: Any) -> np.ndarray:
+    """Equal bins over the middle 99 % of the real rows; whole numbers of steps for integers."""
+    base = next((v for v in kept if len(v)), np.array([0.0]))
+    low, high = np.quantile(base.astype(np.float64), [_TAIL, 1 - _TAIL]).tolist()
+    if isinstance(column, Numeric) and column.integer:
+        step = max(1, int(np.ceil((high - low + 1) / BINS)))
+        count = int((high - low) // step) + 1
+        return np.floor(low) - 0.5 + step * np.arange(count + 1)
+    return np.linspace(low, high if high > low else low + 1, BINS + 1)
+
+
+def _ends(edges: np.ndarray, column: Any) -> tuple[str, str]:
+    if isinstance(column, Datetime):
+        return tuple(str(np.datetime64(int(e), "us").astype("datetime64[D]")) for e in (edges[0], edges[-1]))  # type: ignore[return-value]
+    if isinstance(column, Numeric) and column.integer:
+        return f"{edges[0] + 0.5:,.0f}", f"{edges[-1] - 0.5:,.0f}"
+    return _number(edges[0]), _number(edges[-1])
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:.3g}"

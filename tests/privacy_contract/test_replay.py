@@ -1,0 +1,102 @@
+"""(1) Replay and (4) no data inside, for every registered method."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from nacre.synthesizers.base import METHODS
+from tests.privacy_contract import checks, tables
+
+SMALL = {"sketch": {"particles": 32, "steps": 20}}
+CASES = [(method, domain, {}, None) for method in METHODS for domain in ("public", "bought")]
+CASES += [("sketch", "public", {"wide": 3}, None), ("sketch", "public", {}, "smoker"), ("sketch", "bought", {}, "city")]
+ROWS = 600
+
+
+def _id(case):
+    method, domain, options, target = case
+    return "-".join([method, domain, *options, *([f"target={target}"] if target else [])])
+
+
+def fit_for(case):
+    method, domain, options, target = case
+    schema = tables.schema() if domain == "public" else None
+    return checks.fit_with(method, schema, {**SMALL.get(method, {}), **options}, target)
+
+
+@pytest.mark.parametrize("case", CASES, ids=_id)
+def test_replay_on_neighbours_shows_the_same_bytes(case, tmp_path):
+    base = tables.people(ROWS)
+    checks.check_replay(fit_for(case), base, tables.neighbours(base), tmp_path)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_seeded_run_promises_nothing(method):
+    fit = checks.fit_with(method, tables.schema(), SMALL.get(method, {}))
+    checks.check_stamp(fit, tables.people(200))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_certificate_is_complete_and_public(method, tmp_path):
+    outcome = checks.observe(checks.fit_with(method, tables.schema(), SMALL.get(method, {})), tables.people(300), tmp_path)
+    certificate = checks.certificate_of(outcome.release)
+    assert certificate["guarantee"] == "proven" and certificate["epsilon"] == 8.0
+    assert all(e["sigmas"] for e in certificate["entries"])
+    assert certificate["schema"]["rows"] is None, "the row count was not declared and is not in the certificate"
+
+
+CANARIES = {
+    "text": "Zyxomma-canary-7f3a".encode(),
+    "number as text": b"73591.246813",
+    "number in binary": np.float64(73591.24681357913).tobytes(),
+    "day as text": b"2003-02-11",
+    "day in binary": np.datetime64("2003-02-11", "us").astype(np.int64).tobytes(),
+}
+CHILD = """
+import datetime, json, sys, logging
+logging.basicConfig(level=logging.DEBUG)
+logging.getLogger("jax").setLevel(logging.WARNING)
+import nacre
+from tests.privacy_contract import tables
+table = tables.people(300)
+table = tables.with_row(table, income=73591.24681357913, city="Zyxomma-canary-7f3a", joined=datetime.date(2003, 2, 11))
+for i, (method, domain, options) in enumerate(json.loads(sys.argv[1])):
+    schema = tables.schema() if domain == "public" else None
+    release = nacre.fit(table, epsilon=8.0, delta=1e-5, schema=schema, method=method, options=options)
+    release.save(f"{sys.argv[2]}/{i}.nacre")
+    print(release.certificate)
+"""
+
+
+def test_canaries_occur_in_no_file_and_no_log(tmp_path):
+    """Saved releases, temporary files, the compilation cache (made to keep everything) and all that was printed."""
+    cases = [(m, d, {**SMALL.get(m, {}), **o}) for m, d, o, target in CASES if target is None]
+    folders = {name: tmp_path / name for name in ("out", "temporary", "cache")}
+    for folder in folders.values():
+        folder.mkdir()
+    environment = {
+        **os.environ,
+        "TMPDIR": str(folders["temporary"]),
+        "JAX_COMPILATION_CACHE_DIR": str(folders["cache"]),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+    }
+    command = [sys.executable, "-c", CHILD, json.dumps(cases), str(folders["out"])]
+    done = subprocess.run(command, env=environment, capture_output=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = {"standard output": done.stdout, "standard error": done.stderr}
+    for folder in folders.values():
+        found |= {str(f.relative_to(tmp_path)): f.read_bytes() for f in folder.rglob("*") if f.is_file()}
+    releases = [name for name in found if name.endswith(".nacre")]
+    assert len(releases) == len(cases)
+    assert any(name.startswith("cache") for name in found), "the cache kept nothing: the test would see no leak"
+    found |= {f"{name}, unpacked": checks.members(found[name]) for name in releases}
+    checks.check_no_canaries(found, CANARIES)
+    with pytest.raises(AssertionError):
+        checks.check_no_canaries({"a leak": b"..." + CANARIES["number in binary"]}, CANARIES)

@@ -115,7 +115,8 @@ def story(made: Made) -> list[str]:
     files, nacre = made.files, _program()
     promise = f"epsilon {made.epsilon:g}, {made.guarantee}" if made.guarantee != "none" else "no privacy guarantee"
     return [
-        f"Done in {made.seconds:.0f} s ({promise}). Columns differ by {made.mean_distance:.3f} on average (0 is equal).",
+        f"Done in {made.seconds:.0f} s ({promise}). "
+        f"Columns differ by {made.mean_distance:.3f} on average (0 is equal, 1 disjoint).",
         "",
         f"  {files['page']:32} real and synthetic side by side: open it in a browser",
         f"  {files['synthetic']:32} the synthetic table",
@@ -124,7 +125,8 @@ def story(made: Made) -> list[str]:
         f"  {files['real']:32} the simulated original, {files['schema']} its public schema",
         "",
         "Next, with the demo:",
-        f"  {nacre} sample {files['release']} -o young.csv --where 'age=18..30' --rebalance '{TARGET}=true:0.5,false:0.5'",
+        f"  {nacre} sample {files['release']} -o young.csv --where 'age=18..30'",
+        f"  {nacre} sample {files['release']} -o even.csv --rebalance '{TARGET}=true:0.5,false:0.5'",
         f"  {nacre} certificate {files['release']}",
         "Next, with a table of your own:",
         f"  {nacre} plan --columns-from mine.csv --rows 20000 --epsilon 1      (costs nothing, reads only the header)",

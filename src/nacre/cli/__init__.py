@@ -74,16 +74,18 @@ def run(arguments: Sequence[str]) -> int:
             _quieten(debug)
             before = _stop_like_ctrl_c()
             try:
-                return app(args=arguments, prog_name="nacre", standalone_mode=False) or OK
+                code = app(args=arguments, prog_name="nacre", standalone_mode=False) or OK
             finally:
                 if before is not None:
                     signal.signal(signal.SIGTERM, before)
+        if code == INTERRUPTED:  # some versions of typer turn Ctrl-C into this code, others raise
+            raise KeyboardInterrupt
+        return code
     except Interrupted as stop:
         return _fail(INTERRUPTED, str(stop), "Interrupted", as_json)
     except (KeyboardInterrupt, typer.Abort):
         return _fail(INTERRUPTED, "interrupted; nothing was written and nothing was spent", "Interrupted", as_json)
-    except BrokenPipeError:  # the reader of our output has gone: nothing to say, nobody to say it to
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    except SystemExit:  # typer's way when the reader of our output has gone: nothing to say, nobody to say it to
         return OK
     except NacreError as error:
         if debug:

@@ -33,7 +33,9 @@ def demo(
         with Bars(not quiet) as bars:
             made = job.run(output, rows, parse_epsilon(epsilon), bars, shell.say)
     except KeyboardInterrupt:
-        raise Interrupted(f"interrupted; what was finished is in {output}, and the table was simulated anyway") from None
+        raise Interrupted(
+            f"interrupted; what was finished is in {output}, and the table was simulated anyway"
+        ) from None
     for line in job.story(made):
         shell.show(line)
     shell.answer({"command": "demo", **made.to_json()})

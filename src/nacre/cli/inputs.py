@@ -52,7 +52,7 @@ def _typed(name: str, text: str, default: Any) -> Any:
         return float(value)
     if default is not None and type(value) is not type(default):
         raise NacreError(f"--option {name}={text}: expected a value like {default!r}")
-    if number and value <= 0:
+    if isinstance(value, int | float) and not isinstance(value, bool) and value <= 0:
         raise NacreError(f"--option {name}={text}: expected a number above 0")
     return value
 
@@ -86,7 +86,7 @@ def schema_for(columns: Sequence[str], declared: Declared, base: Any = None) -> 
         if name is not None and name not in schema.columns:
             raise SchemaError(f"{option} {name!r}: there is no such column; choose among {_some(schema.names)}")
     changes: dict[str, Any] = {}
-    named = dict.fromkeys((*declared.identifiers, *([declared.unit] if declared.unit else [])))
+    named = [*declared.identifiers, *([declared.unit] if declared.unit else [])]
     if named:
         names = {n: Identifier(person=n == declared.unit) for n in named if schema.columns[n].kind != "identifier"}
         changes["columns"] = {**schema.columns, **names}
@@ -107,9 +107,7 @@ def _agree(option: str, stated: Any, given: Any) -> None:
 def check_target_column(target: str | None, schema: Any) -> None:
     """Raise SchemaError for a target that is not a column the method learns."""
     if target is not None and target not in schema.modelled:
-        raise SchemaError(
-            f"--target {target!r} is not a modelled column; choose among {_some(schema.modelled)}"
-        )
+        raise SchemaError(f"--target {target!r} is not a modelled column; choose among {_some(schema.modelled)}")
 
 
 def _some(names: Sequence[str]) -> str:

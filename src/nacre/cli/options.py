@@ -17,9 +17,7 @@ Epsilon = Annotated[
 Delta = Annotated[
     float | None, typer.Option(rich_help_panel=MODEL, help="Default: 10^-max(6, 1.5 log10 rows) of the declared rows.")
 ]
-Neighbours = Annotated[
-    str, typer.Option(rich_help_panel=MODEL, help="add_or_remove_one, zero_out or replace_one.")
-]
+Neighbours = Annotated[str, typer.Option(rich_help_panel=MODEL, help="add_or_remove_one, zero_out or replace_one.")]
 Method = Annotated[str, typer.Option(rich_help_panel=MODEL, help="See `nacre methods`.")]
 Target = Annotated[
     str | None, typer.Option(rich_help_panel=MODEL, help="The column to predict: its relation to all pairs is kept.")
@@ -60,7 +58,13 @@ Unit = Annotated[
 Cap = Annotated[
     int | None, typer.Option(min=1, rich_help_panel=TABLE, help="At most so many rows of each unit are used.")
 ]
-Force = Annotated[bool, typer.Option("--force", "-f", metavar="", rich_help_panel=FILES, help="Overwrite files that exist.")]
-Json = Annotated[bool, typer.Option("--json", metavar="", rich_help_panel=VOICE, help="One JSON object on stdout, for machines.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", metavar="", rich_help_panel=VOICE, help="Say nothing but errors.")]
+Force = Annotated[
+    bool, typer.Option("--force", "-f", metavar="", rich_help_panel=FILES, help="Overwrite files that exist.")
+]
+Json = Annotated[
+    bool, typer.Option("--json", metavar="", rich_help_panel=VOICE, help="One JSON object on stdout, for machines.")
+]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", metavar="", rich_help_panel=VOICE, help="Say nothing but errors.")
+]
 SampleSeed = Annotated[int | None, typer.Option(help="Makes the drawing repeatable; has nothing to do with privacy.")]

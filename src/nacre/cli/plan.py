@@ -72,14 +72,19 @@ def _columns(schema: str | None, columns_from: str | None) -> list[str]:
 def _tell(plan: Any, seen: Any) -> list[Any]:
     """The plan for people."""
     budget = plan.budget
-    promise = "no promise (epsilon none)" if budget.epsilon is None else f"epsilon {budget.epsilon:g}, delta {budget.delta:g}"
-    parts: list[Any] = [f"Plan of {plan.method}: {promise}, {budget.neighbours}. Nothing has been read or spent.", _doors(plan)]
+    promise = (
+        "no promise (epsilon none)" if budget.epsilon is None else f"epsilon {budget.epsilon:g}, delta {budget.delta:g}"
+    )
+    parts: list[Any] = [
+        f"Plan of {plan.method}: {promise}, {budget.neighbours}. Nothing has been read or spent.",
+        _doors(plan),
+    ]
     if seen.columns:
         parts.append(_errors(seen))
-    if seen.pair_tvd is not None:
+    if seen.pair_tvd is not None and seen.verdict != "too little":
         parts.append(
             f"pairs          {seen.pairs} tables; two-way total variation distance on average at most about "
-            f"{seen.pair_tvd:.2f} (raw noisy tables;\n               the fit shares strength between them and does better)"
+            f"{seen.pair_tvd:.2f}\n{'':15}(raw noisy tables; the fit shares strength between them and does better)"
         )
     if seen.rarest is not None:
         parts.append(f"categories     texts with fewer than about {seen.rarest:,} rows go to 'other'")
@@ -89,10 +94,12 @@ def _tell(plan: Any, seen: Any) -> list[Any]:
 
 
 def _doors(plan: Any) -> Any:
-    made = table("entry", "door", "tables", "noise per cell", title="What will be asked", right=("tables", "noise per cell"))
+    made = table(
+        "entry", "door", "tables", "noise per cell", title="What will be asked", right=("tables", "noise per cell")
+    )
     for entry in plan.entries:
         sigmas = getattr(entry, "sigmas", ())
-        noise = f"{sigmas[0]:,.3g}" if sigmas else f"range {entry.epsilon:.3g}" if entry.door == "select" else ""
+        noise = f"{sigmas[0]:,.1f}" if sigmas else f"range {entry.epsilon:.3g}" if entry.door == "select" else ""
         made.add_row(entry.name, entry.door, str(len(sigmas) or getattr(entry, "picks", "")), noise)
     return made
 
@@ -109,7 +116,9 @@ def _errors(seen: Any) -> Any:
 
 
 def _numbers(column: Any) -> tuple[str, str, str]:
-    return f"±{column.count_error:,.3g}", f"{column.relative_error:.1%}", f"{column.tvd:.3f}"
+    if column.groups == 1 and column.cells != 1:
+        return "", "", "no detail left"
+    return f"±{column.count_error:,.4g}", f"{column.relative_error:.1%}", f"{column.tvd:.3f}"
 
 
 def _seconds(seconds: float) -> str:

@@ -26,6 +26,11 @@ class Terms:
     noise_seed: int | None = None
     options: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def reads(self) -> bool:
+        """Whether what is not declared is read from the data."""
+        return self.domain == "from-data" or parse_epsilon(self.epsilon) is None
+
     def budget(self, rows: int | None) -> Any:
         from nacre.privacy.budget import Budget, default_delta
 
@@ -63,24 +68,16 @@ def _opened(transcript: Any) -> str:
 
 
 def _schema(rows: Any, terms: Terms, declared: Declared, bars: Bars) -> Any:
+    """What is declared; a whole draft when nothing is and the data may be read (the guarantee is `none` then)."""
     from nacre.table import Schema
 
-    read = terms.domain == "from-data" or parse_epsilon(terms.epsilon) is None
-    if not read or declared.schema is not None:
-        schema = schema_for(rows.column_names, declared)
-        if read and schema.undeclared():
-            name, fact = schema.undeclared()[0]
-            raise NacreError(
-                f"column {name!r}: {fact} not declared in {declared.schema}; write a whole schema with "
-                "`nacre schema draft`, or leave --schema out"
-            )
-        return schema
-    return schema_for(rows.column_names, declared, Schema.draft(WatchedRows(rows, bars)))
+    base = Schema.draft(WatchedRows(rows, bars)) if terms.reads and declared.schema is None else None
+    return schema_for(rows.column_names, declared, base)
 
 
 def _warn_if_little(columns: list[str], schema: Any, terms: Terms, shell: Shell) -> None:
     """Say before spending that the data is too little for this ε: from public facts, so only with declared rows."""
-    if schema.rows is None:
+    if schema.rows is None or terms.reads:
         return
     from nacre.fitting import prepare
     from nacre.synthesizers.forecast import forecast
@@ -116,9 +113,7 @@ def draw(release: Any, path: str, rows: int | None, shell: Shell, force: bool, *
     """Write a sample with a progress bar; returns the number of rows."""
     wanted = release.rows if rows is None else rows
     with Bars(not shell.quiet) as bars:
-        return release.write(
-            path, wanted, force=force, progress=lambda done: bars("writing rows", done, wanted), **how
-        )
+        return release.write(path, wanted, force=force, progress=lambda done: bars("writing rows", done, wanted), **how)
 
 
 def promise_lines(certificate: Any) -> list[str]:

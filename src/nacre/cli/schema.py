@@ -147,7 +147,9 @@ def schema_table(schema: Any, title: str) -> Any:
     made = table("column", "kind", "domain", "null", "source", title=title)
     for name, column in schema.columns.items():
         sources = sorted(set(column.provenance.values()))
-        made.add_row(plain(name), _kind(column), plain(_domain(column)), "yes" if column.nullable else "", ", ".join(sources))
+        made.add_row(
+            plain(name), _kind(column), plain(_domain(column)), "yes" if column.nullable else "", ", ".join(sources)
+        )
     rows = f"{schema.rows:,} rows (public)" if schema.rows else "number of rows not declared"
     unit = f"; unit {schema.unit.column}, at most {schema.unit.cap} rows each" if schema.unit else ""
     made.caption = plain(rows + unit)  # type: ignore[assignment]
@@ -170,7 +172,9 @@ def _domain(column: Any) -> str:
         return text if len(labels) <= 8 else f"{text}, ... ({len(labels)} in all)"
     if column.kind == "boolean":
         return "false, true"
-    return " .. ".join(f"{b:,}" if isinstance(b, int | float) else str(b) for b in column.bounds)
+    return " .. ".join(
+        f"{b:,}" if isinstance(b, int) else f"{b:,.10g}" if isinstance(b, float) else b for b in column.bounds
+    )
 
 
 def _sources(schema: Any) -> str:

@@ -10,7 +10,9 @@ import typer
 from nacre.cli import options as o
 from nacre.cli.shell import Interrupted, Shell
 
-RowsOut = Annotated[int | None, typer.Option(min=1, rich_help_panel=o.FILES, help="Rows to draw. Default: as the table.")]
+RowsOut = Annotated[
+    int | None, typer.Option(min=1, rich_help_panel=o.FILES, help="Rows to draw. Default: as the table.")
+]
 Release = Annotated[str | None, typer.Option(metavar="FILE", rich_help_panel=o.FILES, help="Keep the release as well.")]
 CertificateFile = Annotated[
     str | None,
@@ -73,7 +75,7 @@ def synth(
         drawn = draw(made, output, sample_rows, shell, force)
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted while drawing rows; {_what_is_left(made, written, output)}") from None
-    _report(shell, made, {"--output": output, **written}, drawn, bought=schema is None)
+    _report(shell, made, {"--output": output, **written}, drawn)
 
 
 def fit(
@@ -114,7 +116,7 @@ def fit(
     made = _run(shell, file, schema, rows, identifiers, unit, cap, epsilon=epsilon, delta=delta, target=target,
                 method=method, neighbours=neighbours, domain=domain, option=option, seed=seed, noise_seed=noise_seed,
                 large=i_understand)  # fmt: skip
-    _report(shell, made, _keep(made, outputs, force), None, bought=schema is None)
+    _report(shell, made, _keep(made, outputs, force), None)
 
 
 def sample(
@@ -195,12 +197,13 @@ def _what_is_left(made: Any, written: dict[str, str], output: str) -> str:
     return f"{output} was not written{spent}" + (f" ({kept} was written)" if kept else "")
 
 
-def _report(shell: Shell, made: Any, written: dict[str, str], drawn: int | None, bought: bool) -> None:
+def _report(shell: Shell, made: Any, written: dict[str, str], drawn: int | None) -> None:
     from nacre.cli.running import promise_lines
     from nacre.cli.schema import schema_table
 
-    if bought:
+    if made.schema.weakest()[0] != "public":
         shell.show(schema_table(made.schema, "The schema of the release, and where each fact comes from"))
+        shell.say("What you know from elsewhere costs nothing and is better: write it in a schema (--save-schema).")
     for option, path in written.items():
         size = f" ({drawn:,} rows, {len(made.schema.columns)} columns)" if option == "--output" else ""
         shell.show(f"{_LABELS[option]:12} {path}{size}")

@@ -82,8 +82,8 @@ def check_record_map(features: Features, public: Any, schema: Any, entry: Total)
 def coupled(function: Callable[[Mapping[str, Any]], Any], schema: Any, size: int, where: str) -> bool:
     """Whether a record's row of `function` changes in the last bits with the company it keeps; PlanError for more.
 
-    A few records are moved into chunks of other records: a mean, a maximum or a rank over the chunk would differ.
-    A shuffle of the same records would not do, since it leaves such statistics as they are.
+    A few records are moved into chunks of other records, or of one record repeated: a mean, a maximum or a rank over
+    the chunk would differ. A shuffle of the same records would not do, since it leaves such statistics as they are.
     """
     rng = np.random.default_rng(1)
     home = made_up_records(schema, CHUNK, rng)
@@ -91,9 +91,11 @@ def coupled(function: Callable[[Mapping[str, Any]], Any], schema: Any, size: int
     if first.shape != (CHUNK, size):
         raise PlanError(f"{where}: features must be {(CHUNK, size)}, got {first.shape}")
     differs = False
-    for trial in range(3):
-        kept, places = rng.choice(CHUNK, (2, 64), replace=False) if trial else np.arange(128).reshape(2, 64)
+    for trial in range(6):
+        kept, places = rng.choice(CHUNK, (2, 8), replace=False)  # few: they must not bring the maximum with them
         company = made_up_records(schema, CHUNK, rng)
+        if trial % 2:
+            company = {name: values.take(np.zeros(CHUNK, dtype=np.int64)) for name, values in company.items()}
         for name, values in company.items():
             for field in ("values", "null", "outside"):
                 getattr(values, field)[places] = getattr(home[name], field)[kept]

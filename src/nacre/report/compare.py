@@ -48,11 +48,11 @@ def _compare(name: str, column: Any, real: Values, synthetic: Values) -> Compari
     if isinstance(column, Categorical | Boolean):
         names = column.labels if isinstance(column, Categorical) else ("false", "true")
         labels, shares = _labels(names, kept, ordered=getattr(column, "ordered", False))
-        return Comparison(name, column.kind, *shares, labels=labels, nulls=nulls)
+        return Comparison(name, column.kind, shares[0], shares[1], labels, nulls=nulls)
     edges = _edges(kept, column)
     shares = [_share(np.histogram(np.clip(v, edges[0], edges[-1]), edges)[0]) for v in kept]
     kind = "integer" if getattr(column, "integer", False) else column.kind
-    return Comparison(name, kind, *shares, ends=_ends(edges, column), nulls=nulls)
+    return Comparison(name, kind, shares[0], shares[1], ends=_ends(edges, column), nulls=nulls)
 
 
 def _labels(names: tuple[str, ...], kept: list[np.ndarray], ordered: bool) -> tuple[tuple[str, ...], list[np.ndarray]]:

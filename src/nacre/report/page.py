@@ -52,7 +52,8 @@ def comparison_page(
         '<div class="key"><span><i style="background:var(--real)"></i>real</span>'
         '<span><i style="background:var(--made)"></i>synthetic</span>'
         f'<span class="soft">distance: half the sum of the differences of the shares, 0 is equal; {mean:.3f} on '
-        "average. The farthest column comes first. The outermost bars of numbers and dates hold all that lies beyond.</span></div>"
+        "average. The farthest column comes first. The outermost bars of numbers and dates hold all that lies "
+        "beyond.</span></div>"
         f'<div class="grid">{cards}</div></main></body></html>\n'
     )
 
@@ -73,7 +74,6 @@ def _card(column: Comparison) -> str:
     foot = ""
     if column.nulls is not None:
         foot = f'<p class="foot soft">missing: real {column.nulls[0]:.1%}, synthetic {column.nulls[1]:.1%}</p>'
-    return (
-        f'<section class="card"><div class="head"><h2>{escape(column.name)}</h2>'
-        f'<span class="soft">{escape(column.kind)}, distance {column.distance:.3f}</span></div>{drawing}{foot}</section>'
-    )
+    about = f"{escape(column.kind)}, distance {column.distance:.3f}"
+    head = f'<div class="head"><h2>{escape(column.name)}</h2><span class="soft">{about}</span></div>'
+    return f'<section class="card">{head}{drawing}{foot}</section>'

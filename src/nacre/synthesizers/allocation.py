@@ -47,7 +47,8 @@ def allocate(n0: float, columns: int, classes: int, mu: float, pairs: int | None
     wide = pairs is not None
     count = pairs if wide else comb(features, 2)
     if count == 0 and not (classes and features):
-        return Allocation(sqrt(columns) / mu, None, None, None, sqrt(columns) / mu, _groups(n0, sqrt(columns) / mu), 200)
+        error = sqrt(columns) / mu
+        return Allocation(error, None, None, None, error, _groups(n0, error), _steps(n0, error))
     left = mu**2 * (1 - FIRST)
     to_near = 0.0 if not classes else 1.0 if count == 0 else features / (features + count) if wide else NEAR
     near = sqrt(features / (left * to_near)) if to_near else None
@@ -62,7 +63,7 @@ def allocate(n0: float, columns: int, classes: int, mu: float, pairs: int | None
         triples=rest if deep else None,
         error=error,
         groups=groups,
-        steps=100 * max(2, round(groups / 4)),
+        steps=_steps(n0, error),
     )
 
 
@@ -76,3 +77,8 @@ def _error(near: float | None, rest: float | None, depth: int, classes: int, tab
 def _groups(n0: float, error: float) -> int:
     """Most groups of a column: grows slowly with rows per standard error (20 at 560, 32 at 4000)."""
     return int(np.clip(round(4.1 * (max(n0, 1.0) / error) ** 0.25), 8, 48))
+
+
+def _steps(n0: float, error: float) -> int:
+    """Steps of the fit, in chunks of 50: more rows per standard error bear a longer fit before it learns noise."""
+    return 50 * int(np.clip(round(0.16 * (max(n0, 1.0) / error) ** 0.5), 2, 24))

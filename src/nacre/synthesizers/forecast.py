@@ -25,11 +25,11 @@ ENOUGH, LITTLE = 10.0, 4.0  # groups per column that the noise lets one tell apa
 _INDEPENDENT_GROUPS = 64
 
 # Measured on two cores of a small cloud machine (docs/results.md); good to a factor of about two.
-_START_S = 2.5  # imports, accounting, first compilation
-_CSV_CELLS_PER_S = 8e6
+_START_S, _COMPILE_S = 1.5, 2.0  # imports and accounting; first compilation of the particle fit
+_CSV_CELLS_PER_S = 4e6  # Parquet is about five times faster
 _COUNTED_PER_S = 6e7  # rows times tables
-_PARTICLE_OPS_PER_S = 6e9
-_BASE_MB = 320.0
+_PARTICLE_OPS_PER_S = 1.5e10
+_BASE_MB, _FIT_MB = 230.0, 270.0
 
 
 @dataclass(frozen=True)
@@ -113,9 +113,10 @@ class _Shape:
         few = target is not None and (cells[target] or MAX_CLASSES) <= MAX_CLASSES
         classes = (cells[target] or 2) if few and target is not None else 1
         limits = tuple(MAX_CLASSES if j == target else synthesizer.groups for j in range(len(names)))
-        tables = entries.get("tables")
-        pairs = len(tables.sigmas) if tables else 0
-        sigma2 = tables.sigmas[0] if tables else None
+        second = [s for e in plan.entries if e.door == "counts" and e.name != "one-way" for s in e.sigmas]
+        pairs = len(second)
+        # Tables with different noise count by their mean inverse variance.
+        sigma2 = math.sqrt(pairs / math.fsum(s**-2 for s in second)) if second else None
         # As the sketch decides it: `floor` standard errors of a group's count, over all tables that hold its column.
         each = max(1.0, 2 * pairs / len(names))
         error = sigma1 if sigma2 is None else sigma2 * math.sqrt(synthesizer.groups * classes / each)
@@ -165,9 +166,7 @@ def _pair_tvd(shape: _Shape, groups: list[int], rows: int) -> float | None:
         return None
     k = groups[shape.target] if shape.with_target and shape.target is not None else 1
     free = [g for j, g in enumerate(groups) if not (shape.with_target and j == shape.target)]
-    total = [
-        tvd(a * b, shape.sigma2 * math.sqrt(k), rows) for i, a in enumerate(free) for b in free[i + 1 :]
-    ]
+    total = [tvd(a * b, shape.sigma2 * math.sqrt(k), rows) for i, a in enumerate(free) for b in free[i + 1 :]]
     return sum(total) / len(total) if total else None
 
 
@@ -200,16 +199,15 @@ def _round(value: float) -> float | int:
 def _seconds(plan: Plan, schema: Schema, rows: int | None, shape: _Shape) -> float:
     """Passes over the rows, counting, and the products of the particle fit; rows unknown counts as none."""
     n, width = rows or 0, len(schema.columns)
-    passes = 1 + sum(e.door in ("bounds", "categories") for e in plan.entries)
+    passes = 1 + 3 * sum(e.door in ("bounds", "categories") for e in plan.entries)  # reading the unknown is slower
     reading = passes * n * width / _CSV_CELLS_PER_S
     counting = n * (len(shape.cells) + shape.pairs) / _COUNTED_PER_S
-    return _START_S + reading + counting + shape.work * _products(shape) / _PARTICLE_OPS_PER_S
+    fitting = 0.0 if shape.sigma2 is None else _COMPILE_S + shape.work * _products(shape) / _PARTICLE_OPS_PER_S
+    return _START_S + reading + counting + fitting
 
 
 def _products(shape: _Shape) -> float:
     """Multiplications per particle and step: the square of all groups side by side, for every class of the target."""
-    if shape.sigma2 is None:
-        return 0.0
     width = [min(c or limit, limit) for c, limit in zip(shape.cells, shape.limits)]
     k = shape.classes if shape.with_target else 1
     dense = 2.0 * sum(width) ** 2 * k
@@ -220,5 +218,6 @@ def _memory(schema: Schema, rows: int | None, shape: _Shape) -> float:
     """The codes kept between passes (4 bytes each, at most 200 MB) and the tables, beside what the program needs."""
     codes = min(4.0 * (rows or 0) * len(shape.cells), 200e6)
     width = max(shape.limits)
-    tables = 8.0 * (shape.pairs * width**2 * (shape.classes if shape.with_target else 1) + sum(c or 0 for c in shape.cells))
-    return _BASE_MB + (codes + 4 * tables) / 1e6
+    k = shape.classes if shape.with_target else 1
+    tables = 8.0 * (shape.pairs * width**2 * k + sum(c or 0 for c in shape.cells))
+    return _BASE_MB + (0.0 if shape.sigma2 is None else _FIT_MB) + (codes + 4 * tables) / 1e6

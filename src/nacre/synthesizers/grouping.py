@@ -233,3 +233,47 @@ def bend(u: Floats, slope: Floats) -> Floats:
     half = 1.0 - slope / 2
     root = half + np.sqrt(np.maximum(half**2 + 2 * slope * u, 0.0))
     return np.clip(np.divide(2 * u, root, out=np.array(u, copy=True), where=root > 0), 0.0, 1.0 - 1e-12)
+
+
+def split(
+    counts: Floats, sigma: float, coarse: Ints, coarse_counts: Floats, width: Floats
+) -> tuple[Ints, Floats, Floats]:
+    """Middle alphabet of a column measured twice: on its finest cells and on public coarse ones.
+
+    A fine cell far above its coarse cell's mean (sqrt(2 log cells) sigma: less than one false alarm in ten columns)
+    is an *atom*, a value that recurs: it leaves its coarse cell and stands alone. Sums over many fine cells would
+    drown in noise, so the rest of a coarse cell is its own count less its atoms. Returns (middle, counts, width):
+    the middle cell of each fine cell, ordered like the coarse cells with atoms after the rest of theirs, and the
+    middle cells' noisy counts and widths (zero for atoms).
+    """
+    counts, width = np.asarray(counts, np.float64), np.asarray(width, np.float64)
+    size = np.bincount(coarse)
+    level = sigma * np.sqrt(2 * np.log(max(counts.size, 2)))
+    even = np.maximum(coarse_counts, 0.0)[coarse] / size[coarse]
+    atom = (counts - even > level) & (size[coarse] > 1)
+    whole = np.bincount(coarse, atom) == size  # something must be left of every coarse cell
+    atom[np.flatnonzero(whole[coarse] & atom)[np.unique(coarse[whole[coarse] & atom], return_index=True)[1]]] = False
+    first = np.arange(size.size) + np.concatenate([[0], np.cumsum(np.bincount(coarse, atom))[:-1]]).astype(np.int64)
+    middle = first[coarse]
+    where = np.flatnonzero(atom)
+    rank = np.arange(where.size) - np.searchsorted(coarse[where], coarse[where])
+    middle[where] = first[coarse[where]] + 1 + rank
+    out, wide = np.zeros(middle.max() + 1), np.zeros(middle.max() + 1)
+    out[first] = coarse_counts - np.bincount(coarse[where], counts[where], minlength=size.size)
+    wide[first] = np.bincount(coarse[~atom], width[~atom], minlength=size.size)
+    out[middle[where]] = counts[where]
+    return middle.astype(np.int32), out, wide
+
+
+def compose(middle: Ints, lut: Ints, inside_middle: Floats, slope: Floats) -> tuple[Ints, Floats]:
+    """Fine lookup table and fine shares inside groups, from those of the middle cells of :func:`split`.
+
+    Inside a middle cell the density is linear with the given slope, so that coarse cells leave no staircase.
+    """
+    size = np.bincount(middle)
+    order = np.argsort(middle, kind="stable")
+    rank = np.empty(middle.size)
+    rank[order] = np.arange(middle.size) - np.repeat(np.cumsum(size) - size, size)
+    weight = 1.0 + slope[middle] * ((rank + 0.5) / size[middle] - 0.5)
+    weight /= np.bincount(middle, weight)[middle]
+    return lut[middle].astype(np.int32), inside_middle[middle] * weight

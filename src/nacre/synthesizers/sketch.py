@@ -143,11 +143,12 @@ class Sketch:
     def _first_round(self, curator: Curator, plan: Plan, columns: list[str], target: int | None) -> list[Coarse]:
         """Fine one-way counts of every column, by class where the target has few, and the groups they suggest."""
         grids = [curator.grids[c] for c in columns]
-        by_class = target is not None and grids[target].cells <= MAX_CLASSES
-        cliques = [(c, columns[target]) if by_class and j != target else (c,) for j, c in enumerate(columns)]
+        classes = grids[target].cells if target is not None else 0
+        by_class = 0 < classes <= MAX_CLASSES
+        cliques = [(c, str(self.target)) if by_class and j != target else (c,) for j, c in enumerate(columns)]
         entry = plan["one-way"]
         noisy = curator.counts(entry, cliques)
-        least = self.floor * self._group_error(plan, len(columns), grids[target].cells if by_class else 1)
+        least = self.floor * self._group_error(plan, len(columns), classes if by_class else 1)
         found = []
         for j, (grid, counts, sigma) in enumerate(zip(grids, noisy, entry.sigmas)):
             limit = MAX_CLASSES if j == target else self.groups

@@ -84,7 +84,7 @@ class Numeric(Column):
         bounds = self._bounds(edges)
         if edges is not None and (edges[0], edges[-1]) != bounds:
             raise SchemaError(
-                f"{_UNNAMED}: edges run from {edges[0]!r} to {edges[-1]!r} but bounds are {list(bounds)}; "
+                f"{_UNNAMED}: edges run from {edges[0]!r} to {edges[-1]!r} but bounds are {list(bounds or ())}; "
                 "the first and last edge are the bounds: give one of the two, or make them agree"
             )
         self._set(bounds=bounds, edges=edges, atoms=self._atoms(bounds))
@@ -227,7 +227,9 @@ class Datetime(Column):
     @property
     def ends(self) -> tuple[int, int] | None:
         """The bounds in microseconds since the epoch, UTC."""
-        return None if self.bounds is None else tuple(microseconds(b, _UNNAMED) for b in self.bounds)
+        if self.bounds is None:
+            return None
+        return microseconds(self.bounds[0], _UNNAMED), microseconds(self.bounds[1], _UNNAMED)
 
     @property
     def missing(self) -> tuple[str, ...]:

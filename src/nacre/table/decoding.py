@@ -97,7 +97,7 @@ def _identifiers(column: Identifier, start: int, rows: int) -> pa.Array:
 def _dependent(rule: Dependency, source: Column, target: Column, values: Values) -> pa.Array:
     """The dependent through a lookup table over the determinant's domain; its last entry is for null."""
     keys = domain(source, str(rule))
-    low = source.bounds[0] if isinstance(source, Numeric) else 0
+    low = source.bounds[0] if isinstance(source, Numeric) and source.bounds else 0
     entries = [rule.mapping[key] for key in keys] + [rule.mapping.get(None)]
     spots = [0 if v is None else position(target, v, str(rule)) for v in entries]
     missing = np.array([v is None for v in entries])

@@ -172,7 +172,7 @@ class _Notes:
         if reader == "datetime":
             return self._datetime((low, high), nullable)
         if reader == "tensor":
-            return Tensor((self.size,), (float(low), float(high)), nullable=nullable)
+            return Tensor((self.size or 1,), (float(low), float(high)), nullable=nullable)
         if self._names_rows(seen):
             return Identifier()
         return Numeric((float(low), float(high)), integer=self.whole, nullable=nullable)
@@ -186,8 +186,8 @@ class _Notes:
         unit = next(name for name, step in UNITS.items() if step == self.step)
         if self.tz is not None and unit == "day":
             unit = "s"
-        bounds = tuple(isoformat(int(v), unit) for v in span)
-        return Datetime(bounds, tz=self.tz, unit=unit, nullable=nullable)
+        low, high = (isoformat(int(v), unit) for v in span)
+        return Datetime((low, high), tz=self.tz, unit=unit, nullable=nullable)
 
     def _label(self, seen: int, nullable: bool) -> Column:
         distinct = MAX_LABELS + 1 if self.labels is None else len(self.labels)

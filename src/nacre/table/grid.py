@@ -231,7 +231,7 @@ class IntegerGrid(Grid):
             return int(np.floor(number)) if upper else int(np.ceil(number))
         free = dataclasses.replace(self.column, bounds=None, provenance={})
         whole_day = upper and is_date_only(value)  # up to a day means to its end
-        return position(free, value, "condition") + (UNITS["day"] - 1 if whole_day else 0)
+        return int(position(free, value, "condition")) + (UNITS["day"] - 1 if whole_day else 0)
 
 
 class LabelGrid(Grid):
@@ -272,6 +272,7 @@ def _label_grid(column: Categorical | Boolean) -> Grid:
 
 
 def _real_grid(column: Numeric) -> Grid:
+    assert column.bounds is not None  # Grid.of refuses a column without
     low, atoms = real_starts(column.bounds, column.edges, column.atoms)
     high = np.append(low[1:], column.bounds[1])
     high = np.where(atoms, low, high)
@@ -279,7 +280,7 @@ def _real_grid(column: Numeric) -> Grid:
     return RealGrid(column, low, high, _padded_width(width, column))
 
 
-def _integer_grid(column: Column, bounds: tuple[int, int], edges: tuple | None, atoms: tuple, step: int) -> Grid:
+def _integer_grid(column: Column, bounds: Any, edges: tuple | None, atoms: tuple, step: int) -> Grid:
     first, last = bounds[0] // step, bounds[1] // step
     low, single = integer_starts((first, last), edges, atoms, zero=not isinstance(column, Datetime))
     high = np.append(low[1:], np.int64(last + 1))

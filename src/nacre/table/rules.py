@@ -95,7 +95,7 @@ def position(column: Column, value: Any, where: str) -> float | int:
 
 def _inside(number: Any, ends: tuple | None, where: str, value: Any, shown: tuple | None) -> Any:
     if ends is not None and not ends[0] <= number <= ends[1]:
-        raise SchemaError(f"{where}: {value!r} lies outside the bounds {list(shown)}; choose a value inside")
+        raise SchemaError(f"{where}: {value!r} lies outside the bounds {list(shown or ())}; choose a value inside")
     return number
 
 

@@ -6,6 +6,7 @@ import contextlib
 import csv
 import io
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -111,7 +112,8 @@ class TableWriter:
         try:
             self._writer = self._stack.enter_context(self._open(part))
         except BaseException:
-            self._stack.close()
+            # With the error, not close(): a block that ends well would put the unfinished file in place.
+            self._stack.__exit__(*sys.exc_info())
             raise
         return self
 

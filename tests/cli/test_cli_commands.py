@@ -1,0 +1,252 @@
+"""Every command does its job on a small table, for people and for machines."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+import pytest
+
+FAST = ("--method", "independent")
+QUICK_SKETCH = ("--option", "particles=64", "--option", "steps=50")
+
+
+def synth(call, small, out, *more):
+    return call("synth", small / "people.csv", "-o", out, "--epsilon", 1, *FAST, *more)
+
+
+def test_synth_writes_the_table_and_says_what_is_promised(call, small, tmp_path):
+    out = tmp_path / "fake.csv"
+    end = synth(call, small, out, "--schema", small / "people.json")
+    assert end.code == 0, end.err
+    table = pacsv.read_csv(out)
+    assert table.num_rows == 700
+    assert table.column_names[:3] == ["person_id", "sex", "age"]
+    assert "(1, 1e-06)-differential privacy for one row (add_or_remove_one)" in end.out
+    assert "700 rows" in end.out
+
+
+def test_synth_without_a_schema_prints_the_schema_it_bought(call, small, tmp_path):
+    saved = tmp_path / "bought.json"
+    end = synth(call, small, tmp_path / "fake.csv", "--id", "person_id", "--save-schema", saved)
+    assert end.code == 0, end.err
+    assert "bought" in end.out and "not learnt, made anew" in end.out
+    columns = json.loads(saved.read_text())["columns"]
+    assert columns["person_id"]["kind"] == "identifier"
+    assert columns["age"]["provenance"]["kind"] == "bought"
+
+
+def test_synth_json_is_one_object_and_stderr_is_not_mixed_in(call, small, tmp_path):
+    end = synth(call, small, tmp_path / "fake.csv", "--json")
+    assert end.code == 0, end.err
+    assert end.json["rows"] == pacsv.read_csv(tmp_path / "fake.csv").num_rows
+    assert end.json["certificate"]["epsilon"] == 1.0
+    assert end.json["written"] == {"output": str(tmp_path / "fake.csv")}
+    assert set(end.json["schema"]["columns"]) >= {"age", "sex"}
+
+
+def test_quiet_says_nothing(call, small, tmp_path):
+    end = synth(call, small, tmp_path / "fake.csv", "--quiet")
+    assert (end.code, end.out, end.err) == (0, "", "")
+
+
+def test_types_of_the_output_come_from_the_schema(call, small, tmp_path):
+    """The CSV file has text only; what comes out has the declared types, and dates stay dates."""
+    out = tmp_path / "fake.parquet"
+    assert synth(call, small, out, "--schema", small / "people.json", "--sample-rows", 50).code == 0
+    types = {f.name: str(f.type) for f in pq.read_schema(out)}
+    assert types == {
+        "person_id": "int64",
+        "sex": "string",
+        "age": "int64",
+        "region": "string",
+        "income": "double",
+        "joined": "date32[day]",
+        "smoker": "bool",
+        "late_payment": "bool",
+    }
+    assert pq.read_metadata(out).num_rows == 50
+
+
+def test_fit_then_sample_with_the_sketch(call, small, tmp_path):
+    kept = tmp_path / "people.nacre"
+    end = call(
+        "fit", small / "people.parquet", "-o", kept, "-e", 10, "--schema", small / "people.json",
+        "--target", "late_payment", *QUICK_SKETCH, "--certificate", tmp_path / "c.txt",
+    )  # fmt: skip
+    assert end.code == 0, end.err
+    assert (tmp_path / "c.txt").read_text().startswith("nacre certificate: method sketch")
+    out = tmp_path / "some.csv"
+    end = call(
+        "sample", kept, "-o", out, "--rows", 300, "--where", "age=30..40", "--where", "sex=female|other",
+        "--rebalance", "late_payment=true:0.5,false:0.5", "--seed", 7,
+    )  # fmt: skip
+    assert end.code == 0, end.err
+    table = pacsv.read_csv(out)
+    assert table.num_rows == 300
+    ages = table["age"].to_numpy()
+    assert ages.min() >= 30 and ages.max() <= 40
+    assert set(table["sex"].to_pylist()) <= {"female", "other"}
+    late = sum(table["late_payment"].to_pylist()) / 300
+    assert abs(late - 0.5) < 0.15  # five standard errors of a share of one half
+
+
+def test_sample_is_repeatable_with_a_seed_and_not_without(call, release, tmp_path):
+    for name, seed in (("a", 3), ("b", 3), ("c", 4)):
+        assert call("sample", release, "-o", tmp_path / f"{name}.csv", "--rows", 40, "--seed", seed).code == 0
+    a, b, c = ((tmp_path / f"{n}.csv").read_bytes() for n in "abc")
+    assert a == b != c
+
+
+def test_noise_seed_takes_the_guarantee_away(call, small, tmp_path):
+    end = synth(call, small, tmp_path / "fake.csv", "--schema", small / "people.json", "--noise-seed", 1)
+    assert end.code == 0
+    assert "NO PRIVACY GUARANTEE" in end.out and "seeded" in end.out
+    assert "epsilon" not in end.out
+
+
+@pytest.mark.parametrize("how", [("--domain", "from-data"), ("--epsilon", "none")])
+def test_reading_the_domain_or_no_budget_takes_the_guarantee_away(call, small, tmp_path, how):
+    end = call("synth", small / "people.csv", "-o", tmp_path / "f.csv", "--epsilon", 1, *FAST, *how, "--json")
+    assert end.code == 0, end.err
+    assert end.json["certificate"]["guarantee"] == "none"
+    assert end.json["certificate"]["epsilon"] is None
+
+
+def test_what_a_schema_file_lacks_is_read_on_request(call, small, tmp_path):
+    schema = json.loads((small / "people.json").read_text())
+    for key in ("bounds", "provenance"):
+        schema["columns"]["age"].pop(key)
+    partial = tmp_path / "partial.json"
+    partial.write_text(json.dumps(schema))
+    end = synth(call, small, tmp_path / "f.csv", "--schema", partial, "--domain", "from-data", "--json")
+    assert end.code == 0, end.err
+    assert end.json["certificate"]["guarantee"] == "none"
+    assert end.json["schema"]["columns"]["age"]["provenance"]["bounds"] == "read"
+
+
+def test_a_unit_on_the_command_line_protects_persons(call, small, tmp_path):
+    end = synth(call, small, tmp_path / "f.csv", "--unit", "person_id", "--cap", 2, "--json")
+    assert end.code == 0, end.err
+    assert end.json["certificate"]["unit"] == {"column": "person_id", "cap": 2}
+
+
+def test_an_existing_file_is_overwritten_only_with_force(call, small, tmp_path):
+    out = tmp_path / "fake.csv"
+    out.write_text("mine")
+    assert synth(call, small, out, "--schema", small / "people.json").code == 2
+    assert out.read_text() == "mine"
+    assert synth(call, small, out, "--schema", small / "people.json", "--force").code == 0
+    assert out.read_text() != "mine"
+
+
+def test_schema_draft_check_attest_show(call, small, tmp_path):
+    path = tmp_path / "draft.json"
+    end = call("schema", "draft", small / "people.csv", "-o", path, "--id", "person_id")
+    assert end.code == 0 and "READ FROM THE DATA" in end.err
+    assert "read" in call("schema", "show", path).out
+    end = call("schema", "check", path, small / "people.csv", "--json")
+    assert end.json["rows"] == 700 and end.json["outside"] == {}
+    end = call("schema", "attest", path, "--by", "A. Turing", "--why", "code book", "--json")
+    assert end.code == 0 and ["age", "bounds"] in end.json["facts"]
+    shown = call("schema", "show", path, "--json").json
+    assert shown["columns"]["age"]["provenance"]["bounds"] == "public"
+    assert shown["attestations"][0]["by"] == "A. Turing"
+
+
+def test_schema_draft_without_output_is_the_schema_itself(call, small):
+    end = call("schema", "draft", small / "people.csv")
+    assert end.json["columns"]["age"]["kind"] == "numeric"
+
+
+def test_schema_check_counts_what_lies_outside(call, small, tmp_path):
+    schema = json.loads((small / "people.json").read_text())
+    schema["columns"]["age"]["bounds"] = [16, 17]
+    path = tmp_path / "narrow.json"
+    path.write_text(json.dumps(schema))
+    end = call("schema", "check", path, small / "people.csv", "--json")
+    ages = pacsv.read_csv(small / "people.csv")["age"].to_numpy()
+    assert end.json["outside"] == {"age": int((ages > 17).sum())}
+
+
+def test_schema_of_a_release(call, release):
+    assert "not learnt, made anew" in call("schema", "show", release).out
+
+
+def test_plan_reads_no_row(call, small, tmp_path):
+    """A file whose rows are broken still gives its column names; nothing else of it is used."""
+    broken = tmp_path / "broken.csv"
+    broken.write_text("a,b,c\n1,2\n")
+    end = call("plan", "--columns-from", broken, "--rows", 5000, "--epsilon", 1)
+    assert end.code == 0, end.err
+    assert "Nothing has been read or spent" in end.out
+    assert "3 columns to be bought" in end.out
+
+
+def test_plan_json_is_a_plan(call, small):
+    from nacre.privacy.plan import Plan
+
+    end = call("plan", small / "people.json", "--epsilon", 1, "--target", "late_payment", "--json")
+    plan = Plan.from_json(end.json)
+    assert [e.name for e in plan.entries] == ["one-way", "tables"]
+    assert end.json["notes"]["verdict"] in ("enough", "little", "too little")
+
+
+def test_plan_says_when_there_is_too_little_data(call, small):
+    assert "too little data for epsilon 0.01" in call("plan", small / "people.json", "-e", 0.01).out
+    end = call("plan", small / "people.json", "-e", 10)
+    assert "enough data for epsilon 10" in end.out
+
+
+def test_synth_warns_of_too_little_data_before_it_spends(call, small, tmp_path):
+    end = call("synth", small / "people.csv", "-o", tmp_path / "f.csv", "-e", 0.01, *FAST,
+               "--schema", small / "people.json")  # fmt: skip
+    assert end.code == 0
+    assert "nacre: warning: too little data for epsilon 0.01" in end.err
+
+
+def test_certificate_of_a_release(call, release):
+    text, data = call("certificate", release), call("certificate", release, "--json")
+    assert text.out.startswith("nacre certificate: method independent")
+    assert data.json["guarantee"] == "proven" and data.json["epsilon"] == 1.0
+
+
+def test_methods(call):
+    from nacre.synthesizers.base import METHODS
+
+    end = call("methods", "--json")
+    assert set(end.json["methods"]) == set(METHODS)
+    assert end.json["methods"]["sketch"]["settings"]["steps"] > 0
+    assert "sketch" in call("methods").out
+
+
+def test_demo_twice(call, tmp_path):
+    folder = tmp_path / "demo"
+    folder.mkdir()
+    (folder / "mine.txt").write_text("kept")
+    first = call("demo", "--output", folder, "--rows", 400)
+    assert first.code == 0, first.err
+    assert "overwriting" not in first.err and "Next" in first.out
+    second = call("demo", "--output", folder, "--rows", 400, "--json")
+    assert "overwriting 7 files of an earlier demo" in second.err
+    assert (folder / "mine.txt").read_text() == "kept"
+    assert second.json["guarantee"] == "proven"
+    assert sorted(p.name for p in folder.iterdir()) == sorted(
+        ["mine.txt", *(p.rpartition("/")[2] for p in second.json["files"].values())]
+    )
+
+
+def test_every_command_has_help_with_examples(call):
+    commands = ["synth", "fit", "sample", "plan", "certificate", "methods", "demo"]
+    commands += [f"schema {c}" for c in ("draft", "check", "attest", "show")]
+    for command in commands:
+        end = call(*command.split(), "--help")
+        assert end.code == 0
+        assert "Examples" in end.out and f"nacre {command}" in end.out.split("Examples")[1], command
+
+
+def test_version(call):
+    import nacre
+
+    assert call("--version").out == f"nacre {nacre.__version__}\n"

@@ -1,0 +1,484 @@
+"""Broken twins: copies of nacre with one fault each. The contract passes on nacre and catches every twin."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from nacre import fitting
+from nacre.engines import MemoryRows
+from nacre.privacy import curator as curator_module
+from nacre.privacy import discovery, feature_sums, noise, selection, tables as counting, units
+from nacre.privacy.curator import Curator
+from nacre.privacy.plan import Categories, Counts, Plan, Scope, Total
+from nacre.release import Release
+from nacre.synthesizers.independent import Independent
+from nacre.table import Numeric
+from tests.privacy_contract import checks, doors, tables, test_doors
+
+Break = Callable[[pytest.MonkeyPatch], None]
+TWINS: dict[str, tuple[Break, Callable[..., None]]] = {}
+
+
+def twin(check: Callable[..., None]) -> Callable[[Break], Break]:
+    """Register a fault and the check that must catch it."""
+
+    def register(fault: Break) -> Break:
+        TWINS[fault.__name__] = (fault, check)
+        return fault
+
+    return register
+
+
+# --------------------------------------------------------------- the checks, on small instances, ready to be run twice
+
+
+def law(tmp_path) -> None:
+    schema, table = test_doors.wide_schema()
+    checks.check_door_noise(test_doors.WIDE_COUNTS, table, schema)
+
+
+def whole(tmp_path) -> None:
+    schema, table = test_doors.wide_schema()
+    door = test_doors.WIDE_COUNTS
+    checks.check_whole(door.answers(checks.curator(door, table, schema, checks.FixedNoise(1)), door.entry))
+
+
+def independence(tmp_path) -> None:
+    test_doors.test_noise_of_tables_and_of_doors_is_independent()
+
+
+def tables_add_remove(tmp_path) -> None:
+    checks.check_sensitivity(doors.COUNTS, doors.pairs("add_or_remove_one", None, 21), doors.schema(None), "zero_out")
+
+
+def tables_replace(tmp_path) -> None:
+    checks.check_sensitivity(doors.COUNTS, doors.pairs("replace_one", None, 22), doors.schema(None), "replace_one")
+
+
+def tables_person(tmp_path) -> None:
+    checks.check_sensitivity(doors.COUNTS, doors.pairs("add_or_remove_one", 2, 23), doors.schema(2), "zero_out")
+
+
+def tables_nameless(tmp_path) -> None:
+    checks.check_sensitivity(doors.COUNTS, doors.nameless_pairs(5), doors.schema(1), "add_or_remove_one")
+
+
+def sums(tmp_path) -> None:
+    checks.check_sensitivity(doors.TOTAL, doors.pairs("add_or_remove_one", None, 24, 12), doors.schema(None), "zero_out")
+
+
+def ranges(tmp_path) -> None:
+    pairs = doors.pairs("replace_one", None, 25, 60)
+    checks.check_loss_range(test_doors.deviation(), pairs, doors.schema(None), "replace_one")
+
+
+def ledger(tmp_path) -> None:
+    entry = Counts("x", sigmas=(2.0,))
+    stranger = dataclasses.replace(entry, name="y")
+    checks.check_ledger(test_doors.make_curator, tables.people(9), entry, stranger, test_doors._ask_counts)
+
+
+def lonely(tmp_path) -> None:
+    rate = test_doors.lonely_texts(100, 2.0, 4, rounds=20)
+    entry = Categories("t", sigmas=(2.0,), threshold=4)
+    checks.check_categories(rate, 2000, entry, Scope("add_or_remove_one"))
+
+
+def order(tmp_path) -> None:
+    test_doors.check_order()
+
+
+def stamp(tmp_path) -> None:
+    checks.check_stamp(checks.fit_with("independent", tables.schema(), {}), tables.people(60))
+
+
+def replay(tmp_path) -> None:
+    base = tables.people(200)
+    checks.check_replay(checks.fit_with("independent", tables.schema(), {}), base, tables.neighbours(base), tmp_path)
+
+
+def replay_bought(tmp_path) -> None:
+    base = tables.people(400)
+    checks.check_replay(checks.fit_with("independent", None, {}), base, tables.neighbours(base), tmp_path)
+
+
+def canaries(tmp_path) -> None:
+    base = tables.with_row(tables.people(60).slice(1), city="a-canary-text")
+    base = base.take(pa.array([base.num_rows - 1, *range(base.num_rows - 1)]))
+    outcome = checks.observe(checks.fit_with("independent", tables.schema(), {}), base, tmp_path)
+    assert not outcome.error
+    seen = {"release": outcome.release, "unpacked": checks.members(outcome.release), "output": outcome.output.encode()}
+    checks.check_no_canaries(seen, {"text": b"a-canary-text"})
+
+
+def coupling(tmp_path) -> None:
+    """Maps that centre, scale or rank within the chunk must be refused."""
+    entry = Total("t", size=1, bound=1.0, sigma=1.0, exact=False)
+    schema = tables.schema()
+
+    def age(records: Any) -> np.ndarray:
+        return records["age"].values.astype(np.float64)
+
+    feature_sums.check_record_map(lambda r, public: age(r)[:, None] / 100, None, schema, entry)
+    for coupled in (
+        lambda r, public: (age(r) - age(r).mean())[:, None] / 100,
+        lambda r, public: (age(r) / r["income"].values.max())[:, None],
+        lambda r, public: np.argsort(np.argsort(r["income"].values))[:, None] / 4096,
+        lambda r, public: np.cumsum(age(r))[:, None] / 1e6,
+    ):
+        with pytest.raises(Exception, match="depend on other records"):
+            feature_sums.check_record_map(coupled, None, schema, entry)
+
+
+def no_free_lunch(tmp_path) -> None:
+    """A plan that costs more than its budget is refused when it is made, whatever the relation."""
+    from nacre.errors import BudgetError
+    from nacre.privacy.budget import Budget
+
+    for relation, cap in (("add_or_remove_one", 1), ("replace_one", 1), ("add_or_remove_one", 3)):
+        budget = Budget(1.0, 1e-6, relation)
+        plan = Independent().plan(doors.schema(None if cap == 1 else cap), None, budget)
+        dearer = tuple(s * 0.99 for s in plan["one-way"].sigmas)
+        with pytest.raises(BudgetError):
+            Plan("test", (Counts("one-way", sigmas=dearer),), budget, cap)
+
+
+# ---------------------------------------------------------------------------------------------------------- the faults
+
+
+@twin(law)
+def half_the_noise(patch):
+    real = noise.rounded_gaussian
+    patch.setattr(curator_module, "rounded_gaussian", lambda sigma, size, source: real(sigma / 2, size, source))
+
+
+@twin(law)
+def noise_of_variance_sigma(patch):
+    real = noise.rounded_gaussian
+    patch.setattr(curator_module, "rounded_gaussian", lambda sigma, size, source: real(sigma**0.5, size, source))
+
+
+@twin(whole)
+def float_noise(patch):
+    def numpy_noise(sigma, size, source):
+        return np.random.default_rng(0).normal(0, sigma, size)
+
+    patch.setattr(curator_module, "rounded_gaussian", numpy_noise)
+
+
+@twin(independence)
+def noise_reused_for_two_doors(patch):
+    real = noise.rounded_gaussian
+    patch.setattr(
+        curator_module, "rounded_gaussian", lambda sigma, size, source: real(sigma, size, checks.FixedNoise(7))
+    )
+
+
+@twin(tables_replace)
+def noise_ignores_the_relation(patch):
+    patch.setattr(Scope, "table", property(lambda self: float(self.cap)))
+
+
+@twin(tables_add_remove)
+def one_record_in_two_cells(patch):
+    real = counting.TableCounter._add_chunk
+
+    def twice(self, chunk, rows):
+        real(self, chunk, rows)
+        for table in self._tables:  # every count also one cell further
+            table += np.roll(table, 1)
+
+    patch.setattr(counting.TableCounter, "_add_chunk", twice)
+
+
+@twin(tables_person)
+def unit_cap_ignored(patch):
+    patch.setattr(units.UnitCap, "keep", lambda self, batch: batch)
+
+
+@twin(tables_person)
+def unit_cap_per_batch(patch):
+    """Forgets who was seen, as a cap per batch or per worker would."""
+    real = units.UnitCap.keep
+
+    def forgetful(self, batch):
+        parts = [batch.slice(i, 2) for i in range(0, batch.num_rows, 2)]
+        kept = [real(units.UnitCap(self.column, self.cap), part) for part in parts]
+        return pa.Table.from_batches(kept).combine_chunks().to_batches()[0]
+
+    patch.setattr(units.UnitCap, "keep", forgetful)
+
+
+@twin(tables_nameless)
+def rows_without_a_name_are_one_person(patch):
+    patch.setattr(units, "_names", lambda identifiers: identifiers.cast(pa.string()).fill_null("nobody"))
+
+
+@twin(sums)
+def total_without_clipping(patch):
+    def unclipped(vectors, entry):
+        return np.nan_to_num(np.clip(vectors / feature_sums.grid_step(entry), -1e15, 1e15)).astype(np.int64)
+
+    patch.setattr(feature_sums, "_clipped", unclipped)
+
+
+@twin(sums)
+def total_clips_coordinates_not_norms(patch):
+    def boxed(vectors, entry):
+        vectors = np.nan_to_num(vectors, nan=0.0)
+        return np.trunc(np.clip(vectors, -entry.bound, entry.bound) / feature_sums.grid_step(entry)).astype(np.int64)
+
+    patch.setattr(feature_sums, "_clipped", boxed)
+
+
+@twin(ranges)
+def selection_with_half_the_range(patch):
+    patch.setattr(selection.Deviation, "loss_range", lambda self, scope: scope.sum)
+
+
+@twin(ledger)
+def entry_opened_twice(patch):
+    real = Curator._open
+
+    def forgetful(self, entry, kinds, columns=None):
+        self._opened.pop(entry.name, None)
+        return real(self, entry, kinds, columns)
+
+    patch.setattr(Curator, "_open", forgetful)
+
+
+@twin(ledger)
+def plan_that_omits_an_entry(patch):
+    real = Curator._open
+
+    def lenient(self, entry, kinds, columns=None):
+        if entry not in self._plan.entries:
+            self._plan = dataclasses.replace(self._plan, entries=(*self._plan.entries, entry))
+        return real(self, entry, kinds, columns)
+
+    patch.setattr(Curator, "_open", lenient)
+
+
+@twin(ledger)
+def budget_checked_after_the_step(patch):
+    real = Curator._open
+
+    def late(self, entry, kinds, columns=None):
+        for _ in self._batches(None):
+            pass
+        return real(self, entry, kinds, columns)
+
+    patch.setattr(Curator, "_open", late)
+
+
+@twin(no_free_lunch)
+def budget_not_checked_at_all(patch):
+    patch.setattr(Plan, "__post_init__", lambda self: None)
+
+
+@twin(lonely)
+def category_threshold_too_low(patch):
+    real = Curator.categories
+
+    def lower(self, entry, columns):
+        self._plan = dataclasses.replace(self._plan, entries=(low := dataclasses.replace(entry, threshold=2),))
+        return real(self, low, columns)
+
+    patch.setattr(Curator, "categories", lower)
+
+
+@twin(order)
+def categories_in_data_order(patch):
+    patch.setattr(curator_module, "sorted", list, raising=False)
+
+
+@twin(stamp)
+def seeded_noise_not_declared(patch):
+    patch.setattr(fitting, "NoiseSource", checks.FixedNoise)
+
+
+@twin(replay)
+def leaked_row_count(patch):
+    real = Independent.fit
+
+    def leaky(self, curator, plan, seed, progress=fitting.silent):
+        model = real(self, curator, plan, seed, progress)
+        model.rows = sum(b.num_rows for b in curator._rows.batches())
+        return model
+
+    patch.setattr(Independent, "fit", leaky)
+
+
+@twin(replay)
+def row_count_in_the_log(patch):
+    real = Curator._batches
+
+    def chatty(self, columns):
+        for batch in real(self, columns):
+            logging.getLogger("nacre").info("read %d rows", batch.num_rows)
+            yield batch
+
+    patch.setattr(Curator, "_batches", chatty)
+
+
+@twin(replay)
+def error_for_an_unknown_category(patch):
+    from nacre.errors import DataError
+
+    real = Curator._encoded
+
+    def strict(self):
+        for values, rows in real(self):
+            if values["city"].outside.any():
+                raise DataError("column 'city': a value is not in the declared domain")
+            yield values, rows
+
+    patch.setattr(Curator, "_encoded", strict)
+
+
+@twin(replay)
+def questions_that_depend_on_the_data(patch):
+    real = Independent.fit
+
+    def curious(self, curator, plan, seed, progress=fitting.silent):
+        first = next(curator._rows.batches(["age"])).column(0)[0].as_py()
+        cut = 50 if first is None else int(first)
+        grouped = {"age": np.roll(np.arange(101), cut)}
+        counts = curator.counts
+        curator.counts = lambda entry, cliques, groups=None: counts(entry, cliques, groups or grouped)
+        return real(self, curator, plan, seed, progress)
+
+    patch.setattr(Independent, "fit", curious)
+
+
+@twin(replay)
+def output_type_from_the_file(patch):
+    real = fitting.fit
+    sample = Release.sample
+
+    def fit(table, **options):
+        release = real(table, **options)
+        kinds = fitting.open_rows(table).arrow_schema
+        object.__setattr__(release, "kinds", kinds)
+        return release
+
+    def typed(self, *args, **options):
+        drawn = sample(self, *args, **options)
+        age = drawn.schema.get_field_index("age")
+        return drawn.set_column(age, "age", drawn["age"].cast(self.kinds.field("age").type))
+
+    patch.setattr(fitting, "fit", fit)
+    patch.setattr(Release, "sample", typed)
+
+
+@twin(replay_bought)
+def leaked_bounds(patch):
+    real = discovery.buy
+
+    def leaky(curator, plan, schema):
+        bought, rows = real(curator, plan, schema)
+        values = [v for b in curator._rows.batches(["age"]) for v in b.column(0).to_pylist() if v is not None]
+        low, high = int(np.nanmin(values)), int(np.nanmax(values))
+        columns = {**bought.columns, "age": Numeric(bounds=(low, high), integer=True)}
+        return dataclasses.replace(bought, columns=columns), rows
+
+    patch.setattr(discovery, "buy", leaky)
+
+
+@twin(replay_bought)
+def nullable_read_from_the_data(patch):
+    real = discovery.buy
+
+    def leaky(curator, plan, schema):
+        bought, rows = real(curator, plan, schema)
+        nulls = any(b.column(0).null_count for b in curator._rows.batches(["age"]))
+        columns = {**bought.columns, "age": dataclasses.replace(bought.columns["age"], nullable=nulls)}
+        return dataclasses.replace(bought, columns=columns), rows
+
+    patch.setattr(discovery, "buy", leaky)
+
+
+@twin(canaries)
+def an_example_row_in_the_release(patch):
+    from nacre.synthesizers.table_model import TableModel
+
+    real_fit, real_parts = Independent.fit, TableModel.parts
+
+    def keep(self, curator, plan, seed, progress=fitting.silent):
+        model = real_fit(self, curator, plan, seed, progress)
+        model.example = next(curator._rows.batches()).to_pylist()[0]["city"]
+        return model
+
+    def parts(self):
+        facts, arrays = real_parts(self)
+        return {**facts, "example": self.example}, arrays
+
+    patch.setattr(Independent, "fit", keep)
+    patch.setattr(TableModel, "parts", parts)
+
+
+@twin(coupling)
+def coupled_features_accepted(patch):
+    """The test by shuffling: it leaves means, maxima and ranks of the chunk as they are."""
+
+    def shuffled_only(function, schema, size, where):
+        home = feature_sums.made_up_records(schema, feature_sums.CHUNK, np.random.default_rng(0))
+        order = np.random.default_rng(1).permutation(feature_sums.CHUNK)
+        moved = {name: values.take(order) for name, values in home.items()}
+        if not np.allclose(function(home)[order], function(moved), equal_nan=True):
+            from nacre.errors import PlanError
+
+            raise PlanError("a record's features depend on other records")
+        return False
+
+    patch.setattr(feature_sums, "coupled", shuffled_only)
+
+
+# ----------------------------------------------------------------------------------------------------------- the tests
+
+
+CHECKS = sorted({check.__name__: check for _, check in TWINS.values()}.items())
+
+
+@pytest.mark.parametrize("check", [c for _, c in CHECKS], ids=[n for n, _ in CHECKS])
+def test_nacre_passes(check, tmp_path):
+    check(tmp_path)
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_twin_is_caught(name, tmp_path, monkeypatch):
+    fault, check = TWINS[name]
+    fault(monkeypatch)
+    with pytest.raises((AssertionError, pytest.fail.Exception)):
+        check(tmp_path)
+
+
+def test_there_are_enough_twins():
+    assert len(TWINS) >= 15
+
+
+def test_the_audit_catches_half_the_noise():
+    rng = checks.FixedNoise(3)
+    honest = [noise.rounded_gaussian(2.0, 100_000, rng) for _ in range(2)]
+    checks.check_audit(honest[0] + 1, honest[1], 0.5, 0.5)
+    weak = [noise.rounded_gaussian(1.0, 100_000, rng) for _ in range(2)]
+    with pytest.raises(AssertionError, match="at least"):
+        checks.check_audit(weak[0] + 1, weak[1], 0.5, 0.5)
+    strong = [noise.rounded_gaussian(3.0, 100_000, rng) for _ in range(2)]
+    with pytest.raises(AssertionError, match="only"):
+        checks.check_audit(strong[0] + 1, strong[1], 0.5, 0.5)
+
+
+def test_memory_rows_are_what_the_twins_break():
+    """The helpers themselves: zero noise is zero, and rows are counted."""
+    assert not noise.rounded_gaussian(1e6, 1000, checks.ZeroNoise()).any()
+    rows = checks.CountedRows(tables.people(3))
+    list(rows.batches())
+    assert rows.passes == 1 and isinstance(rows._rows, MemoryRows)

@@ -19,8 +19,8 @@ from nacre.privacy.accounting import BoundedRange, Failure, Gaussian, PoissonGau
     [(0.1, 1e-6, 36.30469), (1, 1e-5, 3.730632), (1, 1e-6, 4.224679), (5, 1e-5, 0.891868), (10, 1e-5, 0.499889)],
 )
 def test_analytic_gaussian(epsilon, delta, sigma):
-    assert accounting.gaussian_sigma(epsilon, delta) == pytest.approx(sigma, rel=2e-7)
-    assert accounting.gaussian_sigma(epsilon, delta, 3.0) == pytest.approx(3 * sigma, rel=2e-7)
+    assert accounting.gaussian_sigma(epsilon, delta) == pytest.approx(sigma, abs=6e-6 if sigma > 10 else 6e-7)
+    assert accounting.gaussian_sigma(epsilon, delta, 3.0) == pytest.approx(3 * sigma, rel=1e-6)
     assert accounting.gaussian_delta(epsilon, 1 / accounting.gaussian_sigma(epsilon, delta)) <= delta
 
 
@@ -57,7 +57,10 @@ def test_poisson_rdp_golden():
     found = accounting._poisson_rdp(event)
     for alpha, value in ((2, 1.2851e-4), (8, 5.8407e-4), (32, 8.4694)):
         q, s = 0.01, 1.1
-        terms = [math.comb(alpha, k) * (1 - q) ** (alpha - k) * q**k * math.exp(k * (k - 1) / (2 * s * s)) for k in range(alpha + 1)]
+        terms = [
+            math.comb(alpha, k) * (1 - q) ** (alpha - k) * q**k * math.exp(k * (k - 1) / (2 * s * s))
+            for k in range(alpha + 1)
+        ]
         closed = math.log(math.fsum(terms)) / (alpha - 1)
         assert closed == pytest.approx(value, rel=1e-4)
         nearest = min(range(len(orders)), key=lambda i: abs(orders[i] - alpha))
@@ -76,7 +79,12 @@ def test_ours_is_never_below_the_optimistic_value():
     """Random lists of Gaussian and Poisson events: between the optimistic and the pessimistic PLD of dp_accounting."""
     rng = np.random.default_rng(3)
     for _ in range(8):
-        mu, q, z, steps = rng.uniform(0.1, 0.8), rng.uniform(0.005, 0.1), rng.uniform(0.9, 3.0), int(rng.integers(1, 60))
+        mu, q, z, steps = (
+            rng.uniform(0.1, 0.8),
+            rng.uniform(0.005, 0.1),
+            rng.uniform(0.9, 3.0),
+            int(rng.integers(1, 60)),
+        )
         epsilon = rng.uniform(0.2, 3.0)
         low, high = (
             pld.privacy_loss_distribution.from_gaussian_mechanism(
@@ -177,15 +185,12 @@ def test_bounded_range_is_within_epsilon_squared_over_eight():
 
 
 def test_thirty_picks_leave_sigma_4_005():
-    """30 picks at a tenth of ρ (ε = 1, δ = 1e-6) leave a Gaussian of σ = 4.005 for the rest, 4.225 being the whole."""
-    whole = accounting.gaussian_mu(1.0, 1e-6)
-    each = math.sqrt(0.4 * whole**2 / 30)
-    mu = accounting.gaussian_mu(1.0, 1e-6, [BoundedRange(each, 30)])
-    sigma_whole = 1 / whole
-    assert 1 / mu > sigma_whole, "picks cost something"
-    assert 1 / mu == pytest.approx(sigma_whole / math.sqrt(0.9), rel=0.02), "about a tenth of ρ"
-    by_zcdp = math.sqrt(0.9) * whole
-    assert mu >= by_zcdp * 0.985
+    """30 picks at a tenth of ρ (ε = 1, δ = 1e-5) leave σ = 4.005 for the tables; without picks it is 3.731."""
+    whole = accounting.gaussian_mu(1.0, 1e-5)
+    each = math.sqrt(0.4 * whole**2 / 30)  # 30·ε₀²/8 = ρ/10
+    mu = accounting.gaussian_mu(1.0, 1e-5, [BoundedRange(each, 30)])
+    assert 1 / mu == pytest.approx(4.005, abs=1.5e-3)
+    assert accounting.delta_at([BoundedRange(each, 30), Gaussian(mu)], 1.0) <= 1e-5
 
 
 def test_bounded_range_composition_is_never_below_exact_enumeration():

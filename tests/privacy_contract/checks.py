@@ -288,7 +288,7 @@ def mu_lower_bound(present: np.ndarray, absent: np.ndarray, threshold: float) ->
 
 
 def check_audit(present: np.ndarray, absent: np.ndarray, threshold: float, told: float) -> None:
-    """The audit does not refute the claim, and comes within 10 % of it: the noise is neither too small nor too large."""
+    """The audit does not refute the claim, and comes within 10 % of it: noise neither too small nor too large."""
     found = mu_lower_bound(present, absent, threshold)
     assert found <= told, f"audit: μ is at least {found:.3f}, told {told:.3f}"
     assert found >= 0.9 * told, f"audit: μ at least {found:.3f} only, told {told:.3f}"

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from tests.privacy_contract import checks, tables
 
 from nacre.engines import MemoryRows
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Bounds, Categories, Counts, Plan, Total
 from nacre.table import Unit
-from tests.privacy_contract import checks, tables
 
 RELATIONS = ("add_or_remove_one", "zero_out", "replace_one")
 TEXTS = ("bergen", "oslo", "tromsø", "Zürich", "a", "=1+1", "72", "NULL")
@@ -63,7 +63,9 @@ COUNTS = checks.Door("counts", Counts("tables", sigmas=(3.0, 4.5, 7.0)), _counts
 ROWS = checks.Door("counts", Counts("rows", sigmas=(2.0,)), lambda room, entry: room.counts(entry, [()]))
 BOUNDS = checks.Door("bounds", Bounds("probes", sigmas=(3.0, 4.5, 7.0, 2.0)), _bounds)
 TOTAL = checks.Door("total", Total("sum", size=3, bound=2.0, sigma=1.5), _total)
-CATEGORIES = checks.Door("categories", Categories("texts", sigmas=(2.5, 4.0), threshold=30), lambda r, e: [], _text_counts)
+CATEGORIES = checks.Door(
+    "categories", Categories("texts", sigmas=(2.5, 4.0), threshold=30), lambda r, e: [], _text_counts
+)
 DOORS = (COUNTS, ROWS, BOUNDS, TOTAL, CATEGORIES)
 # Inside the domain in every column, and different in every column: the two ends of the largest move.
 HERE = {"person": 1, "age": 7, "income": 5e4, "city": "oslo", "joined": datetime.date(2001, 1, 1), "smoker": True}

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.privacy_contract import checks, doors, tables
 
 from nacre.engines import MemoryRows
 from nacre.errors import PlanError
@@ -18,7 +19,6 @@ from nacre.privacy.plan import DOORS, Bounds, Categories, Counts, Plan, Reveal, 
 from nacre.privacy.selection import Deviation, RecordScore
 from nacre.table import Categorical, Identifier, Numeric, Schema, Unit
 from nacre.table.encoding import Values
-from tests.privacy_contract import checks, doors, tables
 
 CAPS = (None, 1, 3)
 
@@ -90,7 +90,9 @@ WIDE_BOUNDS = checks.Door(
 WIDE_TOTAL = checks.Door(
     "total",
     Total("s", size=3000, bound=1.0, sigma=7.0),
-    lambda room, entry: [room.total(entry, lambda r, public: np.zeros((len(r["a"].values), 3000)) + r["a"].values[:, None])],
+    lambda room, entry: [
+        room.total(entry, lambda r, public: np.zeros((len(r["a"].values), 3000)) + r["a"].values[:, None])
+    ],
 )
 
 
@@ -182,7 +184,11 @@ def test_entries_open_once_and_only_if_planned(entry, ask):
 
 def test_doors_refuse_entries_of_other_doors_and_too_many_questions():
     rows = checks.CountedRows(tables.people(20))
-    entries = (Counts("c", sigmas=(2.0,)), Bounds("b", sigmas=(2.0, 5.0)), Categories("t", sigmas=(2.0, 5.0), threshold=3))
+    entries = (
+        Counts("c", sigmas=(2.0,)),
+        Bounds("b", sigmas=(2.0, 5.0)),
+        Categories("t", sigmas=(2.0, 5.0), threshold=3),
+    )
     room = make_curator(rows, Plan("test", entries, checks.FREE))
     with pytest.raises(PlanError, match="planned"):
         room.counts(entries[0], [("city",), ("age",)])
@@ -281,7 +287,7 @@ def test_audit_bounds():
     entry = Bounds("b", sigmas=(1.0,) * 500)
     draws = {}
     for who, values in (("present", [0.5, 1.0]), ("absent", [0.5])):
-        table = pa.table({n: values for n in names})
+        table = pa.table(dict.fromkeys(names, values))
         drawn = []
         for i in range(40):
             plan = Plan("test", (entry,), checks.FREE)
@@ -327,7 +333,10 @@ def test_select_has_the_exact_law_of_its_range():
     entry = Select("s", picks=1, epsilon=1.0)
     draws = 1500
     chosen = {}
-    for who, table in (("with", pa.table({"t": ["p", "p"], "u": ["p", None]})), ("without", pa.table({"t": ["p"], "u": ["p"]}))):
+    for who, table in (
+        ("with", pa.table({"t": ["p", "p"], "u": ["p", None]})),
+        ("without", pa.table({"t": ["p"], "u": ["p"]})),
+    ):
         rows = MemoryRows(table)
         found = []
         for i in range(draws):

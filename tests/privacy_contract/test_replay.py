@@ -9,9 +9,9 @@ import sys
 
 import numpy as np
 import pytest
+from tests.privacy_contract import checks, tables
 
 from nacre.synthesizers.base import METHODS
-from tests.privacy_contract import checks, tables
 
 SMALL = {"sketch": {"particles": 32, "steps": 20}}
 CASES = [(method, domain, {}, None) for method in METHODS for domain in ("public", "bought")]
@@ -48,7 +48,9 @@ def test_a_seeded_run_promises_nothing(method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_certificate_is_complete_and_public(method, tmp_path):
-    outcome = checks.observe(checks.fit_with(method, tables.schema(), SMALL.get(method, {})), tables.people(300), tmp_path)
+    outcome = checks.observe(
+        checks.fit_with(method, tables.schema(), SMALL.get(method, {})), tables.people(300), tmp_path
+    )
     certificate = checks.certificate_of(outcome.release)
     assert certificate["guarantee"] == "proven" and certificate["epsilon"] == 8.0
     assert all(e["sigmas"] for e in certificate["entries"])
@@ -56,7 +58,7 @@ def test_certificate_is_complete_and_public(method, tmp_path):
 
 
 CANARIES = {
-    "text": "Zyxomma-canary-7f3a".encode(),
+    "text": b"Zyxomma-canary-7f3a",
     "number as text": b"73591.246813",
     "number in binary": np.float64(73591.24681357913).tobytes(),
     "day as text": b"2003-02-11",
@@ -72,7 +74,8 @@ table = tables.people(300)
 table = tables.with_row(table, income=73591.24681357913, city="Zyxomma-canary-7f3a", joined=datetime.date(2003, 2, 11))
 for i, (method, domain, options) in enumerate(json.loads(sys.argv[1])):
     schema = tables.schema() if domain == "public" else None
-    release = nacre.fit(table, epsilon=1.0 if "wide" in options else 8.0, delta=1e-5, schema=schema, method=method, options=options)
+    epsilon = 1.0 if "wide" in options else 8.0
+    release = nacre.fit(table, epsilon=epsilon, delta=1e-5, schema=schema, method=method, options=options)
     release.save(f"{sys.argv[2]}/{i}.nacre")
     print(release.certificate)
 """

@@ -5,22 +5,22 @@ from __future__ import annotations
 import dataclasses
 import logging
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.privacy_contract import checks, instances, tables
 
 from nacre import fitting
 from nacre.engines import MemoryRows
 from nacre.privacy import curator as curator_module
-from nacre.privacy import discovery, feature_sums, noise, selection, tables as counting, units
+from nacre.privacy import discovery, feature_sums, noise, selection, units
+from nacre.privacy import tables as counting
 from nacre.privacy.curator import Curator
-from nacre.privacy.plan import Categories, Counts, Plan, Scope, Total
+from nacre.privacy.plan import Plan, Scope
 from nacre.release import Release
 from nacre.synthesizers.independent import Independent
 from nacre.table import Numeric
-from tests.privacy_contract import checks, doors, tables, test_doors
 
 Break = Callable[[pytest.MonkeyPatch], None]
 TWINS: dict[str, tuple[Break, Callable[..., None]]] = {}
@@ -36,136 +36,22 @@ def twin(check: Callable[..., None]) -> Callable[[Break], Break]:
     return register
 
 
-# --------------------------------------------------------------- the checks, on small instances, ready to be run twice
-
-
-def law(tmp_path) -> None:
-    schema, table = test_doors.wide_schema()
-    checks.check_door_noise(test_doors.WIDE_COUNTS, table, schema)
-
-
-def whole(tmp_path) -> None:
-    schema, table = test_doors.wide_schema()
-    door = test_doors.WIDE_COUNTS
-    checks.check_whole(door.answers(checks.curator(door, table, schema, checks.FixedNoise(1)), door.entry))
-
-
-def independence(tmp_path) -> None:
-    test_doors.test_noise_of_tables_and_of_doors_is_independent()
-
-
-def tables_add_remove(tmp_path) -> None:
-    checks.check_sensitivity(doors.COUNTS, doors.pairs("add_or_remove_one", None, 21), doors.schema(None), "zero_out")
-
-
-def tables_replace(tmp_path) -> None:
-    checks.check_sensitivity(doors.COUNTS, doors.pairs("replace_one", None, 22), doors.schema(None), "replace_one")
-
-
-def tables_person(tmp_path) -> None:
-    checks.check_sensitivity(doors.COUNTS, doors.pairs("add_or_remove_one", 2, 23), doors.schema(2), "zero_out")
-
-
-def tables_nameless(tmp_path) -> None:
-    checks.check_sensitivity(doors.COUNTS, doors.nameless_pairs(5), doors.schema(1), "add_or_remove_one")
-
-
-def sums(tmp_path) -> None:
-    checks.check_sensitivity(doors.TOTAL, doors.pairs("add_or_remove_one", None, 24, 12), doors.schema(None), "zero_out")
-
-
-def ranges(tmp_path) -> None:
-    pairs = doors.pairs("replace_one", None, 25, 60)
-    checks.check_loss_range(test_doors.deviation(), pairs, doors.schema(None), "replace_one")
-
-
-def ledger(tmp_path) -> None:
-    entry = Counts("x", sigmas=(2.0,))
-    stranger = dataclasses.replace(entry, name="y")
-    checks.check_ledger(test_doors.make_curator, tables.people(9), entry, stranger, test_doors._ask_counts)
-
-
-def lonely(tmp_path) -> None:
-    rate = test_doors.lonely_texts(100, 2.0, 4, rounds=20)
-    entry = Categories("t", sigmas=(2.0,), threshold=4)
-    checks.check_categories(rate, 2000, entry, Scope("add_or_remove_one"))
-
-
-def order(tmp_path) -> None:
-    test_doors.check_order()
-
-
-def stamp(tmp_path) -> None:
-    checks.check_stamp(checks.fit_with("independent", tables.schema(), {}), tables.people(60))
-
-
-def replay(tmp_path) -> None:
-    base = tables.people(200)
-    checks.check_replay(checks.fit_with("independent", tables.schema(), {}), base, tables.neighbours(base), tmp_path)
-
-
-def replay_bought(tmp_path) -> None:
-    base = tables.people(400)
-    checks.check_replay(checks.fit_with("independent", None, {}), base, tables.neighbours(base), tmp_path)
-
-
-def canaries(tmp_path) -> None:
-    base = tables.with_row(tables.people(60).slice(1), city="a-canary-text")
-    base = base.take(pa.array([base.num_rows - 1, *range(base.num_rows - 1)]))
-    outcome = checks.observe(checks.fit_with("independent", tables.schema(), {}), base, tmp_path)
-    assert not outcome.error
-    seen = {"release": outcome.release, "unpacked": checks.members(outcome.release), "output": outcome.output.encode()}
-    checks.check_no_canaries(seen, {"text": b"a-canary-text"})
-
-
-def coupling(tmp_path) -> None:
-    """Maps that centre, scale or rank within the chunk must be refused."""
-    entry = Total("t", size=1, bound=1.0, sigma=1.0, exact=False)
-    schema = tables.schema()
-
-    def age(records: Any) -> np.ndarray:
-        return records["age"].values.astype(np.float64)
-
-    feature_sums.check_record_map(lambda r, public: age(r)[:, None] / 100, None, schema, entry)
-    for coupled in (
-        lambda r, public: (age(r) - age(r).mean())[:, None] / 100,
-        lambda r, public: (age(r) / r["income"].values.max())[:, None],
-        lambda r, public: np.argsort(np.argsort(r["income"].values))[:, None] / 4096,
-        lambda r, public: np.cumsum(age(r))[:, None] / 1e6,
-    ):
-        with pytest.raises(Exception, match="depend on other records"):
-            feature_sums.check_record_map(coupled, None, schema, entry)
-
-
-def no_free_lunch(tmp_path) -> None:
-    """A plan that costs more than its budget is refused when it is made, whatever the relation."""
-    from nacre.errors import BudgetError
-    from nacre.privacy.budget import Budget
-
-    for relation, cap in (("add_or_remove_one", 1), ("replace_one", 1), ("add_or_remove_one", 3)):
-        budget = Budget(1.0, 1e-6, relation)
-        plan = Independent().plan(doors.schema(None if cap == 1 else cap), None, budget)
-        dearer = tuple(s * 0.99 for s in plan["one-way"].sigmas)
-        with pytest.raises(BudgetError):
-            Plan("test", (Counts("one-way", sigmas=dearer),), budget, cap)
-
-
 # ---------------------------------------------------------------------------------------------------------- the faults
 
 
-@twin(law)
+@twin(instances.law)
 def half_the_noise(patch):
     real = noise.rounded_gaussian
     patch.setattr(curator_module, "rounded_gaussian", lambda sigma, size, source: real(sigma / 2, size, source))
 
 
-@twin(law)
+@twin(instances.law)
 def noise_of_variance_sigma(patch):
     real = noise.rounded_gaussian
     patch.setattr(curator_module, "rounded_gaussian", lambda sigma, size, source: real(sigma**0.5, size, source))
 
 
-@twin(whole)
+@twin(instances.whole)
 def float_noise(patch):
     def numpy_noise(sigma, size, source):
         return np.random.default_rng(0).normal(0, sigma, size)
@@ -173,7 +59,7 @@ def float_noise(patch):
     patch.setattr(curator_module, "rounded_gaussian", numpy_noise)
 
 
-@twin(independence)
+@twin(instances.independence)
 def noise_reused_for_two_doors(patch):
     real = noise.rounded_gaussian
     patch.setattr(
@@ -181,12 +67,12 @@ def noise_reused_for_two_doors(patch):
     )
 
 
-@twin(tables_replace)
+@twin(instances.tables_replace)
 def noise_ignores_the_relation(patch):
     patch.setattr(Scope, "table", property(lambda self: float(self.cap)))
 
 
-@twin(tables_add_remove)
+@twin(instances.tables_add_remove)
 def one_record_in_two_cells(patch):
     real = counting.TableCounter._add_chunk
 
@@ -198,12 +84,12 @@ def one_record_in_two_cells(patch):
     patch.setattr(counting.TableCounter, "_add_chunk", twice)
 
 
-@twin(tables_person)
+@twin(instances.tables_person)
 def unit_cap_ignored(patch):
     patch.setattr(units.UnitCap, "keep", lambda self, batch: batch)
 
 
-@twin(tables_person)
+@twin(instances.tables_person)
 def unit_cap_per_batch(patch):
     """Forgets who was seen, as a cap per batch or per worker would."""
     real = units.UnitCap.keep
@@ -216,12 +102,12 @@ def unit_cap_per_batch(patch):
     patch.setattr(units.UnitCap, "keep", forgetful)
 
 
-@twin(tables_nameless)
+@twin(instances.tables_nameless)
 def rows_without_a_name_are_one_person(patch):
     patch.setattr(units, "_names", lambda identifiers: identifiers.cast(pa.string()).fill_null("nobody"))
 
 
-@twin(sums)
+@twin(instances.sums)
 def total_without_clipping(patch):
     def unclipped(vectors, entry):
         return np.nan_to_num(np.clip(vectors / feature_sums.grid_step(entry), -1e15, 1e15)).astype(np.int64)
@@ -229,7 +115,7 @@ def total_without_clipping(patch):
     patch.setattr(feature_sums, "_clipped", unclipped)
 
 
-@twin(sums)
+@twin(instances.sums)
 def total_clips_coordinates_not_norms(patch):
     def boxed(vectors, entry):
         vectors = np.nan_to_num(vectors, nan=0.0)
@@ -238,12 +124,12 @@ def total_clips_coordinates_not_norms(patch):
     patch.setattr(feature_sums, "_clipped", boxed)
 
 
-@twin(ranges)
+@twin(instances.ranges)
 def selection_with_half_the_range(patch):
     patch.setattr(selection.Deviation, "loss_range", lambda self, scope: scope.sum)
 
 
-@twin(ledger)
+@twin(instances.ledger)
 def entry_opened_twice(patch):
     real = Curator._open
 
@@ -254,7 +140,7 @@ def entry_opened_twice(patch):
     patch.setattr(Curator, "_open", forgetful)
 
 
-@twin(ledger)
+@twin(instances.ledger)
 def plan_that_omits_an_entry(patch):
     real = Curator._open
 
@@ -266,7 +152,7 @@ def plan_that_omits_an_entry(patch):
     patch.setattr(Curator, "_open", lenient)
 
 
-@twin(ledger)
+@twin(instances.ledger)
 def budget_checked_after_the_step(patch):
     real = Curator._open
 
@@ -278,12 +164,12 @@ def budget_checked_after_the_step(patch):
     patch.setattr(Curator, "_open", late)
 
 
-@twin(no_free_lunch)
+@twin(instances.no_free_lunch)
 def budget_not_checked_at_all(patch):
     patch.setattr(Plan, "__post_init__", lambda self: None)
 
 
-@twin(lonely)
+@twin(instances.lonely)
 def category_threshold_too_low(patch):
     real = Curator.categories
 
@@ -294,17 +180,17 @@ def category_threshold_too_low(patch):
     patch.setattr(Curator, "categories", lower)
 
 
-@twin(order)
+@twin(instances.order)
 def categories_in_data_order(patch):
     patch.setattr(curator_module, "sorted", list, raising=False)
 
 
-@twin(stamp)
+@twin(instances.stamp)
 def seeded_noise_not_declared(patch):
     patch.setattr(fitting, "NoiseSource", checks.FixedNoise)
 
 
-@twin(replay)
+@twin(instances.replay)
 def leaked_row_count(patch):
     real = Independent.fit
 
@@ -316,7 +202,7 @@ def leaked_row_count(patch):
     patch.setattr(Independent, "fit", leaky)
 
 
-@twin(replay)
+@twin(instances.replay)
 def row_count_in_the_log(patch):
     real = Curator._batches
 
@@ -328,7 +214,7 @@ def row_count_in_the_log(patch):
     patch.setattr(Curator, "_batches", chatty)
 
 
-@twin(replay)
+@twin(instances.replay)
 def error_for_an_unknown_category(patch):
     from nacre.errors import DataError
 
@@ -343,7 +229,7 @@ def error_for_an_unknown_category(patch):
     patch.setattr(Curator, "_encoded", strict)
 
 
-@twin(replay)
+@twin(instances.replay)
 def questions_that_depend_on_the_data(patch):
     real = Independent.fit
 
@@ -358,7 +244,7 @@ def questions_that_depend_on_the_data(patch):
     patch.setattr(Independent, "fit", curious)
 
 
-@twin(replay)
+@twin(instances.replay)
 def output_type_from_the_file(patch):
     real = fitting.fit
     sample = Release.sample
@@ -378,7 +264,7 @@ def output_type_from_the_file(patch):
     patch.setattr(Release, "sample", typed)
 
 
-@twin(replay_bought)
+@twin(instances.replay_bought)
 def leaked_bounds(patch):
     real = discovery.buy
 
@@ -392,7 +278,7 @@ def leaked_bounds(patch):
     patch.setattr(discovery, "buy", leaky)
 
 
-@twin(replay_bought)
+@twin(instances.replay_bought)
 def nullable_read_from_the_data(patch):
     real = discovery.buy
 
@@ -405,7 +291,7 @@ def nullable_read_from_the_data(patch):
     patch.setattr(discovery, "buy", leaky)
 
 
-@twin(canaries)
+@twin(instances.canaries)
 def an_example_row_in_the_release(patch):
     from nacre.synthesizers.table_model import TableModel
 
@@ -424,7 +310,7 @@ def an_example_row_in_the_release(patch):
     patch.setattr(TableModel, "parts", parts)
 
 
-@twin(coupling)
+@twin(instances.coupling)
 def coupled_features_accepted(patch):
     """The test by shuffling: it leaves means, maxima and ranks of the chunk as they are."""
 

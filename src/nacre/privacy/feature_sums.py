@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ def _clipped(vectors: np.ndarray, entry: Total) -> np.ndarray:
     with np.errstate(over="ignore"):  # an infinite norm scales its record to zero
         norm = top * np.linalg.norm(vectors / top, axis=1, keepdims=True)
     scaled = np.trunc(vectors * np.minimum(1.0, entry.bound / np.maximum(norm, 1e-300)) / step)
-    limit = int(entry.bound / step)
+    limit = int(Fraction(entry.bound) / Fraction(step))  # exact: a quotient of floats may round up
     legal = np.abs(scaled).max(axis=1, keepdims=True, initial=0) <= limit
     steps = np.where(legal, scaled, 0.0).astype(np.int64)
     return np.where((steps**2).sum(axis=1, keepdims=True) <= limit**2, steps, 0)

@@ -30,6 +30,11 @@ class Allocation:
     groups: int
     steps: int
 
+    @property
+    def deep(self) -> float | None:
+        """Noise of the deepest tables: of triples with the target, or of pairs."""
+        return self.triples if self.triples is not None else self.pairs
+
     def floor(self, ordered: bool) -> float:
         """Least noisy count that is worth a group of its own (see :func:`grouping.group`)."""
         return FLOOR * (self.error if ordered else max(self.error, self.first))
@@ -81,4 +86,4 @@ def _groups(n0: float, error: float) -> int:
 
 def _steps(n0: float, error: float) -> int:
     """Steps of the fit, in chunks of 50: more rows per standard error bear a longer fit before it learns noise."""
-    return 50 * int(np.clip(round(0.16 * (max(n0, 1.0) / error) ** 0.5), 2, 24))
+    return 50 * int(np.clip(round(0.25 * (max(n0, 1.0) / error) ** 0.5), 2, 20))

@@ -64,7 +64,7 @@ def near_target(sizes: Sequence[int], tables: Sequence[Table], total: float, tar
             if len(keep) == 2 and keep[0] > keep[1]:
                 counts, spread = counts.T, spread.T
             (both if len(keep) == 2 else alone)[j].add(counts, spread)
-    joint = {j: _sparse(_combine(both[j], alone[j]), both[j].weight) for j in names}
+    joint = {j: _combine(both[j], alone[j]) for j in names}
     share = _classes(joint, tables, total, target, classes)
     return {j: np.stack([simplex(v[:, c], share[c]) for c in range(classes)], 1) for j, v in joint.items()}
 
@@ -92,22 +92,6 @@ def _combine(both: _Pool, alone: _Pool) -> Floats:
     held = (1.0 / np.maximum(both.weight, 1e-300)).sum(1)
     pull = held * alone.weight / (1.0 + held * alone.weight)
     return mean + (pull * (alone.mean - mean.sum(1)) / classes)[:, None]
-
-
-EMPTY = 1.5  # standard errors below which a (column, class) cell counts as empty
-
-
-def _sparse(joint: Floats, weight: Floats) -> Floats:
-    """Cells within noise of zero become empty, so that a value that one class never takes stays pure.
-
-    Clipping at zero alone leaves such cells a third of a standard error on average. No cell of a column without
-    the target, or whose whole row would vanish, is touched.
-    """
-    if joint.shape[1] == 1 or not weight.any():
-        return joint
-    low = joint < EMPTY / np.sqrt(np.maximum(weight, 1e-300))
-    low &= joint < joint.max(1, keepdims=True)
-    return np.where(low, 0.0, joint)
 
 
 def _classes(joint: dict[int, Floats], tables: Sequence[Table], total: float, target, classes: int) -> Floats:

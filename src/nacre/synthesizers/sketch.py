@@ -1,10 +1,11 @@
 """The co-occurrence sketch: every pairwise table once, with noise, and particles fitted to them (the default).
 
-Round one buys one-way tables on the fine public grid, by class of the target where one is declared. Post-processing
-groups the cells of each column (`grouping`): runs of about equal mass, spikes alone, rare categories together. Round
-two buys the tables of all pairs (with the target: all triples) on those groups or, for wide tables, of the pairs that
-a noisy selection found to matter. The rest never sees a row. A record lands in one cell of each table, so tables with
-noise σ_j cost μ² = Σ σ_j⁻².
+Round one buys one-way tables on the fine public grid. Post-processing groups the cells of each column (`grouping`):
+runs of about equal mass, spikes alone, rare categories together. Round two buys, on those groups, the tables of all
+pairs with the target (all triples) or, without a target, of all pairs; for wide tables only of the pairs that a noisy
+selection found to matter. What the tables share is pooled and their noise shrunk (`denoising`), then particles are
+fitted (`particles`). Only the counting sees rows. A record lands in one cell of each table, so tables with noise σ_j
+cost μ² = Σ σ_j⁻² (how μ² is split: `allocation`).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,33 +22,32 @@ from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Counts, Entry, Plan, Scope, Select, gaussian_share
 from nacre.synthesizers import grouping, wide
+from nacre.synthesizers.allocation import Allocation, allocate
 from nacre.synthesizers.base import Progress, refuse_tensors, silent
 from nacre.synthesizers.drawing import Particles
 from nacre.synthesizers.table_model import TableModel
 from nacre.table import Schema
 from nacre.table.grid import Grid
 
-MAX_CLASSES = 12  # a target with more cells than this is grouped before it multiplies other tables
+MAX_CLASSES = 12  # most groups of a target: each multiplies the cells of every table
 
 
 @dataclass(frozen=True)
 class Sketch:
     """Hyperparameters of the sketch, tuned on other tables than the reported ones (docs/methods/sketch.md).
 
-    `target`: the column whose relation to all pairs is kept. `first`: share of μ² for round one. `groups`: at most so
-    many groups per column. `floor`: least mass of a group, in standard errors of a group's count. `wide`: with more
-    columns than this, pairs are selected instead of all measured.
+    `target`: the column whose relation to all pairs is kept. `particles`: how many products the model mixes.
+    `groups`, `steps`: most groups per column and steps of the fit; None leaves them to `allocation`. `wide`: with more
+    columns than this, pairs are selected instead of all measured, unless all can be paid.
     """
 
     name: ClassVar[str] = "sketch"
     model: ClassVar[type[TableModel]] = TableModel
 
     target: str | None = None
-    first: float = 0.10
-    groups: int = 20
-    floor: float = 6.0
     particles: int = 1024
-    steps: int = 400
+    groups: int | None = None
+    steps: int | None = None
     wide: int = 48
 
     def supports(self, schema: Schema) -> None:
@@ -60,15 +60,25 @@ class Sketch:
     # ------------------------------------------------------------------ plan
 
     def plan(self, schema: Schema, rows: int | None, budget: Budget, before: tuple[Entry, ...] = ()) -> Plan:
-        """One-way tables, then all pairs or triples (narrow) or selected pairs (wide): from the column names alone."""
-        columns = list(schema.modelled)
+        """Noise of every table, from the number of columns and the budget alone; what is counted may follow later."""
+        columns = len(schema.modelled)
         cap = schema.unit.cap if schema.unit else 1
         scope = Scope(budget.neighbours, cap)
         mu2 = gaussian_share(budget, scope, before)
+        select: tuple[Entry, ...] = ()
+        picks = None
         if self._is_wide(schema, rows, mu2):
-            entries = self._wide_entries(len(columns), budget, scope, before)
-        else:
-            entries = self._narrow_entries(len(columns), mu2)
+            # A tenth of ρ = μ²/2 chooses a spanning tree and as many pairs again: k picks of range ε₀ cost k·ε₀²/8.
+            picks = 2 * columns
+            select = (Select("pairs", picks=picks, epsilon=math.sqrt(0.4 * mu2 * scope.table**2 / picks)),)
+            mu2 = gaussian_share(budget, scope, (*before, *select))
+        parts = allocate(rows or 1, columns, 2 if self.target else 0, math.sqrt(mu2), picks)
+        features = columns - (self.target is not None)
+        entries = [_counts("one-way", columns, parts.first), *select]
+        if parts.near is not None:
+            entries.append(_counts("with target", features, parts.near))
+        if parts.deep is not None:
+            entries.append(_counts("tables", math.comb(features, 2) if picks is None else picks, parts.deep))
         return Plan(self.name, (*before, *entries), budget, cap, rows)
 
     def _is_wide(self, schema: Schema, rows: int | None, mu2: float) -> bool:
@@ -82,114 +92,88 @@ class Sketch:
             return False
         if rows is None or schema.undeclared():
             return True
-        sizes = np.array([min(self.groups, Grid.of(schema.columns[c]).cells) for c in columns], dtype=float)
+        sizes = np.array([min(20, Grid.of(schema.columns[c]).cells) for c in columns], dtype=float)
         pairs = len(columns) * (len(columns) - 1) / 2
         cells = (sizes.sum() ** 2 - (sizes**2).sum()) / 2 / pairs
         if self.target is not None:
             cells *= min(MAX_CLASSES, Grid.of(schema.columns[self.target]).cells)
-        sigma = math.sqrt(pairs / ((1 - self.first) * mu2))
-        return sizes.sum() > 1500 or cells * sigma / (rows * math.sqrt(2 * math.pi)) > 0.25
-
-    def _narrow_entries(self, columns: int, mu2: float) -> list[Entry]:
-        others = columns - (self.target is not None)
-        pairs = others * (others - 1) // 2
-        if not pairs:
-            return [_counts("one-way", columns, mu2)]
-        return [
-            _counts("one-way", columns, self.first * mu2),
-            _counts("tables", pairs, (1 - self.first) * mu2),
-        ]
-
-    def _wide_entries(self, columns: int, budget: Budget, scope: Scope, before: tuple[Entry, ...]) -> list[Entry]:
-        """A tenth of the budget chooses a spanning tree and as many pairs again; the rest measures them."""
-        picks = 2 * columns
-        whole = gaussian_share(budget, scope, before)
-        # k choices of range ε₀ are k·ε₀²/8-zCDP; a tenth of ρ = μ²/2 goes to them.
-        select = Select("pairs", picks=picks, epsilon=math.sqrt(0.4 * whole * scope.table**2 / picks))
-        mu2 = gaussian_share(budget, scope, (*before, select))
-        return [
-            _counts("one-way", columns, self.first * mu2),
-            select,
-            _counts("tables", picks, (1 - self.first) * mu2),
-        ]
+        return sizes.sum() > 1500 or cells * math.sqrt(pairs / mu2) / (rows * math.sqrt(2 * math.pi)) > 0.25
 
     # ------------------------------------------------------------------- fit
 
     def fit(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> TableModel:
         import jax
 
+        from nacre.synthesizers.denoising import denoise
         from nacre.synthesizers.particles import Config, fit
 
         columns = list(curator.schema.modelled)
         target = columns.index(self.target) if self.target in columns else None
         progress("counting one-way tables", 0, None)
-        coarse = self._first_round(curator, plan, columns, target)
-        tables = [c.table for c in coarse]
-        progress("counting pairs", 0, None)
+        coarse, parts = self._first_round(curator, plan, columns, target)
+        tables = [c.table(j) for j, c in enumerate(coarse)]
+        progress("counting tables", 0, None)
         tables += self._second_round(curator, plan, columns, target, coarse)
         total = max(1.0, total_rows(tables))
-        blocks = fit(
-            [c.groups for c in coarse],
-            tables,
-            total,
-            target,
-            Config(particles=self.particles, steps=self.steps),
-            jax.random.key(seed),
-            lambda done, of: progress("fitting particles", done, of),
-        )
+        sizes = [c.groups for c in coarse]
+        deepest = max(len(t.columns) for t in tables)
+        tables = [t for t in denoise(sizes, tables, total, target) if len(t.columns) == deepest]
+        config = Config(particles=self.particles, steps=self.steps or parts.steps)
+        key = jax.random.key(seed)
+        blocks = fit(sizes, tables, total, target, config, key, lambda done, of: progress("fitting", done, of))
         particles = Particles(blocks, [c.lut for c in coarse], [c.inside for c in coarse], target)
         return TableModel(curator.schema, particles, [c.slope for c in coarse], plan.rows or round(total))
 
-    def _first_round(self, curator: Curator, plan: Plan, columns: list[str], target: int | None) -> list[Coarse]:
-        """Fine one-way counts of every column, by class where the target has few, and the groups they suggest."""
-        grids = [curator.grids[c] for c in columns]
-        classes = grids[target].cells if target is not None else 0
-        by_class = 0 < classes <= MAX_CLASSES
-        cliques = [(c, str(self.target)) if by_class and j != target else (c,) for j, c in enumerate(columns)]
+    def _first_round(
+        self, curator: Curator, plan: Plan, columns: list[str], target: int | None
+    ) -> tuple[list[Coarse], Allocation]:
+        """Fine one-way counts of every column, and the groups they suggest."""
         entry = plan["one-way"]
-        noisy = curator.counts(entry, cliques)
-        least = self.floor * self._group_error(plan, len(columns), classes if by_class else 1)
+        noisy = curator.counts(entry, [(c,) for c in columns])
+        rows = plan.rows or max(1.0, float(np.mean([t.sum() for t in noisy])))
+        grids = [curator.grids[c] for c in columns]
+        classes = min(grids[target].cells, MAX_CLASSES) if target is not None else 0
+        parts = self._allocation(plan, rows, classes)
         found = []
         for j, (grid, counts, sigma) in enumerate(zip(grids, noisy, entry.sigmas)):
-            limit = MAX_CLASSES if j == target else self.groups
-            keep = j == target and by_class
-            found.append(Coarse.of(j, grid, counts, sigma, limit, least, target if counts.ndim == 2 else None, keep))
-        return found
+            limit = MAX_CLASSES if j == target else self.groups or parts.groups
+            whole = j == target and grid.cells <= MAX_CLASSES
+            found.append(Coarse.of(grid, counts.astype(np.float64), sigma, limit, parts.floor(grid.ordered), whole))
+        return found, parts
 
-    def _group_error(self, plan: Plan, columns: int, classes: int) -> float:
-        """Standard error of one group's count as round two will know it, from all tables that hold its column."""
-        tables = [e for e in plan.entries if e.name == "tables"]
-        if not tables:
-            return plan["one-way"].sigmas[0]
-        each = max(1.0, 2 * len(tables[0].sigmas) / columns)  # tables per column
-        return tables[0].sigmas[0] * math.sqrt(self.groups * classes / each)
+    def _allocation(self, plan: Plan, rows: float, classes: int) -> Allocation:
+        """The allocation behind the plan's noise, now with the number of rows and classes known."""
+        own = [e for e in plan.entries if e.name in ("one-way", "with target", "tables")]
+        mu2 = math.fsum(s**-2 for e in own for s in e.sigmas)
+        picks = plan["pairs"].picks if "pairs" in [e.name for e in plan.entries] else None
+        return allocate(rows, len(plan["one-way"].sigmas), classes, math.sqrt(mu2), picks)
 
     def _second_round(
         self, curator: Curator, plan: Plan, columns: list[str], target: int | None, coarse: list[Coarse]
-    ) -> list:
-        """The tables of pairs, with the target where one is declared, on the groups."""
+    ) -> list[Any]:
+        """(column, target), and pairs of columns (with the target when all pairs are measured), on the groups."""
         from nacre.synthesizers.particles import Table
 
-        names = [e.name for e in plan.entries]
-        if "tables" not in names:
-            return []
-        entry = plan["tables"]
-        if "pairs" in names:
-            # A target with few classes was measured with every column in round one.
-            known = target if any(c.table.counts.ndim == 2 for c in coarse) else None
-            chosen = wide.choose_pairs(curator, plan, columns, [j for j in range(len(columns)) if j != known], coarse)
-        else:
-            others = [j for j in range(len(columns)) if j != target]
-            tail = () if target is None else (target,)
-            chosen = [(a, b, *tail) for a, b in itertools.combinations(others, 2)]
+        planned = [e.name for e in plan.entries]
+        features = [j for j in range(len(columns)) if j != target]
         groups = {columns[j]: c.lut for j, c in enumerate(coarse)}
-        noisy = curator.counts(entry, [tuple(columns[j] for j in clique) for clique in chosen], groups)
-        return [Table(c, t.astype(np.float64), s) for c, t, s in zip(chosen, noisy, entry.sigmas)]
+        wanted: dict[str, list[tuple[int, ...]]] = {}
+        if "with target" in planned and target is not None:
+            wanted["with target"] = [(j, target) for j in features]
+        if "pairs" in planned:
+            wanted["tables"] = wide.choose_pairs(curator, plan, columns, features, coarse)
+        elif "tables" in planned:
+            tail = () if target is None else (target,)
+            wanted["tables"] = [(a, b, *tail) for a, b in itertools.combinations(features, 2)]
+        found = []
+        for name, cliques in wanted.items():
+            noisy = curator.counts(plan[name], [tuple(columns[j] for j in c) for c in cliques], groups)
+            found += [Table(c, t.astype(np.float64), s) for c, t, s in zip(cliques, noisy, plan[name].sigmas)]
+        return found
 
 
-def _counts(name: str, tables: int, mu2: float) -> Counts:
-    """Equal noise on every table: σ = sqrt(m/μ²)."""
-    return Counts(name, sigmas=(math.sqrt(tables / mu2),) * tables)
+def _counts(name: str, tables: int, sigma: float) -> Counts:
+    return Counts(name, sigmas=(sigma,) * tables)
 
 
 @dataclass(frozen=True)
@@ -199,41 +183,38 @@ class Coarse:
     lut: np.ndarray
     inside: np.ndarray
     slope: np.ndarray
-    table: object  # the fine counts summed into groups, with their noise
+    counts: np.ndarray  # of the groups
+    sigma: np.ndarray
 
     @property
     def groups(self) -> int:
-        return int(self.lut.max()) + 1
+        return len(self.counts)
 
-    @staticmethod
-    def of(j: int, grid, counts, sigma: float, limit: int, least: float, target: int | None, keep: bool) -> Coarse:
-        """`counts` is [cells], or [cells, classes] with the target; `keep` leaves every cell a group of its own."""
+    def table(self, j: int) -> Any:
+        """The group counts as a noisy table of column number j."""
         from nacre.synthesizers.particles import Table
 
-        counts = counts.astype(np.float64)
-        one = counts if counts.ndim == 1 else counts.sum(1)
-        spread = sigma if counts.ndim == 1 else sigma * math.sqrt(counts.shape[1])
+        return Table((j,), self.counts, self.sigma)
+
+    @staticmethod
+    def of(grid: Grid, counts: np.ndarray, sigma: float, limit: int, floor: float, whole: bool) -> Coarse:
+        """`whole` leaves every cell a group of its own."""
         width = grid.width if grid.ordered else None
-        if keep:
+        if whole:
             lut = np.arange(grid.cells, dtype=np.int32)
         else:
-            floor = least if grid.ordered else max(least, 3 * spread)
-            lut = grouping.group(one, spread, grid.ordered, limit, floor, grid.null)
-        summed = np.zeros((int(lut.max()) + 1, *counts.shape[1:]))
-        np.add.at(summed, lut, counts)
-        noise = sigma * np.sqrt(np.bincount(lut))
-        noise = noise if counts.ndim == 1 else np.repeat(noise[:, None], counts.shape[1], axis=1)
-        table = Table((j,) if counts.ndim == 1 else (j, target), summed, noise)
-        shares = grouping.shares(one, spread, lut, width, grid.null)
+            lut = grouping.group(counts, sigma, grid.ordered, limit, floor, grid.null)
+        shares = grouping.shares(counts, sigma, lut, width, grid.null)
         return Coarse(
-            lut,
-            grouping.inside(counts, sigma, lut, width, grid.null),
-            grouping.slopes(shares, grid.width),
-            table,
+            lut=lut,
+            inside=grouping.inside(counts, sigma, lut, width, grid.null),
+            slope=grouping.slopes(shares, grid.width),
+            counts=np.bincount(lut, counts),
+            sigma=sigma * np.sqrt(np.bincount(lut)),
         )
 
 
-def total_rows(tables: list) -> float:
+def total_rows(tables: list[Any]) -> float:
     """The number of rows that all noisy tables agree on: inverse-variance mean of their sums."""
     sums = np.array([t.counts.sum() for t in tables])
     variances = np.array([np.broadcast_to(np.square(t.sigma), t.counts.shape).sum() for t in tables])

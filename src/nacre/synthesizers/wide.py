@@ -21,9 +21,8 @@ from nacre.synthesizers import grouping
 def choose_pairs(curator: Curator, plan: Plan, columns: list[str], free: list[int], coarse: list) -> list:
     """Pairs among the columns numbered `free`, as many as the plan's entry `pairs` allows, tree first."""
     pairs = list(itertools.combinations(free, 2))
-    one_way = [c.table.counts if c.table.counts.ndim == 1 else c.table.counts.sum(1) for c in coarse]
-    total = max(1.0, float(np.mean([t.sum() for t in one_way])))
-    shares = [grouping.simplex(t / total, 1.0) for t in one_way]
+    total = max(1.0, float(np.mean([c.counts.sum() for c in coarse])))
+    shares = [grouping.simplex(c.counts / total, 1.0) for c in coarse]
     noise = math.sqrt(2 / math.pi) * plan["tables"].sigmas[0]
     handicaps = np.array([noise * len(shares[a]) * len(shares[b]) for a, b in pairs])
     score = Deviation(

@@ -7,7 +7,7 @@ Census-Income (KDD) and Diabetes 130 tables; results are flat around them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import comb, sqrt
 
 import numpy as np
@@ -15,7 +15,6 @@ import numpy as np
 FIRST = 0.15  # of mu^2: one-way tables on the fine grid (round one)
 NEAR = 0.25  # of the rest, with a target: (a, y); what remains goes to (a, b, y)
 FLOOR = 3.0  # standard errors that a group's count must reach
-NARROW = 40  # most feature columns for which all pairs are measured
 
 
 @dataclass(frozen=True)
@@ -35,19 +34,29 @@ class Allocation:
         """Noise of the deepest tables: of triples with the target, or of pairs."""
         return self.triples if self.triples is not None else self.pairs
 
+    @property
+    def particles(self) -> int:
+        """Twice as many where the tables are known well enough to tell them apart."""
+        return 2048 if self.steps >= 800 else 1024
+
+    def known(self, rows: float) -> Allocation:
+        """The same noise, with groups and steps for a number of rows known by now."""
+        return replace(self, groups=_groups(rows, self.error), steps=_steps(rows, self.error))
+
     def floor(self, ordered: bool) -> float:
         """Least noisy count that is worth a group of its own (see :func:`grouping.group`)."""
         return FLOOR * (self.error if ordered else max(self.error, self.first))
 
 
-def allocate(n0: float, columns: int, classes: int, mu: float, pairs: int | None = None) -> Allocation:
+def allocate(n0: float | None, columns: int, classes: int, mu: float, pairs: int | None = None) -> Allocation:
     """Split mu^2 over the tables of all ``columns`` modelled columns, the target among them if ``classes`` > 0.
 
     classes: groups of the target, 0 without one. pairs: how many pairs will be measured in wide mode (chosen
     beforehand, their selection paid apart); None measures all of them, as (a, b, y) when there is a target. In wide
     mode the second round holds the chosen pairs and every (a, y), with equal noise. With one column only the first
-    round exists and gets everything. Costs columns/first^2 + ... = mu^2 exactly.
+    round exists and gets everything. Costs columns/first^2 + ... = mu^2 exactly. Undeclared rows are taken as 30,000.
     """
+    n0 = n0 or 30_000
     features = columns - (1 if classes else 0)
     wide = pairs is not None
     count = pairs if wide else comb(features, 2)
@@ -86,4 +95,4 @@ def _groups(n0: float, error: float) -> int:
 
 def _steps(n0: float, error: float) -> int:
     """Steps of the fit, in chunks of 50: more rows per standard error bear a longer fit before it learns noise."""
-    return 50 * int(np.clip(round(0.25 * (max(n0, 1.0) / error) ** 0.5), 2, 20))
+    return 50 * int(np.clip(round(0.124 * (max(n0, 1.0) / error) ** 0.6), 2, 24))

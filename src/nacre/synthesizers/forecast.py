@@ -21,7 +21,7 @@ from nacre.table import Schema
 from nacre.table.grid import Grid
 
 _MEAN_ABSOLUTE = math.sqrt(2 / math.pi)  # E|Z| of a standard normal
-ENOUGH, LITTLE = 10.0, 4.0  # groups per column that the noise lets one tell apart
+ENOUGH, LITTLE = 20.0, 8.0  # groups per column that the noise lets one tell apart
 _INDEPENDENT_GROUPS = 64
 
 # Measured on two cores of a small cloud machine (docs/results.md); good to a factor of about two.
@@ -70,7 +70,7 @@ def tvd(cells: float, sigma: float, rows: float) -> float:
 
 def forecast(plan: Plan, schema: Schema, rows: int | None, synthesizer: Any) -> Forecast:
     """What `plan` of `synthesizer` will give on a table of `rows` rows described by `schema`."""
-    shape = _Shape.of(plan, schema, synthesizer)
+    shape = _Shape.of(plan, schema, synthesizer, rows or 30_000)
     threshold = max((e.threshold for e in plan.entries if e.door == "categories"), default=None)
     costs = {"seconds": _seconds(plan, schema, rows, shape), "memory_mb": _memory(schema, rows, shape)}
     if rows is None or plan.budget.epsilon is None:
@@ -91,7 +91,7 @@ class _Shape:
 
     cells: tuple[int | None, ...]
     target: int | None
-    classes: int  # of the target in the one-way tables
+    classes: int  # of the target
     limits: tuple[int, ...]
     least: float  # smallest mass of a group, in counts
     sigma1: float
@@ -101,7 +101,7 @@ class _Shape:
     work: float  # steps times particles
 
     @staticmethod
-    def of(plan: Plan, schema: Schema, synthesizer: Any) -> _Shape:
+    def of(plan: Plan, schema: Schema, synthesizer: Any, rows: int) -> _Shape:
         names = list(schema.modelled)
         cells = tuple(None if schema.columns[n].missing else Grid.of(schema.columns[n]).cells for n in names)
         entries = {e.name: e for e in plan.entries}
@@ -112,19 +112,14 @@ class _Shape:
         target = names.index(synthesizer.target) if synthesizer.target in names else None
         few = target is not None and (cells[target] or MAX_CLASSES) <= MAX_CLASSES
         classes = (cells[target] or 2) if few and target is not None else 1
-        limits = tuple(MAX_CLASSES if j == target else synthesizer.groups for j in range(len(names)))
-        second = [s for e in plan.entries if e.door == "counts" and e.name != "one-way" for s in e.sigmas]
-        pairs = len(second)
-        # Tables with different noise count by their mean inverse variance.
-        sigma2 = math.sqrt(pairs / math.fsum(s**-2 for s in second)) if second else None
-        # As the sketch decides it: `floor` standard errors of a group's count, over all tables that hold its column.
-        each = max(1.0, 2 * pairs / len(names))
-        error = sigma1 if sigma2 is None else sigma2 * math.sqrt(synthesizer.groups * classes / each)
-        with_target = target is not None and "pairs" not in entries
-        work = float(synthesizer.steps * synthesizer.particles)
-        return _Shape(
-            cells, target, classes, limits, synthesizer.floor * error, sigma1, sigma2, pairs, with_target, work
-        )
+        parts = synthesizer.allocation(plan, classes if target is not None else 0).known(rows)
+        limits = tuple(MAX_CLASSES if j == target else synthesizer.groups or parts.groups for j in range(len(names)))
+        sigma2 = entries["tables"].sigmas[0] if "tables" in entries else None
+        pairs = len(entries["tables"].sigmas) if "tables" in entries else 0
+        with_target = target is not None and parts.triples is not None
+        work = float((synthesizer.steps or parts.steps) * (synthesizer.particles or parts.particles))
+        least = parts.floor(ordered=False)
+        return _Shape(cells, target, classes, limits, least, sigma1, sigma2, pairs, with_target, work)
 
     def groups(self, rows: float) -> list[int]:
         """At most so many groups per column: its cells, the method's limit, and what the noise lets one tell apart."""
@@ -138,11 +133,11 @@ class _Shape:
 def _column(name: str, j: int, shape: _Shape, groups: list[int], rows: int) -> ColumnForecast:
     """Inverse-variance mean of what each table says of a group's count.
 
-    Round one: the sum of about c_j/g_j cells in k classes, variance σ₁²·k·c_j/g_j (Cauchy: equal sizes are worst).
+    Round one: the sum of about c_j/g_j cells, variance σ₁²·c_j/g_j (Cauchy: equal sizes are worst).
     Each table of j with another column: the sum over that column's groups and the classes, σ₂²·g·k.
     """
     g, cells = groups[j], shape.cells[j]
-    precision = 0.0 if cells is None else 1 / (shape.sigma1**2 * _classes(shape, j) * cells / g)
+    precision = 0.0 if cells is None else 1 / (shape.sigma1**2 * cells / g)
     if shape.sigma2 is not None:
         others = [h for i, h in enumerate(groups) if i != j and not (shape.with_target and i == shape.target)]
         mean = sum(others) / max(len(others), 1)
@@ -153,10 +148,6 @@ def _column(name: str, j: int, shape: _Shape, groups: list[int], rows: int) -> C
     sigma = 1 / math.sqrt(precision) if precision else math.inf
     error = _MEAN_ABSOLUTE * sigma
     return ColumnForecast(name, cells, g, error, error * g / rows, tvd(g, sigma, rows))
-
-
-def _classes(shape: _Shape, j: int) -> int:
-    return 1 if j == shape.target else shape.classes
 
 
 def _pair_tvd(shape: _Shape, groups: list[int], rows: int) -> float | None:
@@ -172,7 +163,7 @@ def _pair_tvd(shape: _Shape, groups: list[int], rows: int) -> float | None:
 
 def _verdict(plan: Plan, rows: int, resolution: float, threshold: int | None) -> tuple[str, str]:
     """The rule: a group of rows can be told from noise if it stands `floor` standard errors above it. If n rows make
-    fewer than 4 such groups per column, there is too little data; fewer than 10, little. A domain that is bought also
+    fewer than 8 such groups per column, there is too little data; fewer than 20, little. A domain that is bought also
     needs rows well above the threshold of the categories."""
     epsilon = plan.budget.epsilon or 0.0
     need = ENOUGH / resolution
@@ -215,8 +206,8 @@ def _products(shape: _Shape) -> float:
 
 
 def _memory(schema: Schema, rows: int | None, shape: _Shape) -> float:
-    """The codes kept between passes (4 bytes each, at most 200 MB) and the tables, beside what the program needs."""
-    codes = min(4.0 * (rows or 0) * len(shape.cells), 200e6)
+    """The codes kept between passes (1 or 2 bytes each, at most 800 MB) and the tables, beside what the program needs."""
+    codes = min(1.5 * (rows or 0) * len(shape.cells), 800e6)
     width = max(shape.limits)
     k = shape.classes if shape.with_target else 1
     tables = 8.0 * (shape.pairs * width**2 * k + sum(c or 0 for c in shape.cells))

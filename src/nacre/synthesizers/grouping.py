@@ -63,14 +63,15 @@ def group(counts: Floats, sigma: float, ordered: bool, limit: int, floor: float,
     alone = null is not None and (counts[null] >= floor or body.size == 0)
     room = max(limit - (1 if alone else 0), 1)
     if body.size:
-        lut[body] = (_ordered if ordered else _unordered)(counts[body], sigma, room, floor)
+        cells = counts[body]
+        lut[body] = _ordered(cells, sigma, room, floor) if ordered else _unordered(cells, room, floor)
     if null is not None:
         mass = np.bincount(lut[body], counts[body]) if body.size else np.zeros(0)
         lut[null] = mass.size if alone else int(np.argmax(mass))
     return lut
 
 
-def _unordered(counts: Floats, sigma: float, limit: int, floor: float) -> Ints:
+def _unordered(counts: Floats, limit: int, floor: float) -> Ints:
     order = np.argsort(-counts, kind="stable")
     heads = order[: max(limit - 1, 1)]
     heads = heads[counts[heads] >= floor] if counts.size > limit or (counts < floor).any() else order
@@ -79,7 +80,7 @@ def _unordered(counts: Floats, sigma: float, limit: int, floor: float) -> Ints:
     lut = np.full(counts.size, heads.size, np.int32)
     lut[np.sort(heads)] = np.arange(heads.size)
     rest = lut == heads.size
-    if rest.any() and (counts[rest].sum() < floor or (limit == 1)):
+    if rest.any() and (counts[rest].sum() < floor or limit == 1):
         lut[rest] = lut[heads[-1]]  # too little to measure: it rides with the smallest category that is
     return lut
 
@@ -107,10 +108,10 @@ def _ordered(counts: Floats, sigma: float, limit: int, floor: float) -> Ints:
             label[end] = here
             here += 1
         start = end + 1
-    return _merge(np.unique(label, return_inverse=True)[1].astype(np.int32), counts, mass, limit, floor)
+    return _merge(np.unique(label, return_inverse=True)[1].astype(np.int32), counts, limit, floor)
 
 
-def _merge(lut: Ints, counts: Floats, mass: Floats, limit: int, floor: float) -> Ints:
+def _merge(lut: Ints, counts: Floats, limit: int, floor: float) -> Ints:
     """Join the lightest group to its lighter neighbour until all reach half the floor and the limit holds."""
     while True:
         size = np.bincount(lut, counts)
@@ -138,9 +139,28 @@ def smooth(mass: Floats, lut: Ints, width: Floats) -> Floats:
     knots = np.concatenate([[0.0], np.cumsum(wide[curve])])
     heights = np.concatenate([[0.0], np.cumsum(mass[curve])])
     edges = np.concatenate([[0.0], np.cumsum(width[on])])
-    cumulative = PchipInterpolator(knots, heights)(edges) if curve.sum() > 1 else np.interp(edges, knots, heights)
-    out[on] = np.maximum(np.diff(cumulative), 0.0)
+    if curve.sum() == 1:
+        out[on] = np.diff(np.interp(edges, knots, heights))
+        return out
+    line = PchipInterpolator(knots, heights)
+    spread = np.maximum(np.diff(line(edges)), 0.0)
+    density, middle = line.derivative()(knots), (edges[1:] + edges[:-1]) / 2
+    first, last = middle < knots[1], middle > knots[-2]
+    spread[last] = _tail(spread[last], middle[last] - knots[-2], density[-2])
+    spread[first] = _tail(spread[first], knots[1] - middle[first], density[1])
+    out[on] = spread
     return out
+
+
+def _tail(spread: Floats, distance: Floats, density: float) -> Floats:
+    """An outermost group whose mass m would be spread thin: a density that falls off as exp(-density/m * distance)
+    from its value where the group begins. The end of the declared domain says little about where the mass ends."""
+    mass = spread.sum()
+    if mass <= 0 or density <= 0 or density / mass * distance.max() < 3:
+        return spread
+    width = np.gradient(distance) if distance.size > 1 else np.ones(1)
+    fall = np.exp(-density / mass * (distance - distance.min())) * np.abs(width)
+    return mass * fall / fall.sum()
 
 
 def shrink(counts: Floats, prior: Floats, sigma: float, keep: float = 4.0) -> Floats:
@@ -155,13 +175,11 @@ def shrink(counts: Floats, prior: Floats, sigma: float, keep: float = 4.0) -> Fl
 def inside(counts: Floats, sigma: float, lut: Ints, width: Floats | None = None, null: int | None = None) -> Floats:
     """Share of each fine cell in its group; sums to one over every group.
 
-    ``counts`` is [cells], or [cells, classes] for a table with the target: then one share per class, each class
-    shrunk towards all classes together. ``width`` is the width of ordered cells (None: unordered categories, whose
-    counts are only projected onto the simplex). Cells are shrunk towards :func:`smooth` by James-Stein.
+    ``width`` is the width of ordered cells: their counts are shrunk towards :func:`smooth` by James-Stein. None
+    means unordered categories, whose counts are only projected onto the simplex. Any finite counts are valid; a
+    group without a positive count is shared out evenly.
     """
     counts = np.asarray(counts, np.float64)
-    if counts.ndim == 2:
-        return _inside_classes(counts, sigma, lut, width, null)
     groups = int(lut.max()) + 1
     body = np.ones(counts.size, bool)
     if null is not None:
@@ -179,22 +197,6 @@ def inside(counts: Floats, sigma: float, lut: Ints, width: Floats | None = None,
         total = max(float(counts[cells].sum()), 1e-9)
         part = simplex(value, total)
         out[cells] = part / part.sum()
-    return out
-
-
-def _inside_classes(counts: Floats, sigma: float, lut: Ints, width: Floats | None, null: int | None) -> Floats:
-    classes = counts.shape[1]
-    base = inside(counts.sum(1), sigma * np.sqrt(classes), lut, width, null)
-    out = np.repeat(base[:, None], classes, axis=1)
-    for g in range(int(lut.max()) + 1):
-        cells = np.flatnonzero(lut == g)
-        if cells.size == 1:
-            continue
-        for c in range(classes):
-            total = float(counts[cells, c].sum())
-            if total > 0:
-                part = simplex(shrink(counts[cells, c], base[cells] * total, sigma), total)
-                out[cells, c] = part / part.sum()
     return out
 
 
@@ -233,47 +235,3 @@ def bend(u: Floats, slope: Floats) -> Floats:
     half = 1.0 - slope / 2
     root = half + np.sqrt(np.maximum(half**2 + 2 * slope * u, 0.0))
     return np.clip(np.divide(2 * u, root, out=np.array(u, copy=True), where=root > 0), 0.0, 1.0 - 1e-12)
-
-
-def split(
-    counts: Floats, sigma: float, coarse: Ints, coarse_counts: Floats, width: Floats
-) -> tuple[Ints, Floats, Floats]:
-    """Middle alphabet of a column measured twice: on its finest cells and on public coarse ones.
-
-    A fine cell far above its coarse cell's mean (sqrt(2 log cells) sigma: less than one false alarm in ten columns)
-    is an *atom*, a value that recurs: it leaves its coarse cell and stands alone. Sums over many fine cells would
-    drown in noise, so the rest of a coarse cell is its own count less its atoms. Returns (middle, counts, width):
-    the middle cell of each fine cell, ordered like the coarse cells with atoms after the rest of theirs, and the
-    middle cells' noisy counts and widths (zero for atoms).
-    """
-    counts, width = np.asarray(counts, np.float64), np.asarray(width, np.float64)
-    size = np.bincount(coarse)
-    level = sigma * np.sqrt(2 * np.log(max(counts.size, 2)))
-    even = np.maximum(coarse_counts, 0.0)[coarse] / size[coarse]
-    atom = (counts - even > level) & (size[coarse] > 1)
-    whole = np.bincount(coarse, atom) == size  # something must be left of every coarse cell
-    atom[np.flatnonzero(whole[coarse] & atom)[np.unique(coarse[whole[coarse] & atom], return_index=True)[1]]] = False
-    first = np.arange(size.size) + np.concatenate([[0], np.cumsum(np.bincount(coarse, atom))[:-1]]).astype(np.int64)
-    middle = first[coarse]
-    where = np.flatnonzero(atom)
-    rank = np.arange(where.size) - np.searchsorted(coarse[where], coarse[where])
-    middle[where] = first[coarse[where]] + 1 + rank
-    out, wide = np.zeros(middle.max() + 1), np.zeros(middle.max() + 1)
-    out[first] = coarse_counts - np.bincount(coarse[where], counts[where], minlength=size.size)
-    wide[first] = np.bincount(coarse[~atom], width[~atom], minlength=size.size)
-    out[middle[where]] = counts[where]
-    return middle.astype(np.int32), out, wide
-
-
-def compose(middle: Ints, lut: Ints, inside_middle: Floats, slope: Floats) -> tuple[Ints, Floats]:
-    """Fine lookup table and fine shares inside groups, from those of the middle cells of :func:`split`.
-
-    Inside a middle cell the density is linear with the given slope, so that coarse cells leave no staircase.
-    """
-    size = np.bincount(middle)
-    order = np.argsort(middle, kind="stable")
-    rank = np.empty(middle.size)
-    rank[order] = np.arange(middle.size) - np.repeat(np.cumsum(size) - size, size)
-    weight = 1.0 + slope[middle] * ((rank + 0.5) / size[middle] - 0.5)
-    weight /= np.bincount(middle, weight)[middle]
-    return lut[middle].astype(np.int32), inside_middle[middle] * weight

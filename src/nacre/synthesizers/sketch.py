@@ -36,16 +36,16 @@ MAX_CLASSES = 12  # most groups of a target: each multiplies the cells of every 
 class Sketch:
     """Hyperparameters of the sketch, tuned on other tables than the reported ones (docs/methods/sketch.md).
 
-    `target`: the column whose relation to all pairs is kept. `particles`: how many products the model mixes.
-    `groups`, `steps`: most groups per column and steps of the fit; None leaves them to `allocation`. `wide`: with more
-    columns than this, pairs are selected instead of all measured, unless all can be paid.
+    `target`: the column whose relation to all pairs is kept. `particles`: how many products the model mixes; `groups`:
+    most groups per column; `steps`: steps of the fit; None leaves these to `allocation`. `wide`: with more columns than
+    this, pairs are selected instead of all measured, unless all can be paid.
     """
 
     name: ClassVar[str] = "sketch"
     model: ClassVar[type[TableModel]] = TableModel
 
     target: str | None = None
-    particles: int = 1024
+    particles: int | None = None
     groups: int | None = None
     steps: int | None = None
     wide: int = 48
@@ -72,7 +72,7 @@ class Sketch:
             picks = 2 * columns
             select = (Select("pairs", picks=picks, epsilon=math.sqrt(0.4 * mu2 * scope.table**2 / picks)),)
             mu2 = gaussian_share(budget, scope, (*before, *select))
-        parts = allocate(rows or 1, columns, 2 if self.target else 0, math.sqrt(mu2), picks)
+        parts = allocate(rows, columns, 2 if self.target else 0, math.sqrt(mu2), picks)
         features = columns - (self.target is not None)
         entries = [_counts("one-way", columns, parts.first), *select]
         if parts.near is not None:
@@ -113,12 +113,11 @@ class Sketch:
         coarse, parts = self._first_round(curator, plan, columns, target)
         tables = [c.table(j) for j, c in enumerate(coarse)]
         progress("counting tables", 0, None)
-        tables += self._second_round(curator, plan, columns, target, coarse)
+        tables += self._second_round(curator, plan, columns, target, coarse, parts.triples is not None)
         total = max(1.0, total_rows(tables))
         sizes = [c.groups for c in coarse]
-        deepest = max(len(t.columns) for t in tables)
-        tables = [t for t in denoise(sizes, tables, total, target) if len(t.columns) == deepest]
-        config = Config(particles=self.particles, steps=self.steps or parts.steps)
+        tables = _deepest(denoise(sizes, tables, total, target))
+        config = Config(particles=self.particles or parts.particles, steps=self.steps or parts.steps)
         key = jax.random.key(seed)
         blocks = fit(sizes, tables, total, target, config, key, lambda done, of: progress("fitting", done, of))
         particles = Particles(blocks, [c.lut for c in coarse], [c.inside for c in coarse], target)
@@ -133,7 +132,7 @@ class Sketch:
         rows = plan.rows or max(1.0, float(np.mean([t.sum() for t in noisy])))
         grids = [curator.grids[c] for c in columns]
         classes = min(grids[target].cells, MAX_CLASSES) if target is not None else 0
-        parts = self._allocation(plan, rows, classes)
+        parts = self.allocation(plan, classes).known(rows)
         found = []
         for j, (grid, counts, sigma) in enumerate(zip(grids, noisy, entry.sigmas)):
             limit = MAX_CLASSES if j == target else self.groups or parts.groups
@@ -141,17 +140,17 @@ class Sketch:
             found.append(Coarse.of(grid, counts.astype(np.float64), sigma, limit, parts.floor(grid.ordered), whole))
         return found, parts
 
-    def _allocation(self, plan: Plan, rows: float, classes: int) -> Allocation:
-        """The allocation behind the plan's noise, now with the number of rows and classes known."""
+    def allocation(self, plan: Plan, classes: int) -> Allocation:
+        """The allocation behind the plan's noise, for the classes of the target."""
         own = [e for e in plan.entries if e.name in ("one-way", "with target", "tables")]
         mu2 = math.fsum(s**-2 for e in own for s in e.sigmas)
         picks = plan["pairs"].picks if "pairs" in [e.name for e in plan.entries] else None
-        return allocate(rows, len(plan["one-way"].sigmas), classes, math.sqrt(mu2), picks)
+        return allocate(plan.rows, len(plan["one-way"].sigmas), classes, math.sqrt(mu2), picks)
 
     def _second_round(
-        self, curator: Curator, plan: Plan, columns: list[str], target: int | None, coarse: list[Coarse]
+        self, curator: Curator, plan: Plan, columns: list[str], target: int | None, coarse: list[Coarse], triples: bool
     ) -> list[Any]:
-        """(column, target), and pairs of columns (with the target when all pairs are measured), on the groups."""
+        """(column, target), and pairs of columns (with `triples`, by class of the target), on the groups."""
         from nacre.synthesizers.particles import Table
 
         planned = [e.name for e in plan.entries]
@@ -163,13 +162,19 @@ class Sketch:
         if "pairs" in planned:
             wanted["tables"] = wide.choose_pairs(curator, plan, columns, features, coarse)
         elif "tables" in planned:
-            tail = () if target is None else (target,)
+            tail = (target,) if triples and target is not None else ()
             wanted["tables"] = [(a, b, *tail) for a, b in itertools.combinations(features, 2)]
         found = []
         for name, cliques in wanted.items():
             noisy = curator.counts(plan[name], [tuple(columns[j] for j in c) for c in cliques], groups)
             found += [Table(c, t.astype(np.float64), s) for c, t, s in zip(cliques, noisy, plan[name].sigmas)]
         return found
+
+
+def _deepest(tables: list[Any]) -> list[Any]:
+    """Denoised tables agree on their margins, so that the largest hold everything."""
+    depth = max(len(t.columns) for t in tables)
+    return [t for t in tables if len(t.columns) == depth]
 
 
 def _counts(name: str, tables: int, sigma: float) -> Counts:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -65,23 +66,38 @@ class TableModel:
             particles = Particles.from_arrays(arrays)
             slopes = [np.asarray(arrays[f"slopes.{j}"]) for j in range(len(particles.luts))]
             model = cls(schema, particles, slopes, int(facts["rows"]))
-        except (KeyError, TypeError, ValueError, IndexError) as error:
+            good = model._sound()
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError, SchemaError) as error:
             raise ReleaseFileError(f"release file: the model does not hold what it should ({error})") from None
-        model._check()
+        if not good:
+            raise ReleaseFileError("release file: the model's arrays do not fit its schema")
         return model
 
-    def _check(self) -> None:
-        """Shapes and ranges, so that a hostile file ends here and not in the middle of drawing."""
+    def _sound(self) -> bool:
+        """Shapes, types and ranges, so that a hostile file ends here and not in the middle of drawing."""
         p = self.particles
-        good = len(p.luts) == len(self.grids) == len(p.insides) and p.blocks.ndim == 2 and len(p.blocks) > 0
-        good = good and (p.target is None or 0 <= p.target < len(self.grids))
-        for grid, lut, inside, slope in zip(self.grids, p.luts, p.insides, self.slopes):
-            good = good and lut.shape == (grid.cells,) == slope.shape and inside.shape[0] == grid.cells
-            good = good and lut.min() >= 0 and lut.max() < grid.cells and np.isfinite(slope).all()
-            good = good and bool(np.isfinite(inside).all()) and bool((inside >= 0).all())
-        good = good and p.blocks.shape[1] == sum(p.sizes) and bool(np.isfinite(p.blocks).all())
-        if not (good and bool((p.blocks >= 0).all()) and self.rows >= 0):
-            raise ReleaseFileError("release file: the model's arrays do not fit its schema")
+        if not (len(p.luts) == len(self.grids) and p.blocks.ndim == 2 and len(p.blocks) > 0 and self.rows >= 0):
+            return False
+        if p.target is not None and not 0 <= p.target < len(self.grids):
+            return False
+        for grid, lut, slope in zip(self.grids, p.luts, self.slopes):
+            if lut.dtype.kind not in "iu" or lut.shape != (grid.cells,) or slope.shape != (grid.cells,):
+                return False
+            if lut.min() < 0 or lut.max() >= grid.cells or not bool((np.abs(slope) <= 2).all()):
+                return False
+        classes = 1 if p.target is None else p.sizes[p.target]
+        if p.blocks.shape[1] != sum(p.sizes) or not _weights(p.blocks):
+            return False
+        return all(
+            inside.shape in ((grid.cells,), (grid.cells, classes))
+            and _weights(inside)
+            and bool((np.bincount(lut, inside.reshape(grid.cells, -1).sum(1)) > 0).all())
+            for grid, lut, inside in zip(self.grids, p.luts, p.insides)
+        ) and all(bool((p.blocks[:, a:b].sum(1) > 0).all()) for a, b in pairwise(np.cumsum([0, *p.sizes]).tolist()))
+
+
+def _weights(array: np.ndarray) -> bool:
+    return array.dtype.kind == "f" and bool(np.isfinite(array).all()) and bool((array >= 0).all())
 
 
 def _inside(grid: Grid, cells: np.ndarray, rng: np.random.Generator, condition: Any) -> Values:

@@ -97,7 +97,7 @@ def add_text_counts(array: pa.Array, counts: dict[str, int]) -> None:
 
 def numeric_bounds(histogram: np.ndarray, sigma: float, integer: bool) -> tuple[float, float]:
     """The ends of the outermost cells that stand out of the noise; (0, 1) when none does."""
-    first, last = _standing_out(histogram, sigma)
+    first, last = standing_out(histogram, sigma)
     if first is None:
         return (0, 1) if integer else (0.0, 1.0)
     low, high = MAGNITUDE_EDGES[first], MAGNITUDE_EDGES[last + 1]
@@ -113,13 +113,13 @@ def numeric_bounds(histogram: np.ndarray, sigma: float, integer: bool) -> tuple[
 
 def month_bounds(histogram: np.ndarray, sigma: float) -> tuple[str, str]:
     """First day of the first month and last day of the last month that stand out of the noise."""
-    first, last = _standing_out(histogram, sigma)
+    first, last = standing_out(histogram, sigma)
     first, last = (0, _MONTHS - 1) if first is None else (first, last)
     months = np.array(_MONTH_EDGES[[first, last + 1]], "datetime64[us]").astype("datetime64[D]")
     return str(months[0]), str(months[1] - 1)
 
 
-def _standing_out(histogram: np.ndarray, sigma: float) -> tuple[int | None, int]:
+def standing_out(histogram: np.ndarray, sigma: float) -> tuple[int | None, int]:
     """First and last cell of the part that stands out of the noise; (None, −1) when nothing does."""
     first, last = _outermost(histogram, sigma), _outermost(histogram[::-1], sigma)
     return (None, -1) if first is None or last is None else (first, len(histogram) - 1 - last)

@@ -1,0 +1,198 @@
+"""The fit: gradients against brute force, tables reproduced, wide mode, denoising, the budget split."""
+
+import itertools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from nacre.errors import NacreError
+from nacre.synthesizers import particles as module
+from nacre.synthesizers.allocation import allocate
+from nacre.synthesizers.denoising import denoise
+from nacre.synthesizers.particles import Config, Table, fit
+
+
+def contingency(codes, sizes, columns):
+    flat = np.ravel_multi_index([codes[:, j] for j in columns], [sizes[j] for j in columns])
+    shape = [sizes[j] for j in columns]
+    return np.bincount(flat, minlength=math.prod(shape)).reshape(shape).astype(float)
+
+
+def rows(n=20_000, seed=0):
+    """Four dependent columns; the last is a class of three values."""
+    rng = np.random.default_rng(seed)
+    a = rng.integers(0, 6, n)
+    b = (a + rng.integers(0, 3, n)) % 5
+    c = np.where(rng.random(n) < 0.6, b % 4, rng.integers(0, 4, n))
+    y = np.clip((a > 2).astype(int) + (rng.random(n) < 0.2 + 0.1 * c), 0, 2)
+    return np.stack([a, b, c, y], 1), [6, 5, 4, 3]
+
+
+def model_table(blocks, sizes, columns):
+    edges = np.cumsum([0, *sizes])
+    parts = [blocks[:, edges[j] : edges[j + 1]].astype(float) for j in columns]
+    letters = "abc"[: len(columns)]
+    return np.einsum(",".join("k" + x for x in letters) + "->" + letters, *parts) / len(blocks)
+
+
+def every_level(codes, sizes, rng, target):
+    out = []
+    for size in (1, 2, 3):
+        for columns in itertools.combinations(range(len(sizes)), size):
+            if size < 3 or target in columns:
+                counts = contingency(codes, sizes, columns)
+                sigma = 5.0 + 20 * rng.random(counts.shape)
+                out.append(Table(columns[::-1], (counts + sigma * rng.normal(size=counts.shape)).T, sigma.T))
+    return out
+
+
+def brute_loss(blocks, sizes, tables, total):
+    edges = np.cumsum([0, *sizes])
+    loss = 0.0
+    for table in tables:
+        parts = [blocks[:, edges[j] : edges[j + 1]] for j in table.columns]
+        letters = "abc"[: len(parts)]
+        model = jnp.einsum(",".join("k" + x for x in letters) + "->" + letters, *parts) / blocks.shape[0]
+        loss += 0.5 * jnp.sum(((model - table.counts / total) / table.sigma) ** 2)
+    return loss
+
+
+@pytest.mark.parametrize("target", [3, 1, None])
+def test_loss_and_gradient_equal_brute_force(target):
+    codes, sizes = rows(3000)
+    rng = np.random.default_rng(1)
+    tables = every_level(codes, sizes, rng, target)
+    # Tables of three columns with the target, of two and of one: all levels at once, axes in reverse order.
+    order = [j for j in range(4) if j != target] + ([] if target is None else [target])
+    last, problem = module._dense_problem(sizes, tables, 3000.0, target, order)
+    shuffled = [sizes[j] for j in order]
+    member = np.repeat(np.arange(4), shuffled)
+    p = module._softmax(jnp.asarray(rng.normal(size=(40, 18)), jnp.float32), jnp.asarray(member), 4)
+    moved = [Table(tuple(order.index(j) for j in t.columns), t.counts, t.sigma) for t in tables]
+    scale = max(np.square(1 / t.sigma).max() for t in moved)
+    base = brute_loss(jnp.zeros_like(p) + p, shuffled, moved, 3000.0)
+    other = module._softmax(jnp.asarray(rng.normal(size=(40, 18)), jnp.float32), jnp.asarray(member), 4)
+    change = brute_loss(other, shuffled, moved, 3000.0) - base
+    loss, grad = module._dense_step(p, problem, last)
+    again, _ = module._dense_step(other, problem, last)
+    # Equal up to a constant: repeated measurements of one cell are averaged first.
+    assert np.isclose((again - loss) * scale, change, rtol=1e-3)
+    # By the logits: a constant over a block of the other gradient means nothing.
+    wanted = module._through(p, jax.grad(brute_loss)(p, shuffled, moved, 3000.0) * 40 / scale, jnp.asarray(member), 4)
+    found = module._through(p, grad, jnp.asarray(member), 4)
+    assert np.allclose(found, wanted, rtol=1e-3, atol=1e-4 * np.abs(wanted).max())
+
+
+def test_gathered_loss_and_gradient_equal_brute_force():
+    codes, sizes = rows(3000)
+    rng = np.random.default_rng(2)
+    tables = [
+        t for t in every_level(codes, sizes, rng, None) if len(t.columns) == 1 or set(t.columns) in ({0, 2}, {1, 3})
+    ]
+    problem = module._gathered_problem(sizes, tables, 3000.0)
+    member = np.repeat(np.arange(4), sizes)
+    p = module._softmax(jnp.asarray(rng.normal(size=(40, 18)), jnp.float32), jnp.asarray(member), 4)
+    loss, grad = module._gathered_step(p, problem)
+    scale = max(np.square(1 / t.sigma).max() for t in tables)
+    assert np.isclose(loss * scale, brute_loss(p, sizes, tables, 3000.0), rtol=1e-3)
+    wanted = jax.grad(brute_loss)(p, sizes, tables, 3000.0) * 40 / scale
+    assert np.allclose(grad, wanted, rtol=1e-3, atol=1e-4 * np.abs(wanted).max())
+
+
+def test_softmax_gradient_equals_automatic_differentiation():
+    rng = np.random.default_rng(7)
+    member = jnp.asarray(np.repeat(np.arange(3), [4, 1, 6]))
+    logits = jnp.asarray(5 * rng.normal(size=(8, 11)), jnp.float32)
+    weight = jnp.asarray(rng.normal(size=(8, 11)), jnp.float32)
+    wanted = jax.grad(lambda x: jnp.sum(weight * module._softmax(x, member, 3)))(logits)
+    found = module._through(module._softmax(logits, member, 3), weight, member, 3)
+    assert np.allclose(found, wanted, atol=1e-5)
+    assert np.isfinite(module._softmax(1e4 * logits, member, 3)).all()
+
+
+def test_exact_tables_are_reproduced():
+    codes, sizes = rows()
+    tables = [Table((a, b, 3), contingency(codes, sizes, (a, b, 3)), 1e-3) for a, b in ((0, 1), (0, 2), (1, 2))]
+    tables = denoise(sizes, tables, 20_000.0, 3)
+    seen = []
+    config = Config(particles=512, steps=1500, chunk=500)
+    blocks = fit(sizes, tables, 20_000.0, 3, config, jax.random.key(0), lambda *a: seen.append(a))
+    assert seen == [(500, 1500), (1000, 1500), (1500, 1500)]
+    for columns in ((0, 1, 3), (0, 2, 3), (1, 2, 3)):
+        truth = contingency(codes, sizes, columns) / 20_000
+        assert 0.5 * np.abs(model_table(blocks, sizes, columns) - truth).sum() < 0.005
+    edges = np.cumsum([0, *sizes])
+    assert all(np.allclose(blocks[:, a:b].sum(1), 1, atol=1e-5) for a, b in itertools.pairwise(edges))
+
+
+def test_same_key_same_particles_and_no_target():
+    codes, sizes = rows(5000)
+    tables = [Table(c, contingency(codes, sizes, c), 10.0) for c in itertools.combinations(range(4), 2)]
+    config = Config(particles=128, steps=300, chunk=100)
+    first = fit(sizes, tables, 5000.0, None, config, jax.random.key(3))
+    assert np.array_equal(first, fit(sizes, tables, 5000.0, None, config, jax.random.key(3)))
+    for table in tables:
+        assert 0.5 * np.abs(model_table(first, sizes, table.columns) - table.counts / 5000).sum() < 0.01
+
+
+def test_wide_tables_gather_blocks():
+    """300 columns in a chain, 600 pairs: the neighbours' dependence is learnt without any 300 x 300 product."""
+    rng = np.random.default_rng(8)
+    n, d = 4000, 300
+    codes = np.zeros((n, d), int)
+    codes[:, 0] = rng.integers(0, 3, n)
+    for j in range(1, d):
+        codes[:, j] = np.where(rng.random(n) < 0.7, codes[:, j - 1], rng.integers(0, 3, n))
+    sizes = [3] * d
+    pairs = [(j, j + 1) for j in range(d - 1)] + [(j, j + 2) for j in range(d - 2)]
+    tables = [Table(p, contingency(codes, sizes, p), 5.0) for p in pairs]
+    assert module._is_wide(sizes, tables)
+    blocks = fit(sizes, tables, float(n), None, Config(particles=256, steps=200, chunk=100), jax.random.key(0))
+    errors = [0.5 * np.abs(model_table(blocks, sizes, t.columns) - t.counts / n).sum() for t in tables[::20]]
+    assert np.mean(errors) < 0.03
+
+
+def test_denoising_lowers_the_error_and_keeps_exact_tables():
+    codes, sizes = rows()
+    rng = np.random.default_rng(9)
+    cliques = [(0, 1, 3), (2, 3, 0), (3, 1, 2)]
+    truth = {c: contingency(codes, sizes, c) for c in cliques}
+    exact = denoise(sizes, [Table(c, t, 1e-6) for c, t in truth.items()], 20_000.0, 3)
+    for table in exact:
+        assert np.allclose(table.counts, truth[table.columns], atol=1e-3)
+    noisy = [Table(c, t + 300 * rng.normal(size=t.shape), 300.0) for c, t in truth.items()]
+    better = denoise(sizes, noisy, 20_000.0, 3)
+    before = sum(np.square(t.counts - truth[t.columns]).sum() for t in noisy)
+    after = sum(np.square(t.counts - truth[t.columns]).sum() for t in better)
+    assert after < 0.7 * before and all((t.counts >= 0).all() for t in better)
+
+
+def test_bad_tables_are_refused_by_name():
+    table = Table((0, 1), np.zeros((2, 2)), 1.0)
+    config, key = Config(particles=8, steps=1, chunk=1), jax.random.key(0)
+    with pytest.raises(NacreError, match=r"table \(0, 1\) has shape \(2, 2\), its groups need \(2, 3\)"):
+        fit([2, 3], [table], 10.0, None, config, key)
+    with pytest.raises(NacreError, match="number of rows must be positive"):
+        fit([2, 2], [table], 0.0, None, config, key)
+    with pytest.raises(NacreError, match="must hold the target"):
+        fit([2, 2, 2], [Table((0, 1, 2), np.zeros((2, 2, 2)), 1.0)], 10.0, None, config, key)
+
+
+@pytest.mark.parametrize("classes, pairs", [(2, None), (7, None), (0, None), (2, 30), (0, 30)])
+@pytest.mark.parametrize("columns", [1, 2, 3, 15])
+def test_the_split_spends_the_budget_exactly(columns, classes, pairs):
+    if pairs is not None and columns < 15:
+        pytest.skip("wide mode is for many columns")
+    for mu in (0.01, 0.268, 5.0):
+        parts = allocate(39_073, columns, classes, mu, pairs)
+        features = columns - (classes > 0)
+        count = math.comb(features, 2) if pairs is None else pairs
+        cost = columns / parts.first**2
+        cost += features / parts.near**2 if parts.near else 0.0
+        cost += count / parts.pairs**2 if parts.pairs else 0.0
+        cost += count / parts.triples**2 if parts.triples else 0.0
+        assert math.isclose(cost, mu**2, rel_tol=1e-9)
+        assert min(parts.groups, parts.steps, parts.floor(True)) > 0

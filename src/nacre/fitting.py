@@ -98,7 +98,11 @@ def fit(
     schema = job.schema
     if schema.undeclared():
         schema, _ = discovery.buy(curator, job.plan, schema)
-        job.synthesizer.supports(schema)
+        if not schema.modelled:
+            raise DataError(
+                "nothing in this table stands out of the noise at this budget: every column came out as a mere name. "
+                "Declare a schema, or raise epsilon; the budget for the schema is spent"
+            )
         curator.adopt(schema)
     model = job.synthesizer.fit(curator, job.plan, seed, progress)
     certificate = certify(

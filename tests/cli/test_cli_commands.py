@@ -189,7 +189,7 @@ def test_plan_json_is_a_plan(call, small):
 
     end = call("plan", small / "people.json", "--epsilon", 1, "--target", "late_payment", "--json")
     plan = Plan.from_json(end.json)
-    assert [e.name for e in plan.entries] == ["one-way", "tables"]
+    assert [e.name for e in plan.entries] == ["one-way", "with target", "tables"]
     assert end.json["notes"]["verdict"] in ("enough", "little", "too little")
 
 
@@ -217,7 +217,7 @@ def test_methods(call):
 
     end = call("methods", "--json")
     assert set(end.json["methods"]) == set(METHODS)
-    assert end.json["methods"]["sketch"]["settings"]["steps"] > 0
+    assert end.json["methods"]["sketch"]["settings"]["wide"] > 0
     assert "sketch" in call("methods").out
 
 

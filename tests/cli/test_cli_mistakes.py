@@ -54,13 +54,13 @@ MISTAKES = {
     ),
     "option unknown": (
         (*SYNTH[:-2], "--option", "speed=9"),
-        "--option 'speed=9': expected NAME=VALUE; method 'sketch' has the options first, groups, *",
+        "--option 'speed=9': expected NAME=VALUE; method 'sketch' has the options particles, groups, *",
     ),
     "option of the wrong kind": (
         (*SYNTH[:-2], "--option", "steps=many"),
-        "--option steps=many: expected a value like *",
+        "--option steps=many: expected a whole number",
     ),
-    "option below one": ((*SYNTH[:-2], "--option", "steps=0"), "--option steps=0: expected a number above 0"),
+    "option below one": ((*SYNTH[:-2], "--option", "steps=0"), "steps=0: expected a whole number, at least 1"),
     "rows zero": (swap("--rows", "0"), "Invalid value for '--rows': *"),
     "rows and schema disagree": (
         (*SYNTH, "--schema", "{small}/people.json", "--rows", "9"),

@@ -26,7 +26,7 @@ def parse_epsilon(text: str) -> float | None:
 
 
 def parse_options(texts: Sequence[str], method: str) -> dict[str, Any]:
-    """Hyperparameters of a method from NAME=VALUE texts, with the type of their default."""
+    """Hyperparameters of a method from NAME=VALUE texts, with their declared types."""
     from nacre.synthesizers.base import METHODS
 
     if not texts or method not in METHODS:
@@ -38,23 +38,22 @@ def parse_options(texts: Sequence[str], method: str) -> dict[str, Any]:
         if not equals or name not in known or name == "target":
             names = ", ".join(n for n in known if n != "target") or "none"
             raise NacreError(f"--option {text!r}: expected NAME=VALUE; method {method!r} has the options {names}")
-        found[name] = _typed(name, value, known[name].default)
+        found[name] = _typed(name, value, known[name].type)
     return found
 
 
-def _typed(name: str, text: str, default: Any) -> Any:
+def _typed(name: str, text: str, kind: Any) -> Any:
+    """The value of a hyperparameter whose annotation is `kind` (a text, such as "int | None")."""
     try:
         value = json.loads(text)
     except ValueError:
         value = text
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if isinstance(default, float) and number:
-        return float(value)
-    if default is not None and type(value) is not type(default):
-        raise NacreError(f"--option {name}={text}: expected a value like {default!r}")
-    if isinstance(value, int | float) and not isinstance(value, bool) and value <= 0:
-        raise NacreError(f"--option {name}={text}: expected a number above 0")
-    return value
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if "int" in str(kind) and not whole:
+        raise NacreError(f"--option {name}={text}: expected a whole number")
+    if "float" in str(kind) and not (whole or isinstance(value, float)):
+        raise NacreError(f"--option {name}={text}: expected a number")
+    return float(value) if "float" in str(kind) else value
 
 
 @dataclasses.dataclass(frozen=True)

@@ -157,7 +157,7 @@ def methods(as_json: o.Json = False) -> None:
     found = {}
     for name, method in METHODS.items():
         settings = {f.name: f.default for f in dataclasses.fields(method.load()) if f.name != "target"}
-        told = ", ".join(f"{k}={v:g}" for k, v in settings.items())
+        told = ", ".join(f"{k}={'auto' if v is None else format(v, 'g')}" for k, v in settings.items())
         made.add_row(name, method.guarantee, method.summary, told)
         found[name] = {"guarantee": method.guarantee, "summary": method.summary, "settings": settings}
     shell.show(made)

@@ -92,9 +92,17 @@ def _provenance(schema: Any) -> dict[str, dict[str, str]]:
 
 
 def _versions() -> dict[str, str]:
-    from importlib.metadata import version
+    from importlib.metadata import PackageNotFoundError, version
 
-    return {name: version(name) for name in ("nacre", "dp-accounting", "numpy", "scipy", "jax")}
+    from nacre import __version__
+
+    found = {"nacre": __version__}
+    for name in ("dp-accounting", "numpy", "scipy", "jax"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:  # training may run where the accountant is not installed
+            found[name] = "not installed"
+    return found
 
 
 def describe(c: Certificate) -> str:

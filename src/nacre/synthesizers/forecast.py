@@ -206,7 +206,7 @@ def _products(shape: _Shape) -> float:
 
 
 def _memory(schema: Schema, rows: int | None, shape: _Shape) -> float:
-    """The codes kept between passes (1 or 2 bytes each, at most 800 MB) and the tables, beside what the program needs."""
+    """The codes kept between passes (1 or 2 bytes each, at most 800 MB) and the tables, beside the program itself."""
     codes = min(1.5 * (rows or 0) * len(shape.cells), 800e6)
     width = max(shape.limits)
     k = shape.classes if shape.with_target else 1

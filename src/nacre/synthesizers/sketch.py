@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from nacre.errors import SchemaError
+from nacre.errors import NacreError, SchemaError
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Counts, Entry, Plan, Scope, Select, gaussian_share
@@ -49,6 +49,12 @@ class Sketch:
     groups: int | None = None
     steps: int | None = None
     wide: int = 48
+
+    def __post_init__(self) -> None:
+        for option in ("particles", "groups", "steps", "wide"):
+            value = getattr(self, option)
+            if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+                raise NacreError(f"{option}={value!r}: expected a whole number, at least 1")
 
     def supports(self, schema: Schema) -> None:
         refuse_tensors(schema, self.name)

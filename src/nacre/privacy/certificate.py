@@ -94,10 +94,8 @@ def _provenance(schema: Any) -> dict[str, dict[str, str]]:
 def _versions() -> dict[str, str]:
     from importlib.metadata import PackageNotFoundError, version
 
-    from nacre import __version__
-
-    found = {"nacre": __version__}
-    for name in ("dp-accounting", "numpy", "scipy", "jax"):
+    found = {}
+    for name in ("nacre", "dp-accounting", "numpy", "scipy", "jax"):
         try:
             found[name] = version(name)
         except PackageNotFoundError:  # training may run where the accountant is not installed

@@ -203,8 +203,7 @@ def inside(counts: Floats, sigma: float, lut: Ints, width: Floats | None = None,
 def shares(counts: Floats, sigma: float, lut: Ints, width: Floats | None = None, null: int | None = None) -> Floats:
     """Denoised one-way shares of the fine cells (sum one): group masses on the simplex times :func:`inside`."""
     counts = np.asarray(counts, np.float64)
-    mass = np.bincount(lut, counts)
-    mass = simplex(mass, max(float(counts.sum()), 1e-9))
+    mass = simplex(np.bincount(lut, counts).astype(np.float64), max(float(counts.sum()), 1e-9))
     return mass[lut] * inside(counts, sigma, lut, width, null) / mass.sum()
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -55,11 +55,11 @@ class Problem(NamedTuple):
     ``near`` [D, C] holds (a, y), ``one`` [D + C] single columns. Absent levels are None.
     """
 
-    one: tuple
-    near: tuple | None
-    two: tuple | None
-    three: tuple | None
-    pairs: tuple | None
+    one: Any
+    near: Any = None
+    two: Any = None
+    three: Any = None
+    pairs: Any = None
 
 
 def fit(
@@ -153,7 +153,7 @@ class _Level:
         self.value[where] += weight * (counts / total)
         self.used = True
 
-    def arrays(self, scale: float) -> tuple | None:
+    def arrays(self, scale: float) -> Any:
         if not self.used:
             return None
         mean = np.divide(self.value, self.weight, out=np.zeros_like(self.value), where=self.weight > 0)

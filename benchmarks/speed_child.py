@@ -52,7 +52,7 @@ def sample(release: str, rows: int, out: str) -> dict[str, float]:
 
 
 def sketch(files: list[str], schema: str, target: str, rows: int) -> dict[str, float]:
-    """A whole fit from Parquet shards; the time spent inside the door `counts` is the pass over the rows."""
+    """A whole fit from Parquet shards, timed inside the door `counts`: its questions share one pass over the rows."""
     import nacre
     from nacre.privacy.curator import Curator
 
@@ -68,7 +68,7 @@ def sketch(files: list[str], schema: str, target: str, rows: int) -> dict[str, f
     Curator.counts = timed
     budget = BUDGET | {"delta": None}  # the default for so many rows
     nacre.fit(files, schema=nacre.Schema.load(schema), target=target, **budget)
-    print(f"{len(spent)} pass(es) over the rows", file=sys.stderr)
+    print(f"{len(spent)} questions to the door `counts`", file=sys.stderr)
     return {"sketch_s": sum(spent), "rows_per_s": rows / sum(spent), "peak_mb": peak_mb()}
 
 

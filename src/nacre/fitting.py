@@ -54,6 +54,14 @@ def prepare(
             f"column {name!r}: {fact} not declared{more}; declare them in the schema, let a part of the budget buy "
             "them (domain='buy'), or read them from the data and lose the guarantee (domain='from-data')"
         )
+    provenance, read = schema.weakest()
+    if provenance == "read" and domain != "from-data" and budget.epsilon is not None:
+        name, fact = read[0]
+        raise DomainNotDeclared(
+            f"{f'column {name!r}' if name else 'table'}: {fact} was read from the data ({len(read)} such facts); "
+            "review and attest them (schema.attest, `nacre schema attest`), or accept a release without a guarantee "
+            "with domain='from-data'"
+        )
     synthesizer = make(method, {"target": target, **(options or {})})
     synthesizer.supports(schema)
     plan = synthesizer.plan(schema, schema.rows, budget, discovery.entries(schema, budget))
@@ -97,7 +105,14 @@ def fit(
     curator = Curator(rows, job.plan, job.schema, noise, transcript, lambda done: progress("reading rows", done, None))
     schema = job.schema
     if schema.undeclared():
-        schema, _ = discovery.buy(curator, job.plan, schema)
+        schema, bought_rows = discovery.buy(curator, job.plan, schema)
+        warn_weak_delta(budget, bought_rows)
+        if target is not None and target not in schema.modelled:
+            warnings.warn(
+                f"target {target!r}: no frequent value stood out of the noise, so it came out as a mere name and "
+                "plays no part; declare its categories in a schema to keep it",
+                stacklevel=2,
+            )
         if not schema.modelled:
             raise DataError(
                 "nothing in this table stands out of the noise at this budget: every column came out as a mere name. "

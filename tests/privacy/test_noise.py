@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-import multiprocessing
 import os
+import subprocess
+import sys
 import time
 
 import mpmath
@@ -109,21 +110,28 @@ def test_without_entropy_nothing_is_released(monkeypatch):
         exponential_choice(np.array([1, 2]), 1.0, NoiseSource())
 
 
-def _child(queue, source):
+FORKING = """
+import json, multiprocessing
+from nacre.privacy.noise import NoiseSource, rounded_gaussian
+
+def child(queue, source):
     queue.put(rounded_gaussian(1e6, 8, source).tolist())
+
+context = multiprocessing.get_context("fork")
+queue, source = context.Queue(), NoiseSource()
+children = [context.Process(target=child, args=(queue, source)) for _ in range(16)]
+for one in children:
+    one.start()
+streams = [queue.get(timeout=60) for _ in children] + [rounded_gaussian(1e6, 8, source).tolist()]
+print(json.dumps(streams))
+"""
 
 
 def test_no_repeated_streams_across_forked_processes():
-    context = multiprocessing.get_context("fork")
-    queue, source = context.Queue(), NoiseSource()
-    children = [context.Process(target=_child, args=(queue, source)) for _ in range(16)]
-    for child in children:
-        child.start()
-    streams = [tuple(queue.get(timeout=60)) for _ in children]
-    for child in children:
-        child.join()
-    streams.append(tuple(rounded_gaussian(1e6, 8, source).tolist()))
-    assert len(set(streams)) == len(streams)
+    """In a process of its own: forking one that runs JAX's threads can hang."""
+    done = subprocess.run([sys.executable, "-c", FORKING], capture_output=True, text=True, timeout=120, check=True)
+    streams = [tuple(s) for s in json.loads(done.stdout)]
+    assert len(streams) == len(set(streams)) == 17
     assert len({x for s in streams for x in s}) > 8 * len(streams) - 4
 
 

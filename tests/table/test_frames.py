@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from nacre.errors import DataError
-from nacre.table import Boolean, Categorical, Numeric, Schema
+from nacre.table import Boolean, Numeric, Schema
 from nacre.table.decoding import decode
 from nacre.table.encoding import encode
 from nacre.table.frames import from_arrow, to_arrow
@@ -30,10 +30,10 @@ def test_pandas_types_do_not_depend_on_the_nulls_that_occur():
     assert first.dtypes.tolist() == second.dtypes.tolist() == [pd.Int64Dtype(), pd.BooleanDtype(), np.dtype(bool)]
 
 
-def test_mixed_objects_are_text():
+def test_objects_of_several_types_are_refused():
     frame = pd.DataFrame({"a": pd.Series([1, "x", None, 2.5], dtype=object), "b": [1, 2, 3, 4]})
-    schema = Schema({"a": Categorical(("1", "x", "2.5"), nullable=True)})
-    assert encode(to_arrow(frame), schema)["a"].values.tolist() == [0, 1, -1, 2]
+    with pytest.raises(DataError, match="column 'a' holds Python objects of several types"):
+        to_arrow(frame)
 
 
 def test_other_shapes():

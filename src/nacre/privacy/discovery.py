@@ -108,7 +108,11 @@ def _kind(declared: Column, votes: np.ndarray, sigma: float, rows: int) -> _Kind
         "categorical": count["text"],
     }
     kind = max(options, key=lambda k: options[k])
-    if kind != "categorical" and sum(options.values()) - options[kind] > max(3 * sigma, 0.05 * rows):
+    # What is neither null nor of that kind, as a plain sum: clipping first would let pure noise add up.
+    values = dict(zip(probe.KINDS, votes.tolist()))
+    own = {"numeric": ("integer", "decimal"), "datetime": ("date", "datetime"), "boolean": ("boolean",)}.get(kind, ())
+    strays = [values[k] for k in probe.KINDS if k not in ("null", *own)]
+    if kind != "categorical" and sum(strays) > max(3 * sigma * math.sqrt(len(strays)), 0.05 * rows):
         kind = "categorical"
     nullable = declared.nullable or count["null"] > least
     if not isinstance(declared, Undeclared):

@@ -54,14 +54,19 @@ def _convert(frame: Any) -> pa.Table:
 
 
 def _from_pandas(frame: Any) -> pa.Table:
+    """Columns of Python objects must be of one type: were a stray value to turn a whole column into text, one row would
+    change how every other row is read, and no sensitivity bound would hold."""
     names = [str(name) for name in frame.columns]
     arrays = []
     for i in range(len(names)):
         series = frame.iloc[:, i]
         try:
             arrays.append(pa.Array.from_pandas(series))
-        except (pa.ArrowException, TypeError, ValueError):  # objects of several types: each as its text
-            arrays.append(pa.array([None if m else str(v) for v, m in zip(series, series.isna(), strict=True)]))
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            raise DataError(
+                f"column {names[i]!r} holds Python objects of several types, or numbers beyond 64 bits; "
+                f"make it one type first, for example with frame[{names[i]!r}].astype(str)"
+            ) from None
     return pa.Table.from_arrays([a if isinstance(a, pa.ChunkedArray) else pa.chunked_array([a]) for a in arrays], names)
 
 

@@ -129,7 +129,7 @@ def _outermost(histogram: np.ndarray, sigma: float) -> int | None:
     """Where the mass begins: the outermost window, of any power of two cells, that stands out of the noise.
 
     A long thin tail shows only in a wide window, a spike only in a narrow one. Some 2·cells windows are compared with
-    4.5 standard errors each, so pure noise widens the range with a probability of about 1 %.
+    4.5 standard errors each, so that pure noise rarely widens the range.
     """
     sums = np.concatenate([[0], np.cumsum(histogram)])
     found = []
@@ -146,8 +146,9 @@ def _trimmed(sums: np.ndarray, start: int, size: int, sigma: float) -> int:
     """Where the mass begins inside a window that stands out: the outer half if that does, else the inner one."""
     while size > 1:
         size //= 2
-        outer, inner = np.diff(sums[[start, start + size, start + 2 * size]]) > 3.5 * sigma * np.sqrt(size)
-        if not outer and not inner:
-            break
-        start += 0 if outer else size
+        outer, inner = np.diff(sums[[start, start + size, start + 2 * size]])
+        level = 3.5 * sigma * np.sqrt(size)
+        # Where neither half stands out by itself, the heavier one is the better guess.
+        if outer <= level and (inner > level or inner > outer):
+            start += size
     return start

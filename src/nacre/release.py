@@ -17,7 +17,7 @@ from nacre.table import Between, Schema
 from nacre.table.decoding import arrow_schema, decode
 from nacre.table.encoding import Encoded, Values
 from nacre.table.frames import from_arrow
-from nacre.table.structure import matches
+from nacre.table.structure import Rule, violations
 from nacre.table.writing import TableWriter
 
 CHUNK = 250_000  # rows drawn at a time: memory does not grow with the number of rows asked for
@@ -120,20 +120,20 @@ class Release:
         """Rows in which no declared impossibility occurs: the others are drawn again."""
         encoded = Encoded(self.model.draw(rows, rng, where), rows)
         rules = self._rules()
-        broken = np.flatnonzero(self._breaks(encoded, rules))
+        broken = np.flatnonzero(violations(encoded, self.schema, rules))
         for _ in range(_ROUNDS):
             if not len(broken):
                 return encoded
             again = Encoded(self.model.draw(len(broken), rng, where), len(broken))
             for name, values in encoded.columns.items():
                 values.values[broken], values.null[broken] = again[name].values, again[name].null
-            broken = broken[self._breaks(again, rules)]
+            broken = broken[violations(again, self.schema, rules)]
         raise ConvergenceError(
             f"after {_ROUNDS} rounds {len(broken)} of {rows} rows still break a declared impossibility; "
             "the condition asked for leaves almost nothing possible: widen it"
         )
 
-    def _rules(self) -> list[list[tuple[str, Any]]]:
+    def _rules(self) -> list[Rule]:
         """The declared impossibilities, with conditions on dependent columns turned to what determines them."""
         found = []
         for rule in self.schema.impossible:
@@ -142,12 +142,6 @@ class Release:
             except SchemaError:  # no value of the determinant gives it: it cannot occur anyway
                 continue
         return found
-
-    def _breaks(self, encoded: Encoded, rules: list[list[tuple[str, Any]]]) -> np.ndarray:
-        broken = np.zeros(encoded.rows, bool)
-        for rule in rules:
-            broken |= np.logical_and.reduce([matches(encoded[c], self.schema.columns[c], v) for c, v in rule])
-        return broken
 
     def _on_determinants(self, where: Mapping[str, Any]) -> dict[str, Any]:
         """Conditions on dependent columns as conditions on the columns that determine them."""

@@ -121,8 +121,12 @@ def month_bounds(histogram: np.ndarray, sigma: float) -> tuple[str, str]:
 
 def standing_out(histogram: np.ndarray, sigma: float) -> tuple[int | None, int]:
     """First and last cell of the part that stands out of the noise; (None, −1) when nothing does."""
-    first, last = _outermost(histogram, sigma), _outermost(histogram[::-1], sigma)
-    return (None, -1) if first is None or last is None else (first, len(histogram) - 1 - last)
+    left, right = _outermost(histogram, sigma), _outermost(histogram[::-1], sigma)
+    if left is None or right is None:
+        return None, -1
+    # With little signal the two searches can settle on each other's side: keep what lies between.
+    first, last = sorted((left, len(histogram) - 1 - right))
+    return first, last
 
 
 def _outermost(histogram: np.ndarray, sigma: float) -> int | None:

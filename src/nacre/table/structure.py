@@ -12,17 +12,18 @@ from nacre.table.instants import UNITS, is_date_only
 from nacre.table.rules import Between, position
 from nacre.table.schema import Schema
 
+Rule = list[tuple[str, Any]]  # conditions that together are impossible
 
-def violations(encoded: Encoded, schema: Schema) -> np.ndarray:
-    """bool [rows]: rows in which a combination declared impossible occurs. Rules on dependents or on
-    columns that are not encoded are checked through `encode` on the decoded table; here they raise
-    KeyError."""
+
+def violations(encoded: Encoded, schema: Schema, rules: list[Rule] | None = None) -> np.ndarray:
+    """bool [rows]: rows in which an impossible combination occurs, as the schema declares them or as `rules` say.
+
+    Rules on dependent columns must have been turned to the columns that determine them (`Release` does).
+    """
+    rules = [list(rule.items()) for rule in schema.impossible] if rules is None else rules
     broken = np.zeros(encoded.rows, bool)
-    for rule in schema.impossible:
-        hit = np.ones(encoded.rows, bool)
-        for name, condition in rule.items():
-            hit &= matches(encoded[name], schema.columns[name], condition)
-        broken |= hit
+    for rule in rules:
+        broken |= np.logical_and.reduce([matches(encoded[c], schema.columns[c], v) for c, v in rule])
     return broken
 
 

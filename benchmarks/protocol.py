@@ -12,9 +12,9 @@ from benchmarks.catalogue import Options
 from benchmarks.data import Dataset
 from benchmarks.methods import METHODS, Case, Made, Maker, Task
 from benchmarks.results import Results, Setting
-from nacre.evaluate.domain import Domain
-from nacre.evaluate.downstream import MODELS, at_most, labels
-from nacre.evaluate.score import Judge, Protocol
+from nacre.evaluation.domain import Domain
+from nacre.evaluation.downstream import MODELS, at_most, labels
+from nacre.evaluation.score import Judge, Protocol
 
 QUICK_ROWS = 4_000
 # Hard-label scores per classifier would be two thirds of the rows and answer no question; their means stay.

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from nacre.evaluate.metrics import metric
+from nacre.metrics import metric
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.results import RESULTS
-from nacre.evaluate.metrics import METRICS, metric
+from nacre.metrics import METRICS, metric
 
 PAGE = Path(__file__).parent.parent / "docs" / "results.md"
 # The columns of the page, in this order; every other figure is in the json files.

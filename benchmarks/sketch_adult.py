@@ -7,7 +7,7 @@ from benchmarks.catalogue import Options
 from benchmarks.methods import Case
 from benchmarks.protocol import Study, run_study
 from benchmarks.results import Results
-from nacre.evaluate.score import Protocol
+from nacre.evaluation.score import Protocol
 
 DELTA = 1e-5  # the papers' δ; the default one is run once beside it
 STUDY = Study(

@@ -9,7 +9,7 @@ from benchmarks.catalogue import Options
 from benchmarks.methods import Case
 from benchmarks.protocol import Study, run_study
 from benchmarks.results import Results
-from nacre.evaluate.score import Protocol
+from nacre.evaluation.score import Protocol
 
 DELTA = 1e-5
 COLLAPSED = Study(

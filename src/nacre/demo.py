@@ -96,7 +96,7 @@ def _folder(folder: str, say: Callable[[str], None]) -> Path:
 
 
 def _page(path: str, real: Any, synthetic: Any, release: Any) -> float:
-    from nacre.report.compare import compare_columns
+    from nacre.evaluation.columns import compare_columns
     from nacre.report.page import comparison_page
     from nacre.table.writing import write_text
 

@@ -21,8 +21,8 @@ from benchmarks import (
 )
 from benchmarks import results as result_files
 from nacre.errors import DataError
-from nacre.evaluate.metrics import METRICS
-from nacre.evaluate.score import Protocol
+from nacre.evaluation.score import Protocol
+from nacre.metrics import METRICS
 from nacre.table.columns import Categorical, Numeric
 from nacre.table.schema import Schema
 

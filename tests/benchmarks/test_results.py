@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks import catalogue, published, results_page
 from benchmarks import results as result_files
-from nacre.evaluate.metrics import METRICS
+from nacre.metrics import METRICS
 
 SKETCH = result_files.Setting("sketch", "adult", 1.0, 1e-5, "proven")
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from nacre.report.compare import compare_columns
+from nacre.evaluation.columns import compare_columns
 from nacre.report.page import comparison_page
 from nacre.table import Boolean, Categorical, Datetime, Numeric, Schema
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from nacre.report.compare import Comparison
+from nacre.report.findings import Comparison
 from nacre.report.svg import histogram, paired_bars
 
 _STYLE = """

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from nacre.evaluate.fidelity import cells, kendall_error, marginals, taus
+from nacre.evaluation.fidelity import cells, kendall_error, marginals, taus
 
 DESCRIPTION = {"x": (0.0, 10.0), "y": (-5.0, 5.0), "c": ["a", "b", "d"]}
 

@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from nacre.evaluate.domain import Domain
-from nacre.evaluate.score import Judge, Protocol
+from nacre.evaluation.domain import Domain
+from nacre.evaluation.score import Judge, Protocol
 
 NAMES = {"LR": "lr", "GNB": "gnb", "BNB": "bnb", "SVM": "svm", "DT": "tree", "LDA": "lda", "Ada": "ada",
          "Bag": "bag", "GBM": "gbm", "MLP": "mlp", "HGB": "hgb"}  # fmt: skip

@@ -2,37 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from nacre.report.findings import Comparison
 from nacre.table import Boolean, Categorical, Datetime, Numeric, Schema
 from nacre.table.encoding import Values, encode
 
 BINS = 36
 LABELS = 12  # categories drawn; the rest are summed
 _TAIL = 0.005  # of the real rows at each end that do not stretch the axis; the outermost bins hold all beyond it
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """One column. `labels` name the bars of a categorical column; a number or date has `ends` of its axis instead."""
-
-    name: str
-    kind: str
-    real: np.ndarray  # shares of the rows with a value
-    synthetic: np.ndarray
-    labels: tuple[str, ...] = ()
-    ends: tuple[str, str] | None = None
-    nulls: tuple[float, float] | None = None  # share without a value, real and synthetic; None: not nullable
-
-    @property
-    def distance(self) -> float:
-        """Total variation distance over the bars drawn and null: 0 is equal, 1 is disjoint."""
-        null_r, null_s = self.nulls or (0.0, 0.0)
-        gaps = np.abs((1 - null_r) * self.real - (1 - null_s) * self.synthetic).sum() + abs(null_r - null_s)
-        return float(gaps / 2)
 
 
 def compare_columns(real: Any, synthetic: Any, schema: Schema) -> list[Comparison]:

@@ -8,8 +8,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, roc_auc_score
 
 from nacre.errors import SchemaError
-from nacre.evaluate.domain import Domain, Variable
-from nacre.evaluate.downstream import (
+from nacre.evaluation.domain import Domain, Variable
+from nacre.evaluation.downstream import (
     MODELS,
     SLOWEST_FIRST,
     SUITES,
@@ -19,7 +19,7 @@ from nacre.evaluate.downstream import (
     models_of,
     scores,
 )
-from nacre.evaluate.score import Judge, Protocol, summary
+from nacre.evaluation.score import Judge, Protocol, summary
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +152,7 @@ def test_the_judge_computes_the_ceiling_once_and_gaps_against_it(cancer, monkeyp
     )
     assert "tvd1_gap" not in gaps
     first = judge.ceiling
-    monkeypatch.setattr("nacre.evaluate.score.scores", None)
+    monkeypatch.setattr("nacre.evaluation.score.scores", None)
     assert judge.ceiling is first
     own = judge.distances(train)
     assert own["tvd1"] == own["tvd2"] == own["kendall_rmse"] == 0 and own["tvd2_holdout"] > 0

@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from nacre.evaluate.downstream import MODELS
-from nacre.evaluate.metrics import METRICS, Metric, _index, metric
+from nacre.evaluation.downstream import MODELS
+from nacre.metrics import METRICS, Metric, _index, metric
 
 # Names that reports and result files rely on.
 AGREED = (

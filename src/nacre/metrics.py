@@ -9,10 +9,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from nacre.evaluate.downstream import MODELS
-
 Direction = Literal["higher", "lower", "none"]
 INF = float("inf")
+# Classifiers by the short names that end a metric's name.
+MODELS: Mapping[str, str] = {
+    "lr": "logistic regression",
+    "gnb": "Gaussian naive Bayes",
+    "bnb": "Bernoulli naive Bayes",
+    "svm": "linear support vector machine",
+    "tree": "decision tree",
+    "lda": "linear discriminant analysis",
+    "ada": "AdaBoost",
+    "bag": "bagged trees",
+    "gbm": "gradient boosting",
+    "mlp": "multilayer perceptron",
+    "forest": "random forest of 100 trees",
+    "hgb": "histogram gradient boosting",
+}
 
 
 @dataclass(frozen=True)
@@ -146,5 +159,5 @@ METRICS: Mapping[str, Metric] = _index(
 def metric(name: str) -> Metric:
     """The metric of that name; KeyError says how to add one."""
     if name not in METRICS:
-        raise KeyError(f"no metric {name!r}: add it to nacre.evaluate.metrics before reporting it")
+        raise KeyError(f"no metric {name!r}: add it to nacre.metrics before reporting it")
     return METRICS[name]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nacre.evaluate.domain import Domain
-from nacre.evaluate.downstream import SUITES, TRAIN_ROWS, models_of, scores
-from nacre.evaluate.fidelity import KENDALL_ROWS, Cells, Taus, cells, kendall_error, marginals, taus
+from nacre.evaluation.domain import Domain
+from nacre.evaluation.downstream import SUITES, TRAIN_ROWS, models_of, scores
+from nacre.evaluation.fidelity import KENDALL_ROWS, Cells, Taus, cells, kendall_error, marginals, taus
 
 if TYPE_CHECKING:
     import pandas as pd

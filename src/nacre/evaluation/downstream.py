@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nacre.errors import SchemaError
-from nacre.evaluate.domain import MISSING, UNKNOWN, Domain, Variable
+from nacre.evaluation.domain import MISSING, UNKNOWN, Domain, Variable
+from nacre.metrics import MODELS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,20 +23,6 @@ SUITES: Mapping[str, tuple[str, ...]] = {
     "nine": ("lr", "gnb", "svm", "tree", "forest", "ada", "hgb", "lda", "mlp"),
     "strong": ("hgb",),
     "quick": ("lr", "tree", "hgb"),
-}
-MODELS: Mapping[str, str] = {
-    "lr": "logistic regression",
-    "gnb": "Gaussian naive Bayes",
-    "bnb": "Bernoulli naive Bayes",
-    "svm": "linear support vector machine",
-    "tree": "decision tree",
-    "lda": "linear discriminant analysis",
-    "ada": "AdaBoost",
-    "bag": "bagged trees",
-    "gbm": "gradient boosting",
-    "mlp": "multilayer perceptron",
-    "forest": "random forest of 100 trees",
-    "hgb": "histogram gradient boosting",
 }
 SLOWEST_FIRST = ("gbm", "bag", "ada", "mlp", "forest", "lr", "hgb", "svm", "tree", "lda", "gnb", "bnb")
 

@@ -1,0 +1,74 @@
+"""What an evaluation found: tidy scores, what the page draws, and where it came from. Unprotected: for the owner."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Score:
+    """One figure under its registered name (`nacre.metrics`).
+
+    `of` says whose figure it is: "synthetic"; "real" (the private table in the place of the synthetic one: the
+    ceiling); "bootstrap" (private rows drawn with replacement: what a perfect sampler would lose); "majority"
+    (the constant guess). `columns` is empty for a figure of the whole table and names one or two columns otherwise.
+    `low` and `high` bound a 95 % interval where one was computed; `rows` is how many rows the figure rests on.
+    """
+
+    metric: str
+    value: float
+    of: str = "synthetic"
+    columns: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    rows: int | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One column. `labels` name the bars of a categorical column; a number or date has `ends` of its axis instead."""
+
+    name: str
+    kind: str
+    real: np.ndarray  # shares of the rows with a value
+    synthetic: np.ndarray
+    labels: tuple[str, ...] = ()
+    ends: tuple[str, str] | None = None
+    nulls: tuple[float, float] | None = None  # share without a value, real and synthetic; None: not nullable
+
+    @property
+    def distance(self) -> float:
+        """Total variation distance over the bars drawn and null: 0 is equal, 1 is disjoint."""
+        null_r, null_s = self.nulls or (0.0, 0.0)
+        gaps = np.abs((1 - null_r) * self.real - (1 - null_s) * self.synthetic).sum() + abs(null_r - null_s)
+        return float(gaps / 2)
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """How strongly columns depend on one another, in both tables; NaN where a pair has no value.
+
+    `kind` is "kendall" (numbers, -1 to 1), "pearson" (numbers, -1 to 1) or "cramers_v" (all columns binned, 0 to 1).
+    """
+
+    kind: str
+    names: tuple[str, ...]
+    real: np.ndarray
+    synthetic: np.ndarray
+
+
+@dataclass(frozen=True)
+class Report:
+    """The owner's document: what was measured on private rows. It never travels with a release."""
+
+    scores: tuple[Score, ...]
+    columns: tuple[Comparison, ...] = ()
+    matrices: tuple[Matrix, ...] = ()
+    target: str | None = None
+    facts: Mapping[str, str] = field(default_factory=dict)  # rows, files, seed, versions, seconds: name to text
+    notes: tuple[str, ...] = ()  # what a reader must know of the figures, such as samples and their errors
+    certificate: Any = None  # nacre.privacy.certificate.Certificate of the release, where there is one

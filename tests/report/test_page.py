@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import numpy as np
 import pyarrow as pa
 import pytest
+from nacre.report.page import comparison_page
 
 from nacre.evaluation.columns import compare_columns
-from nacre.report.page import comparison_page
 from nacre.table import Boolean, Categorical, Datetime, Numeric, Schema
 
 CERTIFICATE = SimpleNamespace(epsilon=1.0, delta=1e-6, guarantee="proven", neighbours="add_or_remove_one", reasons=())

@@ -1,4 +1,8 @@
-"""Shares of real and synthetic rows, column by column: what the page draws. Unprotected statistics, for the owner."""
+"""Shares of rows, column by column: what the pages draw.
+
+`compare_columns` reads private rows: unprotected statistics, for the owner. `profile_columns` reads synthetic rows
+alone, for the sheet that travels with them.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from nacre.report.findings import Comparison
+from nacre.evaluation import axes
+from nacre.report.findings import Comparison, Profile
 from nacre.table import Boolean, Categorical, Datetime, Numeric, Schema
 from nacre.table.encoding import Values, encode
 
@@ -18,8 +23,24 @@ _TAIL = 0.005  # of the real rows at each end that do not stretch the axis; the 
 def compare_columns(real: Any, synthetic: Any, schema: Schema) -> list[Comparison]:
     """One comparison for every modelled column of two Arrow tables described by the same schema."""
     a, b = encode(real, schema), encode(synthetic, schema)
-    names = [n for n in schema.modelled if isinstance(schema.columns[n], Numeric | Categorical | Boolean | Datetime)]
-    return [_compare(name, schema.columns[name], a[name], b[name]) for name in names]
+    return [_compare(name, schema.columns[name], a[name], b[name]) for name in _drawable(schema)]
+
+
+def profile_columns(synthetic: Any, schema: Schema) -> list[Profile]:
+    """One profile for every modelled column of a synthetic Arrow table. No other rows are read: axes, order and
+    choice of categories follow from the synthetic rows and the schema."""
+    found = encode(synthetic, schema)
+    return [_profile(name, schema.columns[name], found[name]) for name in _drawable(schema)]
+
+
+def _drawable(schema: Schema) -> list[str]:
+    return [n for n in schema.modelled if isinstance(schema.columns[n], Numeric | Categorical | Boolean | Datetime)]
+
+
+def _profile(name: str, column: Any, found: Values) -> Profile:
+    same = _compare(name, column, found, found)  # a table beside itself: one way to bin and label for both pages
+    nulls = None if same.nulls is None else same.nulls[1]
+    return Profile(name, same.kind, same.synthetic, same.labels, same.ends, nulls, same.ticks, same.bins)
 
 
 def _compare(name: str, column: Any, real: Values, synthetic: Values) -> Comparison:
@@ -32,7 +53,7 @@ def _compare(name: str, column: Any, real: Values, synthetic: Values) -> Compari
     edges = _edges(kept, column)
     shares = [_share(np.histogram(np.clip(v, edges[0], edges[-1]), edges)[0]) for v in kept]
     kind = "integer" if getattr(column, "integer", False) else column.kind
-    return Comparison(name, kind, shares[0], shares[1], ends=_ends(edges, column), nulls=nulls)
+    return Comparison(name, kind, shares[0], shares[1], ends=_ends(edges, column), nulls=nulls, **_axis(edges, column))
 
 
 def _labels(names: tuple[str, ...], kept: list[np.ndarray], ordered: bool) -> tuple[tuple[str, ...], list[np.ndarray]]:
@@ -63,12 +84,9 @@ def _edges(kept: list[np.ndarray], column: Any) -> np.ndarray:
 
 
 def _ends(edges: np.ndarray, column: Any) -> tuple[str, str]:
-    if isinstance(column, Datetime):
-        return tuple(str(np.datetime64(int(e), "us").astype("datetime64[D]")) for e in (edges[0], edges[-1]))  # type: ignore[return-value]
-    if isinstance(column, Numeric) and column.integer:
-        return f"{edges[0] + 0.5:,.0f}", f"{edges[-1] - 0.5:,.0f}"
-    return _number(edges[0]), _number(edges[-1])
+    half = 0.5 if isinstance(column, Numeric) and column.integer else 0.0
+    return axes.value(edges[0] + half, column), axes.value(edges[-1] - half, column)
 
 
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:.3g}"
+def _axis(edges: np.ndarray, column: Any) -> dict[str, Any]:
+    return {"ticks": axes.ticks(edges, column), "bins": axes.bins(edges, column)}

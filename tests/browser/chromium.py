@@ -83,7 +83,9 @@ class Browser:
     def open(self, page: Path, width: int, dark: bool = False) -> None:
         """Load a file at a width; returns when it has loaded, with the events since then in `events`."""
         height = 900
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
+        self.call(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
+        )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
         self.events.clear()
@@ -106,7 +108,7 @@ class Browser:
         to.write_bytes(base64.b64decode(data))
 
     def complaints(self) -> list[str]:
-        """Errors of scripts, messages of the console and of the browser about the page, and fetches other than the page."""
+        """Errors of scripts, messages of the console or of the browser, and anything fetched besides the page."""
         found = []
         for e in self.events:
             method, params = e["method"], e["params"]

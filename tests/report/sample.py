@@ -118,8 +118,8 @@ def wide(columns: int, seed: int = 0) -> Report:
     rng = np.random.default_rng(seed)
     names = tuple(f"column {i} with quite a long name, as exports from old systems have them" for i in range(columns))
     drawn = tuple(_one(name, i, rng) for i, name in enumerate(names))
-    square = rng.uniform(-1, 1, (columns, columns))
-    other = np.clip(square + rng.normal(0, 0.1, square.shape), -1, 1)
+    square, noise = (np.tril(rng.uniform(-s, s, (columns, columns)), -1) for s in (0.9, 0.1))
+    square, other = square + square.T, square + square.T + noise + noise.T
     matrices = tuple(Matrix(kind, names, square, other) for kind in ("kendall", "pearson", "cramers_v"))
     scores = [Score("tvd1", c.distance, columns=(c.name,)) for c in drawn]
     return Report(tuple(scores), drawn, matrices, names[0], {"rows": "1"}, (), release().certificate)

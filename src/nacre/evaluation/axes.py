@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ def bins(edges: np.ndarray, column: Any) -> tuple[str, ...]:
         words = [number(a) if a == b else f"{number(a)} to {number(b)}" for a, b in zip(lows.tolist(), highs.tolist())]
     else:
         names = [value(e, column) for e in edges.tolist()]
-        words = [f"{a} to {b}" for a, b in zip(names, names[1:])]
+        words = [f"{a} to {b}" for a, b in pairwise(names)]
     if len(words) > 1:
         words[0], words[-1] = f"{words[0]} and below", f"{words[-1]} and above"
     return tuple(words)

@@ -38,19 +38,19 @@ def _drawable(schema: Schema) -> list[str]:
 
 
 def _profile(name: str, column: Any, found: Values) -> Profile:
-    same = _compare(name, column, found, found)  # a table beside itself: one way to bin and label for both pages
+    same = _compare(name, column, found, found, fenced=True)  # beside itself: one way to bin and label for both pages
     nulls = None if same.nulls is None else same.nulls[1]
     return Profile(name, same.kind, same.synthetic, same.labels, same.ends, nulls, same.ticks, same.bins)
 
 
-def _compare(name: str, column: Any, real: Values, synthetic: Values) -> Comparison:
+def _compare(name: str, column: Any, real: Values, synthetic: Values, fenced: bool = False) -> Comparison:
     nulls = (float(real.null.mean()), float(synthetic.null.mean())) if column.nullable else None
     kept = [v.values[~v.null] for v in (real, synthetic)]
     if isinstance(column, Categorical | Boolean):
         names = column.labels if isinstance(column, Categorical) else ("false", "true")
         labels, shares = _labels(names, kept, ordered=getattr(column, "ordered", False))
         return Comparison(name, column.kind, shares[0], shares[1], labels, nulls=nulls)
-    edges = _edges(kept, column)
+    edges = _edges(kept, column, fenced)
     shares = [_share(np.histogram(np.clip(v, edges[0], edges[-1]), edges)[0]) for v in kept]
     kind = "integer" if getattr(column, "integer", False) else column.kind
     return Comparison(name, kind, shares[0], shares[1], ends=_ends(edges, column), nulls=nulls, **_axis(edges, column))
@@ -72,15 +72,27 @@ def _share(counts: np.ndarray) -> np.ndarray:
     return counts / max(counts.sum(), 1)
 
 
-def _edges(kept: list[np.ndarray], column: Any) -> np.ndarray:
-    """Equal bins over the middle 99 % of the real rows; whole numbers of steps for integers."""
+def _edges(kept: list[np.ndarray], column: Any, fenced: bool = False) -> np.ndarray:
+    """Equal bins over the middle 99 % of the first table's rows; whole numbers of steps for integers.
+
+    `fenced` shortens an axis that a few far values would stretch, as noise puts them into synthetic tables.
+    """
     base = next((v for v in kept if len(v)), np.array([0.0]))
     low, high = np.quantile(base.astype(np.float64), [_TAIL, 1 - _TAIL]).tolist()
+    if fenced:
+        low, high = _fence(base, low, high)
     if isinstance(column, Numeric) and column.integer:
         step = max(1, int(np.ceil((high - low + 1) / BINS)))
         count = int((high - low) // step) + 1
         return np.floor(low) - 0.5 + step * np.arange(count + 1)
     return np.linspace(low, high if high > low else low + 1, BINS + 1)
+
+
+def _fence(values: np.ndarray, low: float, high: float) -> tuple[float, float]:
+    """No farther from the middle half than four times its width."""
+    first, third = np.quantile(values.astype(np.float64), [0.25, 0.75]).tolist()
+    reach = 4 * (third - first)
+    return (max(low, first - reach), min(high, third + reach)) if reach > 0 else (low, high)
 
 
 def _ends(edges: np.ndarray, column: Any) -> tuple[str, str]:

@@ -49,7 +49,7 @@ def _compared(i: int, column: Comparison, scores: Sequence[Score]) -> str:
     else:
         drawing = histogram(real, made, title, column.ticks or _ends(column.ends), column.bins, nulls)
     foot = [f"{s.metric} {number(s.value)}{_interval(s)}" for s in scores if s.of == "synthetic"]
-    if nulls is not None:
+    if nulls is not None and column.ends is not None:
         foot.append(f"missing: real {percent(nulls[0])}, synthetic {percent(nulls[1])}")
     return _card(f"c{i}", column.name, f"{column.kind}, distance {number(column.distance)}", drawing, foot)
 
@@ -63,7 +63,7 @@ def _alone(profile: Profile) -> str:
         drawing = _bars(profile.labels, None, made, title, nulls)
     else:
         drawing = histogram(None, made, title, profile.ticks or _ends(profile.ends), profile.bins, nulls)
-    foot = [f"missing: {percent(gone)}"] if nulls is not None else []
+    foot = [f"missing: {percent(gone)}"] if nulls is not None and profile.ends is not None else []
     return _card("", profile.name, profile.kind, drawing, foot)
 
 

@@ -1,4 +1,4 @@
-"""Scores as tables: what models learn from the synthetic table, how far apart the tables are, how to read each figure."""
+"""Scores as tables: what models learn, how far apart the tables are, how to read each figure."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 
 from nacre.metrics import metric
 from nacre.report.findings import Score
-from nacre.report.markup import details, number, table, text
+from nacre.report.markup import details, number, signed, table, text
 from nacre.report.svg import against_ceiling
 
 # Kinds of downstream figures by how their names begin; the first present is shown openly.
 MEASURES = {
-    "auc": "Area under the ROC curve: how well scores rank the positive class above the rest (0.5 is guessing, 1 perfect)",
+    "auc": "Area under the ROC curve: how well scores rank the positive class first (0.5 is guessing, 1 perfect)",
     "r2": "R squared: the share of the variance explained (0 is the mean as a guess, 1 perfect)",
     "ap": "Average precision: how pure the top of the ranking is (guessing gives the share of positives, 1 perfect)",
     "f1": "Macro F1 of the predicted classes (1 is perfect)",
@@ -28,8 +28,9 @@ _OF = {
     "majority": "Constant guess",
 }
 KEY = (
-    '<ul class="key"><li><i class="made"></i>synthetic, from the constant guess</li><li><i class="whisker"></i>95 % interval'
-    '</li><li><i class="tickmark"></i>ceiling: trained on the real table</li><li><i class="base"></i>constant guess</li></ul>'
+    '<ul class="key"><li><i class="made"></i>synthetic, from the constant guess</li>'
+    '<li><i class="whisker"></i>95 % interval</li><li><i class="tickmark"></i>ceiling: trained on the real table</li>'
+    '<li><i class="base"></i>constant guess</li></ul>'
 )
 
 
@@ -124,38 +125,25 @@ def downstream_tables(scores: Scores) -> str:
 
 def _downstream(scores: Scores, found: Sequence[Score], caption: str) -> str:
     span = _span(scores, found)
+    kinds = [of for of in ("real", "bootstrap", "majority") if any(scores.get(s.metric, of) for s in found)]
     rows = []
     for s in found:
-        ceiling, base, again = (scores.get(s.metric, of) for of in ("real", "majority", "bootstrap"))
+        ceiling, base = (_value(scores.get(s.metric, of)) for of in ("real", "majority"))
         interval = (s.low, s.high) if s.low is not None and s.high is not None else None
-        drawn = "" if math.isnan(s.value) else against_ceiling(s.value, span, _value(ceiling), _value(base), interval)
-        rows.append(
-            (
-                f'{text(label(s.metric))}<br><code class="soft small">{text(s.metric)}</code>',
-                f"<strong>{number(s.value)}</strong>",
-                f"{number(s.low)} to {number(s.high)}" if interval else "n/a",
-                number(_value(ceiling)),
-                *([number(_value(again))] if _any(scores, found, "bootstrap") else []),
-                number(_value(base)),
-                _signed(gap(scores, s)),
-                drawn,
-            )
-        )
-    redrawn = ["Real rows redrawn"] if _any(scores, found, "bootstrap") else []
-    heads = ("Model", "Synthetic", "95 % interval", "Real (ceiling)", *redrawn, "Constant guess", "Gap", "Drawn")
+        drawn = "" if math.isnan(s.value) else against_ceiling(s.value, span, ceiling, base, interval)
+        others = [number(_value(scores.get(s.metric, of))) for of in kinds]
+        rows.append((_named(s.metric, label(s.metric)), _with_interval(s), signed(gap(scores, s)), *others, drawn))
+    names = {"real": "Real (ceiling)", "bootstrap": "Real rows redrawn", "majority": "Constant guess"}
+    heads = ("Model", "Synthetic,<br>95 % interval", "Gap", *(names[of] for of in kinds), "Drawn")
     return table(caption, heads, rows, " " + "n" * (len(heads) - 2) + "b")
 
 
-def _any(scores: Scores, found: Sequence[Score], of: str) -> bool:
-    return any(scores.get(s.metric, of) for s in found)
+def _named(name: str, words: str) -> str:
+    return f'{text(words, 300)}<br><code class="soft small">{text(name)}</code>'
 
 
 def _value(score: Score | None) -> float | None:
     return None if score is None else score.value
-
-
-def _signed(value: float | None) -> str:
-    return number(value) if value is None or not math.isfinite(value) else f"{value:+.3f}"
 
 
 def _span(scores: Scores, found: Sequence[Score]) -> tuple[float, float]:
@@ -173,16 +161,18 @@ def whole_table(scores: Scores, names: Sequence[str], caption: str) -> str:
     for n in names:
         known = metric(n)
         values = [_with_interval(scores.get(n, of)) for of in kinds]
-        rows.append((f"<code>{text(n)}</code>", text(known.text, 300), *values, _direction(known.direction)))
-    heads = ("Figure", "What it is", *(_OF[k] for k in kinds), "Better")
-    return table(caption, heads, rows, " t" + "n" * len(kinds) + " ")
+        rows.append((_named(n, known.text), *values, _direction(known.direction)))
+    heads = ("Figure", *(_OF[k] for k in kinds), "Better")
+    return table(caption, heads, rows, " " + "n" * len(kinds) + " ")
 
 
 def _with_interval(score: Score | None) -> str:
     if score is None:
         return "n/a"
     unit = metric(score.metric).unit
-    value = f"<strong>{number(score.value)}</strong>" + (f" {text(unit)}" if unit != "1" else "")
+    whole = unit != "1" and score.value.is_integer()
+    value = f"<strong>{f'{score.value:,.0f}' if whole else number(score.value)}</strong>"
+    value += f" {text(unit)}" if unit != "1" else ""
     if score.low is None or score.high is None:
         return value
     return f'{value}<br><span class="soft small">{number(score.low)} to {number(score.high)}</span>'

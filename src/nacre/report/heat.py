@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nacre.report.findings import Matrix
-from nacre.report.markup import details, number, table, text
+from nacre.report.markup import details, number, short, signed, table, text
 from nacre.report.style import STEPS, shade
 from nacre.report.svg import nice
 
@@ -37,7 +37,8 @@ def heat_maps(matrix: Matrix) -> str:
     ]
     about = f"{title}: {scale}. " if scale else ""
     wide = f"The largest difference of any pair drawn is {number(largest)}." if largest else ""
-    return f'<h3>{text(title)}</h3><p class="soft">{text(about + wide + note, 600)}</p><div class="maps">{"".join(maps)}</div>{_pairs(matrix, title)}'
+    words = f'<h3>{text(title)}</h3><p class="soft">{text(about + wide + note, 600)}</p>'
+    return f'{words}<div class="maps">{"".join(maps)}</div>{_pairs(matrix, title)}'
 
 
 def _shown(matrix: Matrix) -> tuple[Matrix, str]:
@@ -61,7 +62,7 @@ def _figure(caption: str, matrix: Matrix, values: np.ndarray, ends: tuple[float,
 
 def _triangle(names: Sequence[str], values: np.ndarray, ends: tuple[float, float], title: str) -> str:
     n = max(len(names) - 1, 1)
-    size = min((_SIZE - _LABEL) / n, 34.0)
+    size = min((_SIZE - _LABEL) / n, 42.0)
     font = max(min(11.0, size * 0.95), 6.5)
     cells = []
     for i in range(1, len(names)):
@@ -69,14 +70,14 @@ def _triangle(names: Sequence[str], values: np.ndarray, ends: tuple[float, float
             cells.append(_cell(_LABEL + j * size, (i - 1) * size, size, float(values[i, j]), ends, names[i], names[j]))
     rows = "".join(
         f'<text class="name" style="font-size:{font:.1f}px" x="{_LABEL - 6}" y="{(i - 0.5) * size + font * 0.36:.1f}" '
-        f'text-anchor="end">{text(name, 15)}</text>'
+        f'text-anchor="end">{short(name, 13)}</text>'
         for i, name in enumerate(names)
         if i
     )
     foot = n * size
     columns = "".join(
         f'<text class="name" style="font-size:{font:.1f}px" text-anchor="end" '
-        f'transform="translate({_LABEL + (j + 0.62) * size:.1f} {foot + 10:.1f})rotate(-48)">{text(name, 15)}</text>'
+        f'transform="translate({_LABEL + (j + 0.62) * size:.1f} {foot + 10:.1f})rotate(-48)">{short(name, 13)}</text>'
         for j, name in enumerate(names[:-1])
     )
     height = foot + _TURNED
@@ -90,12 +91,13 @@ def _below(values: np.ndarray) -> np.ndarray:
 
 def _cell(x: float, y: float, size: float, value: float, ends: tuple[float, float], a: str, b: str) -> str:
     width = max(size - 1, 0.5)
-    says = f"<title>{text(a, 30)}, {text(b, 30)}: {number(value, 2)}</title>"
+    says = f"<title>{short(a, 30)}, {short(b, 30)}: {number(value, 2)}</title>"
     if math.isnan(value):
         cross = f"M{x:.1f} {y:.1f}h{width:.1f}v{width:.1f}h-{width:.1f}zl{width:.1f} {width:.1f}"
         return f'<path class="nan" d="{cross}">{says}</path>'
     place = value / max(abs(ends[0]), abs(ends[1]))
-    return f'<rect class="cell {shade(place)}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{width:.1f}">{says}</rect>'
+    where = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{width:.1f}"'
+    return f'<rect class="cell {shade(place)}" {where}>{says}</rect>'
 
 
 def _legend(ends: tuple[float, float], undefined: bool) -> str:
@@ -111,7 +113,8 @@ def _legend(ends: tuple[float, float], undefined: bool) -> str:
     if ends[0] < 0:
         marks.append((left + 56, 0.0, "middle"))
     words = "".join(
-        f'<text class="tick" x="{x}" y="25" text-anchor="{anchor}">{value:g}</text>' for x, value, anchor in marks
+        f'<text class="tick" x="{x}" y="25" text-anchor="{anchor}">{f"{value:g}".replace("-", "−")}</text>'
+        for x, value, anchor in marks
     )
     if undefined:
         words += (
@@ -142,12 +145,11 @@ def _pairs(matrix: Matrix, title: str) -> str:
     found = ranked(matrix)
     count = len(matrix.names) * (len(matrix.names) - 1) // 2
     rows = [
-        (f"{text(a, 40)}, {text(b, 40)}", number(real), number(made), f"{gap:+.3f}")
+        (f"<bdi>{short(a, 40)}</bdi>, <bdi>{short(b, 40)}</bdi>", number(real), number(made), signed(gap))
         for gap, a, b, real, made in found[:PAIRS]
     ]
     says = f"{title}: {len(rows)} of {count} pairs, the largest difference first"
     if count > len(found):
         says += f"; {count - len(found)} pairs have no value in one of the tables"
-    return details(
-        "The same figures as a table", table(says, ("Pair", "Real", "Synthetic", "Difference"), rows, " nnn")
-    )
+    body = table(says, ("Pair", "Real", "Synthetic", "Difference"), rows, " nnn")
+    return details("The same figures as a table", body, long=len(rows) > 40)

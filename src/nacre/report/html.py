@@ -12,8 +12,8 @@ from nacre.report.weakest import tiles, weaknesses
 
 TITLE = "Evaluation of a synthetic table"
 BANNER = (
-    "<strong>Contains unprotected statistics: not for release.</strong> Figures and drawings on this page were computed "
-    "from private rows. Keep it as you keep the data. What may travel with the synthetic table is the release sheet."
+    "<strong>Contains unprotected statistics: not for release.</strong> Figures and drawings on this page were "
+    "computed from private rows. Keep it as you keep the data. What may travel with the synthetic table is the release sheet."
 )
 Part = tuple[str, str, str]
 
@@ -66,11 +66,14 @@ def _columns(report: Report, scores: Scores) -> Part | None:
     if not report.columns:
         return None
     lead = (
-        "Shares of all rows, real and synthetic. The distance is half the sum of the differences of the bars: 0 is equal, "
-        "1 has nothing in common. The farthest column comes first; the outermost bars of numbers and dates hold all that "
-        "lies beyond."
+        "Shares of all rows, real and synthetic. The distance is half the sum of the differences of the bars: 0 is "
+        "equal, 1 has nothing in common. The farthest column comes first; the outermost bars of numbers and dates hold "
+        "all that lies beyond."
     )
-    body = comparison_cards(report.columns, scores.of_columns())
+    by_column = scores.of_columns()
+    if by_column:
+        lead += " Figures under a drawing have bins of their own and may differ from its distance."
+    body = comparison_cards(report.columns, by_column)
     return "columns", "Columns", part("columns", "Column by column", lead, body)
 
 
@@ -88,8 +91,8 @@ def _downstream(report: Report, scores: Scores) -> Part | None:
         return None
     target = f"of <strong><bdi>{text(report.target)}</bdi></strong> " if report.target else ""
     lead = (
-        f"Models {target}trained on the synthetic table and tested on real rows that no training saw. The ceiling is the "
-        "same model trained on the real table; the gap is how much is lost against it (a negative gap: nothing is lost)."
+        f"Models {target}trained on the synthetic table and tested on real rows that no training saw. The ceiling is "
+        "the same model trained on the real table; the gap is how much is lost against it (a negative gap: nothing)."
     )
     return "models", "Models", part("models", "What models learn from it", lead, body)
 
@@ -112,9 +115,9 @@ def _fidelity(scores: Scores) -> Part | None:
 def _reading(report: Report, scores: Scores) -> Part:
     say = [
         "A distance near 0 says that a column or pair looks alike; it says nothing about single people.",
-        "An interval of 95 % would hold the true figure in 95 of 100 repetitions. Differences smaller than it mean little.",
-        "A model's figure counts against two marks: the constant guess, which knows nothing, and the ceiling, which real "
-        "rows reach.",
+        "An interval of 95 % would hold the true figure in 95 of 100 repetitions. Smaller differences mean little.",
+        "A model's figure counts against two marks: the constant guess, which knows nothing, and the ceiling, which "
+        "real rows reach.",
         "No figure here measures privacy. Good figures do not weaken the promise, and bad ones do not strengthen it.",
     ]
     body = bullets(say) + (how_to_read(scores) if scores.names else "")

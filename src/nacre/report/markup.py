@@ -27,9 +27,18 @@ _HIDDEN = dict.fromkeys(_CONTROLS, "\ufffd")
 
 
 def text(value: object, most: int = 120) -> str:
-    """`value` as text that cannot become markup; beyond `most` characters cut, with an ellipsis in place of the rest."""
+    """`value` as text that cannot become markup; cut at `most` characters, with an ellipsis for the rest."""
     found = str(value).encode("utf-8", "replace").decode().translate(_HIDDEN)
     return escape(found if len(found) <= most else f"{found[: most - 1]}…")
+
+
+def short(value: object, most: int) -> str:
+    """`value` escaped, with the middle left out where it is too long: names that begin alike still differ."""
+    found = str(value)
+    if len(found) <= most:
+        return text(found)
+    head = most * 2 // 3
+    return text(f"{found[:head].rstrip()}…{found[len(found) - (most - 1 - head) :].lstrip()}")
 
 
 def prose(value: object) -> str:
@@ -47,9 +56,16 @@ def number(value: float | None, digits: int = 3) -> str:
         return "infinite" if value > 0 else "minus infinite"
     if value and (abs(value) >= 1e7 or abs(value) < 0.5 * 10**-digits):
         return f"{value:.2g}"
+    if value < 0:
+        return f"\u2212{number(-value, digits)}"
     if abs(value) >= 100:
         return f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:,.1f}"
     return f"{value:.{digits}f}"
+
+
+def signed(value: float | None) -> str:
+    """A difference with its sign."""
+    return number(value) if value is None or not math.isfinite(value) else f"{value:+.3f}".replace("-", "\u2212")
 
 
 def percent(share: float) -> str:
@@ -113,7 +129,8 @@ def document(title: str, banner: tuple[str, str], top: str, parts: Sequence[tupl
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-        '<meta name="viewport" content="width=device-width,initial-scale=1"><meta name="referrer" content="no-referrer">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        '<meta name="referrer" content="no-referrer">'
         f"<title>{text(title)}</title><style>{css()}</style></head><body>"
         f'<a class="skip" href="#content">Skip to the content</a>'
         f'<div class="banner {kind}" role="note"><p>{says}</p></div>'

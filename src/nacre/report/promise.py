@@ -29,14 +29,12 @@ def promise(certificate: Any) -> str:
     """The body of the certificate's part."""
     said = words.plain(certificate)
     paragraphs = "".join(f"<p>{prose(p)}</p>" for p in said.paragraphs)
-    left = f"<div><h3>In plain words</h3><p><strong>{prose(said.headline)}</strong></p>{paragraphs}</div>"
-    right = f"<div>{facts_table('In numbers', words.numbers(certificate))}{_attackers(certificate)}</div>"
     missing = f"<h3>What is not promised</h3>{bullets(said.not_promised)}"
-    assumed = ""
-    if certificate.assumptions:
-        assumed = f"<h3>What is assumed</h3>{bullets(certificate.assumptions)}"
+    assumed = f"<h3>What is assumed</h3>{bullets(certificate.assumptions)}" if certificate.assumptions else ""
+    left = f"<h3>In plain words</h3><p><strong>{prose(said.headline)}</strong></p>{paragraphs}{missing}{assumed}"
+    figures = facts_table("In numbers", words.numbers(certificate)) + _attackers(certificate)
     more = _spent(certificate) + _curve(certificate) + _provenance(certificate)
-    return f'<p>{chip(certificate)}</p><div class="two">{left}{right}</div><div class="two"><div>{missing}</div><div>{assumed}{more}</div></div>'
+    return f'<div class="two"><div>{left}</div><div>{figures}{more}</div></div>'
 
 
 def _attackers(c: Any) -> str:

@@ -13,8 +13,8 @@ from nacre.report.promise import chip, promise
 TITLE = "About this synthetic table"
 _MAY = (
     "plain",
-    "<strong>May travel with the data.</strong> Everything on this sheet was made from synthetic rows, public facts and "
-    "the certificate. No figure was computed from private rows.",
+    "<strong>May travel with the data.</strong> Everything on this sheet was made from synthetic rows, public facts "
+    "and the certificate. No figure was computed from private rows.",
 )
 _MUST_NOT = (
     "bad",
@@ -22,10 +22,13 @@ _MUST_NOT = (
     "keep the private data.",
 )
 USE = (
-    "The rows are made up. No row describes a person, even if it looks like one.",
-    "Shares, averages and models come out close to those of the real table, not equal to them. How close they are was "
-    "measured by the owner of the data, in a report that stays there.",
+    "Shares, averages and models are meant to come out close to those of the real table, not equal to them. How close "
+    "they are can only be measured against private rows, by the owner of the data.",
     "Small groups are the least reliable: a group of a few rows may be the work of noise.",
+    "Numbers and dates at the ends of their range are less reliable than those in the middle.",
+)
+_PROTECTED_USE = (
+    "The rows are drawn from a noisy model. A row that looks like a certain person is not a record of that person.",
     "Drawing more rows from the same release costs no further privacy.",
 )
 
@@ -41,10 +44,11 @@ def sheet_html(certificate: Any, schema: Any, columns: Sequence[Profile], facts:
             raise TypeError(
                 f"the sheet takes profiles of synthetic columns, found {type(c).__name__}: use profile_columns"
             )
+    use = USE if certificate.epsilon is None else (*_PROTECTED_USE, *USE)
     lead = "What is promised to the people in the private table, in words and in numbers."
     parts = [
         ("promise", "The promise", part("promise", "The promise of privacy", lead, promise(certificate))),
-        ("use", "How to use it", part("use", "How to use the table", "", bullets(USE))),
+        ("use", "How to use it", part("use", "How to use the table", "", bullets(use))),
         ("columns", "Columns", part("columns", "Column by column", _LEAD, profile_cards(columns) + _described(schema))),
     ]
     if facts:
@@ -76,4 +80,8 @@ def _limits(column: Any) -> str:
         shown = ", ".join(str(v) for v in labels[:8])
         return shown if len(labels) <= 8 else f"{shown} and {len(labels) - 8:,} more"
     bounds = getattr(column, "bounds", None)
-    return f"{bounds[0]} to {bounds[1]}" if bounds else "any"
+    return f"{_end(bounds[0])} to {_end(bounds[1])}" if bounds else "false, true" if column.kind == "boolean" else "any"
+
+
+def _end(value: Any) -> str:
+    return f"{value:,.0f}" if isinstance(value, float) and value.is_integer() else str(value)

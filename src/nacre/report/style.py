@@ -58,7 +58,8 @@ main,header,footer,.banner p{max-width:1160px;margin:0 auto;padding-left:20px;pa
 header{padding-top:34px}
 h1{font-size:clamp(1.6rem,1.2rem + 1.8vw,2.3rem);line-height:1.15;letter-spacing:-.015em;margin:0 0 .5rem}
 h2{font-size:1.4rem;line-height:1.25;letter-spacing:-.01em;margin:0 0 .4rem}
-h3{font-size:1rem;line-height:1.35;margin:0;overflow-wrap:anywhere}
+h3{font-size:1.05rem;line-height:1.35;margin:1.6rem 0 .3rem;overflow-wrap:anywhere}
+.tile h3,.head h3,.two>div>h3:first-child{margin-top:0}.lead+h3{margin-top:1rem}.head h3,.tile h3{margin-bottom:0}
 p,ul,ol{margin:.4rem 0;max-width:74ch}li{margin:.25rem 0}
 section.part{padding-top:36px;margin-top:36px;border-top:1px solid var(--line)}
 .lead{font-size:1.06rem;color:var(--soft)}
@@ -67,6 +68,7 @@ a{color:var(--link)}
 a:focus-visible,summary:focus-visible,.scroll:focus-visible{outline:3px solid var(--link);outline-offset:2px;
 border-radius:3px}
 .skip{position:absolute;left:-9999px;top:0;background:var(--card);padding:10px 16px;z-index:9}.skip:focus{left:8px}
+header .lead{max-width:none}
 nav ul{list-style:none;display:flex;flex-wrap:wrap;gap:4px 20px;padding:0;margin:18px 0 0;max-width:none}
 .chip{display:inline-block;border-radius:99px;padding:2px 12px;font-size:.86rem;font-weight:600;border:1px solid;
 background:var(--warn-back);color:var(--warn)}
@@ -78,15 +80,20 @@ background:var(--warn-back);color:var(--warn)}
 .tile .big{font-size:1.9rem;line-height:1.2;font-weight:650;font-variant-numeric:tabular-nums;margin:.25rem 0 0}
 .tile .who{font-weight:600;overflow-wrap:anywhere;margin:0 0 .35rem}
 .tile p{font-size:.9rem}
-.tile ol{font-size:.86rem;color:var(--soft);padding:8px 0 0;margin:10px 0 0;border-top:1px solid var(--line);
-list-style:none}
+.tile{display:flex;flex-direction:column}
+.tile ol{font-size:.86rem;color:var(--soft);padding:8px 0 0;margin:auto 0 0;border-top:1px solid var(--line);
+list-style:none;max-width:none}
+.tile p.soft{padding-bottom:10px}
+.tile li span{white-space:nowrap}
 .tile li{display:flex;justify-content:space-between;gap:12px;overflow-wrap:anywhere;font-variant-numeric:tabular-nums}
 .grid{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(340px,100%),1fr));gap:16px;align-items:start;
 margin:16px 0}
-.two{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(420px,100%),1fr));gap:8px 40px;align-items:start}
+.two{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(420px,100%),1fr));gap:8px 48px;
+align-items:start;margin-top:22px}
+.two .scroll:first-child,.two h3:first-child{margin-top:0}
 .maps{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(330px,100%),1fr));gap:16px;margin:12px 0}
 figure{margin:0;min-width:0}figcaption{font-weight:600;margin-bottom:6px}
-.head{display:flex;justify-content:space-between;gap:12px;align-items:baseline;margin-bottom:8px}
+.head{display:flex;flex-wrap:wrap;justify-content:space-between;gap:0 12px;align-items:baseline;margin-bottom:8px}
 .head h3{min-width:0}.head span{font-size:.84rem;white-space:nowrap;color:var(--soft)}
 .foot{font-size:.84rem;margin:8px 0 0;color:var(--soft);font-variant-numeric:tabular-nums}
 .key{display:flex;gap:6px 20px;flex-wrap:wrap;margin:12px 0;font-size:.92rem;padding:0;list-style:none;max-width:none}
@@ -101,7 +108,7 @@ caption{text-align:left;font-weight:600;padding:0 0 8px}
 th,td{padding:7px 18px 7px 0;text-align:left;vertical-align:top;border-bottom:1px solid var(--line)}
 thead th{color:var(--soft);font-weight:600;font-size:.84rem;vertical-align:bottom;border-bottom:1.5px solid var(--soft)}
 tbody th{font-weight:500;overflow-wrap:anywhere;min-width:130px;max-width:44ch}
-td{overflow-wrap:anywhere}td.n,th.n{text-align:right;white-space:nowrap}
+td{overflow-wrap:anywhere}td.n,th.n{text-align:right}td.n{white-space:nowrap}
 td.t{min-width:190px;max-width:64ch}td.bar{min-width:190px;padding-right:0;vertical-align:middle}
 tbody tr:last-child>*{border-bottom-color:var(--soft)}
 code{font:.92em ui-monospace,SFMono-Regular,Menlo,Consolas,"Liberation Mono",monospace;overflow-wrap:anywhere}
@@ -110,7 +117,7 @@ summary{cursor:pointer;padding:11px 16px;font-weight:600;color:var(--link)}
 details>.in{padding:0 16px 8px}
 svg{display:block;width:100%;height:auto;font:11px system-ui,-apple-system,"Segoe UI",Roboto,Arial,"Liberation Sans",
 sans-serif;font-variant-numeric:tabular-nums}
-svg .tick{fill:var(--soft)}svg .name{fill:var(--ink);font-size:12px}svg .num{font-size:10.5px;fill:var(--soft)}
+svg .tick{fill:var(--soft)}svg .name{fill:var(--ink);font-size:11.5px}svg .num{font-size:10.5px;fill:var(--soft)}
 svg .real{fill:var(--real)}svg .made{fill:var(--made)}svg .gone{fill-opacity:.75}
 svg .line{fill:none;stroke:var(--made);stroke-width:1.7;stroke-linejoin:round}
 svg .axis{stroke:var(--soft);stroke-width:1}svg .rule{stroke:var(--line);stroke-width:1}
@@ -119,8 +126,8 @@ svg .mark{stroke:var(--ink);stroke-width:2.5}svg .whisker{stroke:var(--ink);stro
 svg .base{stroke:var(--soft);stroke-width:1.5;stroke-dasharray:2 2}
 svg.mini{width:190px;height:22px}
 .nan{fill:none;stroke:var(--soft);stroke-width:.8}svg .cell:hover{stroke:var(--ink);stroke-width:1.5}
-footer{padding-top:28px;padding-bottom:56px;margin-top:44px;border-top:1px solid var(--line);font-size:.86rem;
-color:var(--soft)}
+footer{padding-bottom:56px;margin-top:44px;font-size:.86rem;color:var(--soft)}
+footer p{border-top:1px solid var(--line);padding-top:20px;max-width:none}
 @media(max-width:560px){header{padding-top:22px}section.part{padding-top:26px;margin-top:26px}
 main,header,footer,.banner p{padding-left:14px;padding-right:14px}th,td{padding-right:12px}}
 @media(prefers-reduced-motion:reduce){html{scroll-behavior:auto}}
@@ -128,8 +135,9 @@ main,header,footer,.banner p{padding-left:14px;padding-right:14px}th,td{padding-
 @media print{body{font-size:10.5pt;background:#fff}*{print-color-adjust:exact;-webkit-print-color-adjust:exact}
 main,header,footer,.banner p{max-width:none;padding-left:0;padding-right:0}
 .banner p{padding-left:10px}nav,.skip{display:none}
-.card,.tile,figure,tr{break-inside:avoid}h2,h3,caption,thead{break-after:avoid}
-.grid{grid-template-columns:1fr 1fr}.tiles{grid-template-columns:1fr 1fr}.maps{grid-template-columns:1fr 1fr 1fr;gap:8px}
+.card,.tile,figure,tr{break-inside:avoid}h2,h3,.lead,caption,thead,h3+p,.key{break-after:avoid}
+.grid{grid-template-columns:1fr 1fr}.tiles{grid-template-columns:1fr 1fr}
+.maps{grid-template-columns:1fr 1fr 1fr;gap:8px}
 .scroll{overflow:visible}details:not(.long)::details-content{content-visibility:visible;block-size:auto}
 table{font-size:9pt}th,td{padding-right:9px}tbody th{min-width:80px}td.t{min-width:0}}
 """

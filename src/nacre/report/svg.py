@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nacre.report.markup import number, percent, text
+from nacre.report.markup import number, percent, short, text
 
 WIDTH, HEIGHT = 340, 132
 _LEFT, _FOOT, _GONE = 38, 20, 46  # room for the shares, the axis, and the bar of missing values
-_ROW, _NAME, _VALUES = 25, 112, 84  # height of a category, room for its name and for its two shares
+_ROW, _NAME, _VALUES = 25, 116, 84  # height of a category, room for its name and for its two shares
 
 
 def histogram(
@@ -26,7 +26,7 @@ def histogram(
     bins: Sequence[str] = (),
     nulls: tuple[float, ...] | None = None,
 ) -> str:
-    """Real shares as filled bars with the synthetic ones as a line over them; `ticks` are places in [0, 1] and texts."""
+    """Real shares as bars with the synthetic ones as a line over them; `ticks` are places in [0, 1] and texts."""
     series = [s for s in (real, synthetic) if s is not None]
     top = max([float(s.max(initial=0)) for s in series] + list(nulls or ()) + [1e-9])
     right = WIDTH - (_GONE if nulls is not None else 0)
@@ -61,7 +61,7 @@ def _bars(shares: np.ndarray, kind: str, step: float, top: float) -> str:
 
 def _shares_axis(top: float, right: float) -> str:
     """Lines at round shares, at most four."""
-    step = nice(top / 3)
+    step = nice(top / 4)
     marks = []
     for k in range(1, int(top / step) + 1):
         y = _up(k * step, top)
@@ -77,7 +77,7 @@ def _places_axis(ticks: Sequence[tuple[float, str]], right: float) -> str:
     for place, words in ticks:
         x = _LEFT + place * (right - _LEFT)
         half = 3.1 * len(words)
-        anchor = "start" if x - half < _LEFT else "end" if x + half > WIDTH else "middle"
+        anchor = "start" if x - half < _LEFT else "end" if x + half > right else "middle"
         marks.append(
             f'<line class="axis" x1="{x:.1f}" x2="{x:.1f}" y1="{HEIGHT}" y2="{HEIGHT + 4}"/>'
             f'<text class="tick" x="{x:.1f}" y="{HEIGHT + 16}" text-anchor="{anchor}">{text(words, 24)}</text>'
@@ -115,7 +115,7 @@ def _missing(nulls: tuple[float, ...], top: float) -> str:
 
 
 def bars(labels: Sequence[str], real: np.ndarray | None, synthetic: np.ndarray, title: str) -> str:
-    """For every label a bar for the real share and one for the synthetic share below it, with both shares in figures."""
+    """For every label a bar for the real share, one for the synthetic share below it, and both in figures."""
     series = [("real", real), ("made", synthetic)] if real is not None else [("made", synthetic)]
     top = max([float(s.max(initial=0)) for _, s in series if s is not None] + [1e-9])
     room = WIDTH - _NAME - _VALUES
@@ -125,12 +125,13 @@ def bars(labels: Sequence[str], real: np.ndarray | None, synthetic: np.ndarray, 
         shares = [(kind, float(s[i])) for kind, s in series if s is not None]
         thick = 9 if len(shares) == 2 else 15
         drawn = "".join(
-            f'<rect class="{kind}" x="{_NAME}" y="{y + 3 + j * (thick + 1)}" width="{room * s / top:.1f}" height="{thick}"/>'
+            f'<rect class="{kind}" x="{_NAME}" y="{y + 3 + j * (thick + 1)}" '
+            f'width="{room * s / top:.1f}" height="{thick}"/>'
             for j, (kind, s) in enumerate(shares)
         )
         figures = " | ".join(percent(s) for _, s in shares)
         rows.append(
-            f'<text class="name" x="{_NAME - 8}" y="{y + 17}" text-anchor="end">{text(label, 17)}'
+            f'<text class="name" x="{_NAME - 8}" y="{y + 17}" text-anchor="end">{short(label, 15)}'
             f"<title>{text(label, 80)}</title></text>{drawn}"
             f'<text class="num" x="{WIDTH}" y="{y + 16}" text-anchor="end">{text(figures)}</text>'
         )
@@ -144,7 +145,7 @@ def against_ceiling(
     base: float | None,
     interval: tuple[float, float] | None,
 ) -> str:
-    """A bar from the constant guess (or the low end) to `value`, its 95 % interval, and a mark where real rows reach."""
+    """A bar from the constant guess (or the low end) to `value`, its 95 % interval, a mark where real rows reach."""
     width, height = 190, 22
 
     def x(v: float) -> float:

@@ -10,7 +10,7 @@ from nacre.metrics import metric
 from nacre.report.figures import MEASURES, Scores, gap, label
 from nacre.report.findings import Matrix, Report
 from nacre.report.heat import KINDS, ranked
-from nacre.report.markup import number, prose, text
+from nacre.report.markup import number, prose, short, signed, text
 
 NEXT = 4  # runners-up named below the worst
 
@@ -38,7 +38,7 @@ def tiles(found: Sequence[Weakness]) -> str:
 
 
 def _tile(w: Weakness) -> str:
-    rest = "".join(f"<li><bdi>{text(name, 60)}</bdi><span>{text(value)}</span></li>" for name, value in w.then)
+    rest = "".join(f"<li><bdi>{short(name, 60)}</bdi><span>{text(value)}</span></li>" for name, value in w.then)
     more = f'<ol aria-label="next">{rest}</ol>' if rest else ""
     kind = " bad" if w.bad else ""
     return (
@@ -62,7 +62,7 @@ def _column(report: Report) -> Weakness | None:
     if not order:
         return None
     return Weakness(
-        "Column farthest from the real one",
+        "Farthest column",
         number(order[0].distance),
         order[0].name,
         "Share of rows that would have to change for the bars to agree: 0 is equal, 1 has nothing in common.",
@@ -77,12 +77,17 @@ def _pair(matrix: Matrix) -> Weakness | None:
     change, a, b, real, made = pairs[0]
     title = KINDS.get(matrix.kind, (matrix.kind, ""))[0]
     return Weakness(
-        f"Pair whose dependence changed most, {title}",
-        f"{change:+.3f}",
-        f"{a}, {b}",
-        f"{number(real)} in the real table, {number(made)} in the synthetic one.",
-        tuple((f"{p[1]}, {p[2]}", f"{p[0]:+.3f}") for p in pairs[1 : 1 + NEXT]),
+        "Pair that changed most",
+        signed(change),
+        f"{_clip(a)}, {_clip(b)}",
+        f"{title}: {number(real)} in the real table, {number(made)} in the synthetic one.",
+        tuple((f"{_clip(p[1])}, {_clip(p[2])}", signed(p[0])) for p in pairs[1 : 1 + NEXT]),
     )
+
+
+def _clip(name: str) -> str:
+    """Room for two names in a line."""
+    return name if len(name) <= 28 else f"{name[:16]}…{name[-11:]}"
 
 
 def _model(scores: Scores) -> Weakness | None:
@@ -94,21 +99,25 @@ def _model(scores: Scores) -> Weakness | None:
             ceiling = scores.get(worst.metric, "real")
             real = f" and {number(ceiling.value)} on the real one" if ceiling else ""
             return Weakness(
-                f"Model that loses most, {MEASURES[kind].split(':')[0].split(' (')[0]}",
-                f"{lost:+.3f}",
+                "Model that loses most",
+                signed(lost),
                 label(worst.metric),
-                f"Gap to the ceiling: {number(worst.value)} when trained on the synthetic table{real}.",
-                tuple((label(s.metric), f"{g:+.3f}") for g, s in known[1 : 1 + NEXT]),
+                f"{_short(kind)}: {number(worst.value)} when trained on the synthetic table{real}.",
+                tuple((label(s.metric), signed(g)) for g, s in known[1 : 1 + NEXT]),
             )
     return None
+
+
+def _short(kind: str) -> str:
+    return MEASURES[kind].split(":")[0].split(" (")[0]
 
 
 def _told_apart(scores: Scores) -> Weakness | None:
     s = scores.get("c2st_auc")
     if s is None or math.isnan(s.value):
         return None
-    says = "Area under the ROC curve of a model that tells synthetic rows from real ones: 0.5 is chance, 1 is always right."
-    return Weakness("Can the tables be told apart?", number(s.value), "classifier two-sample test", says)
+    says = "ROC area of a model that tells synthetic rows from real ones: 0.5 is chance, 1 is always right."
+    return Weakness("Telling the tables apart", number(s.value), "classifier two-sample test", says)
 
 
 def _undefined(scores: Scores) -> Weakness | None:

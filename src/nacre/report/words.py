@@ -18,7 +18,7 @@ LEVELS = {
     "computer does it, rounding included.",
     "proven (real arithmetic)": "Every step that read private rows has a written proof, which takes arithmetic with "
     "unlimited precision for granted. Computers round, and what rounding could reveal is not covered by the proof.",
-    "conditional": "The promise holds only if the conditions listed below hold, and at least one of them is not proved.",
+    "conditional": "The promise holds only if the conditions listed below hold, and at least one is not proved.",
     "none": "No privacy promise is made. Treat the synthetic table and everything made with it as if it were the "
     "private data.",
 }

@@ -16,6 +16,10 @@ from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 TIMEOUT = 60.0
+MISSING = (
+    f"no browser: none of {', '.join(NAMES)} is installed. Install Chromium from the system's packages "
+    "(Debian, Ubuntu: apt-get install chromium), or name one in NACRE_CHROMIUM"
+)
 
 
 def find() -> str | None:

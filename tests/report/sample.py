@@ -36,11 +36,13 @@ def report() -> Report:
     return report_of(real, synthetic, holdout, release().certificate)
 
 
-def report_of(real: Any, synthetic: Any, holdout: Any, certificate: Any) -> Report:
+def report_of(
+    real: Any, synthetic: Any, holdout: Any, certificate: Any, models: tuple[str, ...] = ("lr", "tree", "gnb")
+) -> Report:
     """A full report from three Arrow tables of simulated people."""
     schema = people_schema(real.num_rows)
     a, b, h = (t.to_pandas() for t in (real, synthetic, holdout))
-    judge = Judge(a, h, schema, TARGET, Protocol(suites=("lr", "tree", "hgb")))
+    judge = Judge(a, h, schema, TARGET, Protocol(suites=models))
     made, ceiling = judge.score(b), judge.ceiling
     scores = [_score(name, value) for name, value in made.items()]
     scores += [Score(name, value, "real") for name, value in ceiling.items()]

@@ -81,7 +81,7 @@ def _triangle(names: Sequence[str], values: np.ndarray, ends: tuple[float, float
         for j, name in enumerate(names[:-1])
     )
     height = foot + _TURNED
-    body = "".join(cells) + rows + columns + _legend(ends, np.isnan(_below(values)).any())
+    body = "".join(cells) + rows + columns + _legend(ends, bool(np.isnan(_below(values)).any()))
     return f'<svg viewBox="0 0 {_SIZE} {max(height, 120):.0f}" role="img" aria-label="{text(title, 300)}">{body}</svg>'
 
 

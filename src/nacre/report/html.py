@@ -13,7 +13,8 @@ from nacre.report.weakest import tiles, weaknesses
 TITLE = "Evaluation of a synthetic table"
 BANNER = (
     "<strong>Contains unprotected statistics: not for release.</strong> Figures and drawings on this page were "
-    "computed from private rows. Keep it as you keep the data. What may travel with the synthetic table is the release sheet."
+    "computed from private rows. Keep it as you keep the data. What may travel with the synthetic table is the "
+    "release sheet."
 )
 Part = tuple[str, str, str]
 

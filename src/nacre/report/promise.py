@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from nacre.report import words
-from nacre.report.markup import bullets, details, facts_table, number, percent, prose, table, text
+from nacre.report.markup import bullets, details, facts_table, prose, table, text
 
 SOURCES = {
     "public": "declared: known without this table",
@@ -20,7 +20,9 @@ def chip(certificate: Any) -> str:
     level = certificate.guarantee
     kind = "good" if level.startswith("proven") else "bad" if level == "none" else ""
     promise = (
-        f" (epsilon {certificate.epsilon:g}, delta {certificate.delta:g})" if certificate.epsilon is not None else ""
+        f" (epsilon {words.exact(certificate.epsilon)}, delta {words.exact(certificate.delta)})"
+        if certificate.epsilon is not None
+        else ""
     )
     return f'<span class="chip {kind}">Guarantee: {text(level)}{promise}</span>'
 
@@ -42,8 +44,7 @@ def _attackers(c: Any) -> str:
     if c.epsilon is None:
         return ""
     rows = [
-        (f"{100 * a:g} %", percent(words.detection(c.epsilon, c.delta, a)).replace("%", " %"))
-        for a in words.FALSE_ALARMS
+        (f"{100 * a:g} %", words.at_most_percent(words.detection(c.epsilon, c.delta, a))) for a in words.FALSE_ALARMS
     ]
     caption = f"The most any attacker can detect of the presence of {words.whose(c.unit)}"
     heads = ("Wrongly accused, of those absent", "Rightly detected, of those present, at most")
@@ -77,7 +78,7 @@ def _cost(entry: Mapping[str, Any]) -> str:
 def _curve(c: Any) -> str:
     if not c.curve:
         return ""
-    rows = [(f"{d:g}", number(e)) for d, e in c.curve]
+    rows = [(f"{d:g}", words.at_most(e)) for d, e in c.curve]
     return details(
         "The same promise at other deltas", table("Epsilon for every delta", ("Delta", "Epsilon"), rows, " n")
     )

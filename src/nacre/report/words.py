@@ -78,21 +78,17 @@ def _promised(c: Any) -> Words:
     that = "that row" if not c.unit.get("column") else f"that {c.unit['column']}"
     pair = NEIGHBOUR_WORDS.get(c.neighbours, "two neighbouring tables").format(whose=who, that=that)
     sure = factor / (1 + factor)
-    strength = (
-        " A factor this large rules out little by itself: the promise then leans on an attacker's lack of means."
-        if factor > 50
-        else ""
-    )
+    strength = " A factor this large rules out little by itself." if factor > 50 else ""
     return Words(
         f"What anyone can learn from this release about {who} has a limit, whatever they know already.",
         (
-            f"The promise compares two worlds: {pair}. Every outcome that could be released is nearly as likely in one "
-            f"world as in the other: the odds change at most by a factor of {_factor(factor)}, which is e to the power "
-            f"epsilon, with epsilon = {c.epsilon:g}. This holds whatever an attacker knows already and however much "
-            f"they compute, now or later.{strength}",
+            f"The promise compares two worlds: {pair}. Whatever is released, its probability in one world is at most "
+            f"{at_most(factor)} times its probability in the other, save for the slack delta. The factor is e to the "
+            f"power epsilon, with epsilon = {exact(c.epsilon)}. This holds whatever an attacker knows already and "
+            f"however much they compute, now or later.{strength}",
             f"For example, leaving delta aside, someone who thought it as likely as not that {who} was used may be at "
-            f"most {_sure(sure)} sure of it after seeing the release.",
-            f"Delta = {c.delta:g} is the slack of the promise: no set of outcomes is more likely than the factor "
+            f"most {at_most_percent(sure)} sure of it after seeing the release.",
+            f"Delta = {exact(c.delta)} is the slack of the promise: no set of outcomes is more likely than the factor "
             f"allows by more than {_one_in(c.delta)}. It should lie far below one in the number of rows.",
             LEVELS.get(c.guarantee, f"The level of this promise is: {c.guarantee}."),
         ),
@@ -104,8 +100,8 @@ def _limits(c: Any, who: str) -> tuple[str, ...]:
     limits = [
         "Facts about people in general are meant to come through. If a trait is common in a group, the release shows "
         "it, and it may be guessed of members of that group, whether or not they are in the table.",
-        "A synthetic row may equal a real one by chance. The promise is that a row's own data hardly changed the "
-        "odds of that, not that it cannot happen.",
+        "A synthetic row may equal a real one by chance. The promise is that a row's own data changed the odds "
+        "of that by no more than the factor above, not that it cannot happen.",
         "Every other release about the same people adds to this one: at worst, the epsilons and the deltas of all "
         "releases add up.",
         "Facts marked public in the schema (names, limits and categories of columns) are not protected.",
@@ -127,9 +123,9 @@ def numbers(c: Any) -> list[tuple[str, str]]:
     found = [("Guarantee", c.guarantee), ("Method", c.method)]
     if c.epsilon is not None:
         found += [
-            ("Epsilon", f"{c.epsilon:g}"),
-            ("Delta", f"{c.delta:g}"),
-            ("Largest change of odds, e to the power epsilon", _factor(math.exp(c.epsilon))),
+            ("Epsilon", exact(c.epsilon)),
+            ("Delta", exact(c.delta)),
+            ("Largest change of odds, e to the power epsilon", at_most(math.exp(c.epsilon))),
             ("Neighbours", f"{c.neighbours}: {NEIGHBOURS.get(c.neighbours, 'as named by the method')}"),
             ("Protected unit", whose(c.unit)),
         ]
@@ -138,14 +134,27 @@ def numbers(c: Any) -> list[tuple[str, str]]:
     return [*found, ("Source of the noise", c.noise), ("Fingerprint of the schema", str(c.schema.get("digest", "")))]
 
 
-def _factor(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+def exact(value: float) -> str:
+    """A parameter as it was given."""
+    return f"{value:.12g}"
 
 
-def _sure(share: float) -> str:
-    """A chance in words that never reads 100 %."""
-    return f"{100 * share:.0f} %" if share < 0.99 else f"{math.floor(share * 1e6) / 1e4:.4f} %".replace("0000 %", " %")
+def at_most(value: float, digits: int = 3) -> str:
+    """An upper bound, rounded up to so many digits that matter: it never reads smaller than it is."""
+    if value <= 0:
+        return "0"
+    place = digits - 1 - math.floor(math.log10(value))
+    # A hair is forgiven, so that 0.3 stays 0.3 although its nearest double lies above.
+    up = math.ceil(value * 10.0**place * (1 - 1e-12)) / 10.0**place
+    return f"{up:,.{max(place, 0)}f}".rstrip("0").rstrip(".") if place > 0 else f"{up:,.0f}"
+
+
+def at_most_percent(share: float) -> str:
+    """A bound on a chance; only certainty reads 100 %."""
+    if share > 0.999999:
+        return "100 %" if share >= 1 else "nearly 100 %"
+    return f"{at_most(100 * share, 3 if share < 0.999 else 6)} %"
 
 
 def _one_in(delta: float) -> str:
-    return f"1 in {round(1 / delta):,}" if delta < 0.5 else f"{delta:g}"
+    return f"1 in {math.floor(1 / delta * (1 + 1e-12)):,}" if delta < 0.5 else f"{delta:g}"

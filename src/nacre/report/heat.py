@@ -19,7 +19,7 @@ KINDS = {
     "pearson": ("Pearson's correlation", "between -1 and 1; 0 is no linear relation"),
     "cramers_v": ("Cramér's V", "between 0 and 1; 0 is independence, 1 is that one column decides the other"),
 }
-_SIZE, _LABEL, _TURNED = 360, 98, 74  # of the drawing, and room for names at the left and below
+_SIZE, _LABEL, _LETTERS = 360, 98, 13  # of the drawing, room for names at the left, letters of a name
 
 
 def heat_maps(matrix: Matrix) -> str:
@@ -70,17 +70,17 @@ def _triangle(names: Sequence[str], values: np.ndarray, ends: tuple[float, float
             cells.append(_cell(_LABEL + j * size, (i - 1) * size, size, float(values[i, j]), ends, names[i], names[j]))
     rows = "".join(
         f'<text class="name" style="font-size:{font:.1f}px" x="{_LABEL - 6}" y="{(i - 0.5) * size + font * 0.36:.1f}" '
-        f'text-anchor="end">{short(name, 13)}</text>'
+        f'text-anchor="end">{short(name, _LETTERS)}</text>'
         for i, name in enumerate(names)
         if i
     )
     foot = n * size
     columns = "".join(
         f'<text class="name" style="font-size:{font:.1f}px" text-anchor="end" '
-        f'transform="translate({_LABEL + (j + 0.62) * size:.1f} {foot + 10:.1f})rotate(-48)">{short(name, 13)}</text>'
+        f'transform="translate({_LABEL + (j + 0.62) * size:.1f} {foot + 10:.1f})rotate(-48)">{short(name, _LETTERS)}</text>'
         for j, name in enumerate(names[:-1])
     )
-    height = foot + _TURNED
+    height = foot + 16 + 0.56 * _LETTERS * font  # letters are 0.75 of the font wide at most, turned by 48 degrees
     body = "".join(cells) + rows + columns + _legend(ends, bool(np.isnan(_below(values)).any()))
     return f'<svg viewBox="0 0 {_SIZE} {max(height, 120):.0f}" role="img" aria-label="{text(title, 300)}">{body}</svg>'
 

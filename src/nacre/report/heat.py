@@ -77,7 +77,8 @@ def _triangle(names: Sequence[str], values: np.ndarray, ends: tuple[float, float
     foot = n * size
     columns = "".join(
         f'<text class="name" style="font-size:{font:.1f}px" text-anchor="end" '
-        f'transform="translate({_LABEL + (j + 0.62) * size:.1f} {foot + 10:.1f})rotate(-48)">{short(name, _LETTERS)}</text>'
+        f'transform="translate({_LABEL + (j + 0.62) * size:.1f} {foot + 10:.1f})rotate(-48)">'
+        f"{short(name, _LETTERS)}</text>"
         for j, name in enumerate(names[:-1])
     )
     height = foot + 16 + 0.56 * _LETTERS * font  # letters 0.75 of the font wide, turned by 48 degrees

@@ -15,6 +15,7 @@ from tests.report.sample import EVIL
 
 from nacre.report.findings import Comparison, Matrix, Report, Score
 from nacre.report.html import report_html
+from nacre.report.markup import number
 
 LIMIT = 3_000_000
 NAN = float("nan")
@@ -219,3 +220,35 @@ def test_scores_of_pairs_stand_worst_first():
 def test_a_plain_object_with_the_fields_of_a_certificate_will_do():
     c = SimpleNamespace(**{f.name: getattr(certificate(), f.name) for f in dataclasses.fields(certificate())})
     assert report_html(Report((), certificate=c)) == report_html(Report((), certificate=certificate()))
+
+
+def test_the_first_paragraph_names_the_best_real_model():
+    scores = [
+        Score("auc_lr", 0.7),
+        Score("auc_lr", 0.9, "real"),
+        Score("auc_tree", 0.8),
+        Score("auc_tree", 0.85, "real"),
+    ]
+    short = next(
+        t for a, t in Page(report_html(Report((Score("tvd1", 0.0123), *scores)))).all("p") if a.get("class") == "short"
+    )
+    assert "0.012 on average" in short and "logistic regression, reaches 0.900 there and 0.700" in short
+
+
+@pytest.mark.parametrize(
+    "value, shown",
+    [
+        (0.0, "0.000"),
+        (0.5, "0.500"),
+        (0.00123, "0.0012"),
+        (-0.25, "\u22120.250"),
+        (1e-9, "1e-09"),
+        (12345.6, "12,346"),
+        (3e9, "3e+09"),
+        (NAN, "not defined"),
+        (None, "n/a"),
+        (float("inf"), "infinite"),
+    ],
+)
+def test_figures_for_people(value, shown):
+    assert number(value) == shown

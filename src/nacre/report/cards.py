@@ -48,7 +48,7 @@ def _compared(i: int, column: Comparison, scores: Sequence[Score]) -> str:
         drawing = _bars(column.labels, real, made, title, nulls)
     else:
         drawing = histogram(real, made, title, column.ticks or _ends(column.ends), column.bins, nulls)
-    foot = [f"{s.metric} {number(s.value)}{_interval(s)}" for s in scores if s.of == "synthetic"]
+    foot = [f"{s.metric} {number(s.value)}" for s in scores if s.of == "synthetic"]
     if nulls is not None and column.ends is not None:
         foot.append(f"missing: real {percent(nulls[0])}, synthetic {percent(nulls[1])}")
     return _card(f"c{i}", column.name, f"{column.kind}, distance {number(column.distance)}", drawing, foot)
@@ -99,9 +99,11 @@ def _index(ranked: Sequence[tuple[int, Comparison]], scores: Mapping[str, Sequen
     rows = []
     for i, column in ranked:
         name = f"<bdi>{text(column.name)}</bdi>"
-        values = {s.metric: s.value for s in scores.get(column.name, ()) if s.of == "synthetic"}
+        values = {
+            s.metric: f"{number(s.value)}{_interval(s)}" for s in scores.get(column.name, ()) if s.of == "synthetic"
+        }
         gone = ("n/a", "n/a") if column.nulls is None else tuple(percent(n) for n in column.nulls)
-        figures = [number(values[k]) if k in values else "n/a" for k in kinds]
+        figures = [values.get(k, "n/a") for k in kinds]
         link = f'<a href="#c{i}">{name}</a>' if i in drawn else name
         rows.append((link, text(column.kind), number(column.distance), *figures, *map(text, gone)))
     heads = (

@@ -168,7 +168,7 @@ def whole_table(scores: Scores, names: Sequence[str], caption: str) -> str:
 
 def _with_interval(score: Score | None) -> str:
     if score is None:
-        return "n/a"
+        return '<span class="soft">n/a</span>'
     unit = metric(score.metric).unit
     whole = unit != "1" and score.value.is_integer()
     value = f"<strong>{f'{score.value:,.0f}' if whole else number(score.value)}</strong>"

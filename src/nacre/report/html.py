@@ -6,9 +6,9 @@ from nacre.report.cards import comparison_cards
 from nacre.report.figures import Scores, downstream_tables, how_to_read, pair_table, whole_table
 from nacre.report.findings import Report
 from nacre.report.heat import heat_maps
-from nacre.report.markup import bullets, document, facts_table, part, text
+from nacre.report.markup import bullets, document, facts_table, part, prose, text
 from nacre.report.promise import chip, promise
-from nacre.report.weakest import tiles, weaknesses
+from nacre.report.weakest import in_short, tiles, weaknesses
 
 TITLE = "Evaluation of a synthetic table"
 BANNER = (
@@ -33,16 +33,19 @@ def report_html(report: Report) -> str:
         _reading(report, scores),
         _about(report, scores),
     )
-    return document(TITLE, ("", BANNER), _top(report), [p for p in made if p], _foot(report))
+    return document(TITLE, ("", BANNER), _top(report, scores), [p for p in made if p], _foot(report))
 
 
-def _top(report: Report) -> str:
+def _top(report: Report, scores: Scores) -> str:
     words = [f"{len(report.columns):,} columns compared"] if report.columns else []
     if report.target:
         words.append(f"target <strong><bdi>{text(report.target)}</bdi></strong>")
     words += [f"{text(k)}: {text(v)}" for k, v in list(report.facts.items())[:3]]
     label = chip(report.certificate) if report.certificate is not None else '<span class="chip">No certificate</span>'
-    return f'<p class="lead">{" · ".join(words)}</p><p>{label}</p>'
+    short = in_short(report, scores)
+    return f'<p class="lead">{" · ".join(words)}</p><p>{label}</p>' + (
+        f'<p class="short">{prose(short)}</p>' if short else ""
+    )
 
 
 def _weakest(report: Report, scores: Scores) -> Part | None:

@@ -54,10 +54,10 @@ def number(value: float | None, digits: int = 3) -> str:
         return "not defined"
     if math.isinf(value):
         return "infinite" if value > 0 else "minus infinite"
-    if value and (abs(value) >= 1e7 or abs(value) < 0.5 * 10**-digits):
-        return f"{value:.2g}"
     if value < 0:
         return f"\u2212{number(-value, digits)}"
+    if value >= 1e7 or 0 < value < 0.00995:
+        return f"{value:.2g}"
     if abs(value) >= 100:
         return f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:,.1f}"
     return f"{value:.{digits}f}"

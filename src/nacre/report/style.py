@@ -69,11 +69,12 @@ a:focus-visible,summary:focus-visible,.scroll:focus-visible{outline:3px solid va
 border-radius:3px}
 .skip{position:absolute;left:-9999px;top:0;background:var(--card);padding:10px 16px;z-index:9}.skip:focus{left:8px}
 header .lead{max-width:none}
+header .short{font-size:1.06rem;margin:.8rem 0}
 nav ul{list-style:none;display:flex;flex-wrap:wrap;gap:4px 20px;padding:0;margin:18px 0 0;max-width:none}
 .chip{display:inline-block;border-radius:99px;padding:2px 12px;font-size:.86rem;font-weight:600;border:1px solid;
 background:var(--warn-back);color:var(--warn)}
 .chip.good{background:var(--good-back);color:var(--good)}.chip.bad{background:var(--bad-back);color:var(--bad)}
-.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(250px,100%),1fr));gap:16px;margin:18px 0 0}
+.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(300px,100%),1fr));gap:16px;margin:18px 0 0}
 .tile,.card{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:16px 18px;min-width:0}
 .tile{border-top:4px solid var(--made)}.tile.bad{border-top-color:var(--bad)}
 .tile h3{font-size:.86rem;font-weight:600;color:var(--soft)}

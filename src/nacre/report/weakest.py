@@ -33,6 +33,29 @@ def weaknesses(report: Report, scores: Scores) -> list[Weakness]:
     return [w for w in (*found, _told_apart(scores), _undefined(scores)) if w is not None]
 
 
+def in_short(report: Report, scores: Scores) -> str:
+    """The report in at most three sentences, for readers who stop there."""
+    said = []
+    one, two = scores.get("tvd1"), scores.get("tvd2")
+    if one and not math.isnan(one.value):
+        pairs = f", pairs of columns by {number(two.value)}" if two and not math.isnan(two.value) else ""
+        said.append(f"Single columns differ from the real ones by {number(one.value)} on average{pairs} (0 is equal).")
+    for kind, found in scores.downstream().items():
+        both = [(s, scores.get(s.metric, "real")) for s in found]
+        known = [(s, real) for s, real in both if real and math.isfinite(real.value) and math.isfinite(s.value)]
+        if known:
+            best = min if metric(found[0].metric).direction == "lower" else max
+            s, real = best(known, key=lambda pair: pair[1].value)
+            said.append(
+                f"The best model of the real table, {label(s.metric)}, reaches {number(real.value)} there and "
+                f"{number(s.value)} when trained on the synthetic table ({_short(kind)})."
+            )
+            break
+    if report.certificate is not None and report.certificate.epsilon is None:
+        said.append("No privacy promise is made.")
+    return " ".join(said)
+
+
 def tiles(found: Sequence[Weakness]) -> str:
     return f'<div class="tiles">{"".join(_tile(w) for w in found)}</div>'
 

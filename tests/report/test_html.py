@@ -207,7 +207,7 @@ def test_thousands_of_columns_are_listed_and_the_farthest_drawn():
 def test_units_and_levels_are_explained():
     unit = certificate(unit={"column": "person_id", "cap": 3}, guarantee="conditional", assumptions=("a is b",))
     text = Page(report_html(Report((), certificate=unit))).text
-    assert "all rows of one person_id (at most 3 rows each)" in text and "a is b" in text
+    assert "all rows of one person_id (at most 3 rows each)" in text and "A is b" in text
     assert "at least one is not proved" in text
 
 

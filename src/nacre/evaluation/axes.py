@@ -10,7 +10,7 @@ import numpy as np
 
 from nacre.table import Datetime, Numeric
 
-MARKS = 4
+MARKS = 5
 _DAY = 86_400_000_000  # microseconds
 _MONTHS = (1, 3, 6, 12, 24, 60, 120, 240, 600, 1200)
 

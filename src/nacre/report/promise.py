@@ -32,7 +32,11 @@ def promise(certificate: Any) -> str:
     said = words.plain(certificate)
     paragraphs = "".join(f"<p>{prose(p)}</p>" for p in said.paragraphs)
     missing = f"<h3>What is not promised</h3>{bullets(said.not_promised)}"
-    assumed = f"<h3>What is assumed</h3>{bullets(certificate.assumptions)}" if certificate.assumptions else ""
+    assumed = (
+        f"<h3>What is assumed</h3>{bullets(a[:1].upper() + a[1:] for a in certificate.assumptions)}"
+        if certificate.assumptions
+        else ""
+    )
     left = f"<h3>In plain words</h3><p><strong>{prose(said.headline)}</strong></p>{paragraphs}{missing}{assumed}"
     figures = facts_table("In numbers", words.numbers(certificate)) + _attackers(certificate)
     more = _spent(certificate) + _curve(certificate) + _provenance(certificate)

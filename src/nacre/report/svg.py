@@ -73,15 +73,20 @@ def _shares_axis(top: float, right: float) -> str:
 
 
 def _places_axis(ticks: Sequence[tuple[float, str]], right: float) -> str:
+    """The line below the bars with its marks; a text that would run into the one before it is left out."""
     marks = [f'<line class="axis" x1="{_LEFT}" x2="{right}" y1="{HEIGHT}" y2="{HEIGHT}"/>']
+    used = 0.0
     for place, words in ticks:
         x = _LEFT + place * (right - _LEFT)
         half = 3.1 * len(words)
         anchor = "start" if x - half < _LEFT else "end" if x + half > right else "middle"
-        marks.append(
-            f'<line class="axis" x1="{x:.1f}" x2="{x:.1f}" y1="{HEIGHT}" y2="{HEIGHT + 4}"/>'
-            f'<text class="tick" x="{x:.1f}" y="{HEIGHT + 16}" text-anchor="{anchor}">{text(words, 24)}</text>'
-        )
+        marks.append(f'<line class="axis" x1="{x:.1f}" x2="{x:.1f}" y1="{HEIGHT}" y2="{HEIGHT + 4}"/>')
+        left = {"start": x, "middle": x - half, "end": x - 2 * half}[anchor]
+        if left >= used:
+            marks.append(
+                f'<text class="tick" x="{x:.1f}" y="{HEIGHT + 16}" text-anchor="{anchor}">{text(words, 24)}</text>'
+            )
+            used = left + 2 * half + 6
     return "".join(marks)
 
 

@@ -48,7 +48,7 @@ def in_short(report: Report, scores: Scores) -> str:
             s, real = best(known, key=lambda pair: pair[1].value)
             said.append(
                 f"The best model of the real table, {label(s.metric)}, reaches {number(real.value)} there and "
-                f"{number(s.value)} when trained on the synthetic table ({_short(kind)})."
+                f"{number(s.value)} when trained on the synthetic table ({_within(_short(kind))})."
             )
             break
     if report.certificate is not None and report.certificate.epsilon is None:
@@ -76,7 +76,8 @@ def _no_promise(report: Report) -> Weakness | None:
         says = "This page was made without a certificate, so nothing is known here about what was promised."
         return Weakness("Privacy", "No certificate", "the promise is unknown", says, bad=True)
     if c.epsilon is None:
-        return Weakness("Privacy", "No promise", f"guarantee {c.guarantee}", "; ".join(c.reasons) + ".", bad=True)
+        why = "; ".join(c.reasons)
+        return Weakness("Privacy", "No promise", f"guarantee {c.guarantee}", f"{why[:1].upper()}{why[1:]}.", bad=True)
     return None
 
 
@@ -133,6 +134,11 @@ def _model(scores: Scores) -> Weakness | None:
 
 def _short(kind: str) -> str:
     return MEASURES[kind].split(":")[0].split(" (")[0]
+
+
+def _within(words: str) -> str:
+    """A name inside a sentence: no capital, unless it is one of an abbreviation."""
+    return words[0].lower() + words[1:] if words[1:2].islower() else words
 
 
 def _told_apart(scores: Scores) -> Weakness | None:

@@ -79,17 +79,18 @@ def _promised(c: Any) -> Words:
     pair = NEIGHBOUR_WORDS.get(c.neighbours, "two neighbouring tables").format(whose=who, that=that)
     sure = factor / (1 + factor)
     strength = " A factor this large rules out little by itself." if factor > 50 else ""
+    epsilon, delta = f"epsilon\u00a0=\u00a0{exact(c.epsilon)}", f"Delta\u00a0=\u00a0{exact(c.delta)}"
     return Words(
         f"What anyone can learn from this release about {who} has a limit, whatever they know already.",
         (
             f"The promise compares two worlds: {pair}. Whatever is released, its probability in one world is at most "
             f"{at_most(factor)} times its probability in the other, save for the slack delta. The factor is e to the "
-            f"power epsilon, with epsilon = {exact(c.epsilon)}. This holds whatever an attacker knows already and "
-            f"however much they compute, now or later.{strength}",
+            f"power epsilon, with {epsilon}. This holds whatever an attacker knows already and however much they "
+            f"compute, now or later.{strength}",
             f"For example, leaving delta aside, someone who thought it as likely as not that {who} was used may be at "
             f"most {at_most_percent(sure)} sure of it after seeing the release.",
-            f"Delta = {exact(c.delta)} is the slack of the promise: no set of outcomes is more likely than the factor "
-            f"allows by more than {_one_in(c.delta)}. It should lie far below one in the number of rows.",
+            f"{delta} is the slack of the promise: no set of outcomes is more likely than the factor allows by more "
+            f"than {_one_in(c.delta)}. It should lie far below one in the number of rows.",
             LEVELS.get(c.guarantee, f"The level of this promise is: {c.guarantee}."),
         ),
         _limits(c, who),
@@ -152,8 +153,8 @@ def at_most(value: float, digits: int = 3) -> str:
 def at_most_percent(share: float) -> str:
     """A bound on a chance; only certainty reads 100 %."""
     if share > 0.999999:
-        return "100 %" if share >= 1 else "nearly 100 %"
-    return f"{at_most(100 * share, 3 if share < 0.999 else 6)} %"
+        return "100\u00a0%" if share >= 1 else "nearly 100\u00a0%"
+    return f"{at_most(100 * share, 3 if share < 0.999 else 6)}\u00a0%"
 
 
 def _one_in(delta: float) -> str:

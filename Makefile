@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test test-all lint format bench clean
+.PHONY: demo test test-all test-browser lint format bench clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("nacre needs Python 3.11 or newer, found " + sys.version.split()[0] + "; set PYTHON=") if sys.version_info < (3, 11) else None'
@@ -19,6 +19,11 @@ test: $(STAMP)
 
 test-all: $(STAMP)
 	$(BIN)/python -m pytest -n 2 -m 'slow or not slow' --durations=8
+
+# Needs Chromium from the system's packages, installs nothing, and keeps pictures of the pages in build/screenshots.
+test-browser: $(STAMP)
+	$(BIN)/python -c 'import sys; from tests.browser import chromium; sys.exit(None if chromium.find() else chromium.MISSING)'
+	NACRE_SCREENSHOTS=build/screenshots $(BIN)/python -m pytest tests/browser --durations=5
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

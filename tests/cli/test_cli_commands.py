@@ -229,7 +229,7 @@ def test_demo_twice(call, tmp_path):
     assert first.code == 0, first.err
     assert "overwriting" not in first.err and "Next" in first.out
     second = call("demo", "--output", folder, "--rows", 400, "--json")
-    assert "overwriting 7 files of an earlier demo" in second.err
+    assert "overwriting 8 files of an earlier demo" in second.err
     assert (folder / "mine.txt").read_text() == "kept"
     assert second.json["guarantee"] == "proven"
     assert sorted(p.name for p in folder.iterdir()) == sorted(

@@ -7,19 +7,13 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, roc_auc_score
 
-from nacre.errors import SchemaError
+from nacre.errors import NacreError, SchemaError
 from nacre.evaluation.domain import Domain, Variable
-from nacre.evaluation.downstream import (
-    MODELS,
-    SLOWEST_FIRST,
-    SUITES,
-    Features,
-    at_most,
-    build,
-    models_of,
-    scores,
-)
+from nacre.evaluation.downstream import at_most, scores
+from nacre.evaluation.features import Features
+from nacre.evaluation.models import SLOWEST_FIRST, SUITES, build, models_of
 from nacre.evaluation.score import Judge, Protocol, summary
+from nacre.metrics import MODELS
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +62,7 @@ def test_scores_equal_scikit_learn_used_directly(cancer):
 def test_every_classifier_runs_and_the_means_are_those_of_the_suites(cancer):
     train, test, domain = cancer
     found = scores(train, test, domain, "benign", models=MODELS)
-    assert set(found) == set(MODELS) == set(SLOWEST_FIRST)
+    assert set(found) == set(MODELS) == set(SLOWEST_FIRST) - {"linear", "ridge"}
     assert all(per["auc"] > 0.85 for per in found.values())
     flat = summary(found)
     assert flat["auc_mean10"] == pytest.approx(np.mean([found[m]["auc"] for m in SUITES["ten"]]))
@@ -118,7 +112,7 @@ def test_the_sample_is_stratified_repeatable_and_keeps_rare_classes():
 def test_suites_are_the_protocols():
     assert len(SUITES["ten"]) == 10 and len(SUITES["nine"]) == 9
     assert models_of(("ten", "strong", "lr")) == (*SUITES["ten"], "hgb")
-    with pytest.raises(ValueError, match="no suite or classifier 'eleven'"):
+    with pytest.raises(NacreError, match="no suite or classifier 'eleven'"):
         models_of(("eleven",))
     assert build("gbm").subsample == 0.5 and build("mlp").early_stopping and build("lr").max_iter == 1000
 

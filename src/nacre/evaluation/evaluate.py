@@ -92,7 +92,7 @@ def _open(
 ) -> tuple[Tables, list[str]]:
     if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 10):
         raise NacreError(f"rows={rows!r}: expected the most rows of a table to use, at least 10, or None for all")
-    _need_libraries()
+    need_libraries()
     notes = []
     if schema is None:
         from nacre.engines import open_rows
@@ -118,7 +118,8 @@ def _open(
     return tables, notes
 
 
-def _need_libraries() -> None:
+def need_libraries() -> None:
+    """Raise unless the libraries of an evaluation are installed: they are an extra."""
     try:
         import pandas  # noqa: F401
         import scipy  # noqa: F401

@@ -65,7 +65,8 @@ class Trial:
     def scores(self, found: dict[Any, Any]) -> list[Score]:
         """Figures of every table with their intervals, the constant guess, and the gaps to the real table."""
         by = {of: summary({m: found["fit", of, m] for m in self.models}) for of in self.tasks}
-        by["majority"] = summary(dict.fromkeys(self.models, found["fit", "majority"]))
+        guess: Figures = found["fit", "majority"]
+        by["majority"] = summary(dict.fromkeys(self.models, guess))
         scores = [self._score(name, values, of) for of, flat in by.items() for name, values in flat.items()]
         for name, values in by["synthetic"].items():
             if f"{name}_gap" in METRICS:  # paired: the same resamples on both sides

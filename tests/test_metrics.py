@@ -41,6 +41,8 @@ AGREED = (
     "dwp_rmse",
     "c2st_auc",
     "tvd3",
+    "mmd2",
+    "energy",
     "ks",
     "wasserstein",
     "correlation_rmse",

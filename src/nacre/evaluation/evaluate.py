@@ -76,9 +76,10 @@ def evaluate(
     found = run_jobs(jobs, n_jobs, progress, "evaluating")
     scores = likeness.scores(tables, found) + (trial.scores(found) if trial else [])
     notes += likeness.notes(tables, found)
+    plain = Schema({name: tables.schema.columns[name] for name in tables.domain.names})  # what was read
     return Report(
         scores=tuple(scores),
-        columns=tuple(compare_columns(tables.train.table, tables.synthetic.table, tables.schema)),
+        columns=tuple(compare_columns(tables.train.table, tables.synthetic.table, plain)),
         matrices=tuple(found["dependence"].matrices),
         target=target,
         facts=_facts(tables, suites, time.monotonic() - start),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nacre.evaluation import joint
 from nacre.evaluation.dependence import cramers_v, kendall_matrix, pearson, upper
 from nacre.evaluation.distinguish import two_sample
 from nacre.evaluation.distributions import Figure, dimension_wise, numeric_figures
@@ -61,8 +62,10 @@ def jobs(tables: Tables) -> dict[str, Callable[[], Any]]:
 
         return job
 
+    whole = _whole_rows(tables) if joint.available() else {}
     return {
         "c2st": lambda: two_sample(b, a, domain, seed),
+        **whole,
         "two": marginal(sampled(names, 2, PAIRS, seed)),
         "dependence": lambda: _dependence(tables, ours, theirs),
         "queries": lambda: range_queries(a, b, domain, seed=seed),
@@ -74,6 +77,16 @@ def jobs(tables: Tables) -> dict[str, Callable[[], Any]]:
         },
         "dwp": lambda: dimension_wise(_shares(ours, domain), _shares(theirs, domain)),
     }
+
+
+def _whole_rows(tables: Tables) -> dict[str, Callable[[], Any]]:
+    """Of the synthetic table, and of the holdout in its place: what other real rows would have."""
+    train, others = tables.train.frame, {"synthetic": tables.synthetic, "real": tables.holdout}
+
+    def job(frame: Any) -> Callable[[], Any]:
+        return lambda: joint.row_distances(train, frame, tables.domain, tables.seed)
+
+    return {f"joint {of}": job(sample.frame) for of, sample in others.items() if sample is not None}
 
 
 def sampled(names: tuple[str, ...], size: int, limit: int, seed: int) -> list[tuple[str, ...]]:
@@ -131,6 +144,9 @@ def scores(tables: Tables, found: dict[str, Any]) -> list[Score]:
     whole += [Score("dwp_rmse", found["dwp"], rows=rows)] if tables.domain.classes else []
     auc, size = found["c2st"]
     whole += _bootstrapped("c2st_auc", auc, 2 * size)
+    for of in ("synthetic", "real"):
+        figures, size = found.get(f"joint {of}", ({}, 0))
+        whole += [Score(name, value, of, rows=size) for name, value in figures.items()]
     whole += _errors(found["dependence"], rows) + _numbers(found["numbers"], rows)
     each = [s for name, job in (("tvd1", "one"), ("tvd2", "two")) for s in _each(name, found[job], rows)]
     return [s for s in whole if np.isfinite(s.value)] + each
@@ -205,5 +221,10 @@ def notes(tables: Tables, found: dict[str, Any]) -> list[str]:
     size = found["c2st"][1]
     if size < min(tables.synthetic.rows, tables.train.rows):
         told.append(f"Telling rows apart (c2st_auc) was tried on {size:,} rows of each table drawn at random.")
+    if "joint synthetic" in found and found["joint synthetic"][1] < min(tables.synthetic.rows, tables.train.rows):
+        told.append(
+            f"mmd2 and energy look at all pairs of rows: {found['joint synthetic'][1]:,} rows of each table drawn at "
+            "random. Beside them stands the holdout against the private table."
+        )
     told.append(f"range_query: {QUERIES:,} random queries of three columns.")
     return told

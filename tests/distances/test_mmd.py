@@ -168,8 +168,8 @@ def test_permutation_p_values_are_uniform_when_nothing_differs():
 
 def test_the_test_sees_a_shift_and_a_tie_is_not_evidence():
     x = rng.normal(size=(80, 2))
-    assert mmd_test(x, x + [1.0, 0.0], permutations=200).p_value == 1 / 201
-    assert mmd_test(x, x + [1.0, 0.0], permutations=200).rejects
+    assert mmd_test(x, x + np.array([1.0, 0.0]), permutations=200).p_value == 1 / 201
+    assert mmd_test(x, x + np.array([1.0, 0.0]), permutations=200).rejects
     same = np.repeat([[0.0], [1.0]], 20, axis=0)
     assert mmd_test(same, same, permutations=50).p_value > 0.5
     two = np.array([[0.0], [1.0]])

@@ -136,18 +136,19 @@ WAYS: dict[tuple[str, str], Callable[..., float]] = {
 }
 
 
-def measure(method: str, task: str, n: int, d: int, draws: int = 0, warm: bool = True) -> dict[str, Any]:
-    """Seconds of one call. `warm`: a first call of the same shapes, not counted, compiles what is to be compiled."""
+def measure(method: str, task: str, n: int, d: int, draws: int = 0, again: bool = False) -> dict[str, Any]:
+    """Seconds of one call after a small one that imports what is needed; `again`: of a second call, which compiles
+    nothing any more, beside the first."""
     arrays = SAMPLES[task](n, d)
     way = WAYS[method, task]
     options = {"draws": draws} if draws else {}
-    start = time.perf_counter()
-    value = way(*arrays, **options)
-    first = time.perf_counter() - start
-    if warm:
+    way(*(a[:20] for a in arrays), **({"draws": 2} if draws else {}))
+    took = []
+    for _ in range(2 if again else 1):
         start = time.perf_counter()
         value = way(*arrays, **options)
-    seconds = time.perf_counter() - start
+        took.append(time.perf_counter() - start)
+    first, seconds = took[0], took[-1]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {"value": float(value), "wall_s": seconds, "first_call_s": first, "peak_mb": peak}
 

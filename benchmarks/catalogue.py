@@ -41,6 +41,9 @@ CATALOGUE: Mapping[str, Benchmark] = {
             "the sketch on Adult: utility and distances at ε 0.1-10",
         ),
         Benchmark("sketch-covertype", "benchmarks.sketch_covertype", "the sketch on Covertype: macro-F1 and Kendall"),
+        Benchmark(
+            "distances", "benchmarks.distances", "distances and tests against NumPy and others; memory at 50,000"
+        ),
         Benchmark("speed", "benchmarks.speed", "start, fit, sample, one pass over 20 million rows, noise"),
     )
 }

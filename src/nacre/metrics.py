@@ -160,7 +160,31 @@ def _costs() -> list[Metric]:
     ]
 
 
-_BASE = [*_per_classifier(), *_means(), *_regression(), *_distances(), *_costs()]
+def _calls() -> list[Metric]:
+    """Cost of single functions, as the benchmark of distances measures it."""
+    ratio = "divided by that of nacre, same rows, same run"
+    return [
+        Metric("wall_s", "lower", (0.0, INF), "s", ("clock",), "wall time of one call, compilation left out"),
+        Metric(
+            "first_call_s", "lower", (0.0, INF), "s", ("clock",), "wall time of the first call, compilation included"
+        ),
+        Metric("speedup_numpy", "higher", (0.0, INF), "1", ("clock",), f"wall time of the plain NumPy version {ratio}"),
+        Metric(
+            "speedup_peer", "higher", (0.0, INF), "1", ("clock",), f"wall time of the fastest other package {ratio}"
+        ),
+    ]
+
+
+def _images() -> list[Metric]:
+    lenet = "on the 84 features of a LeNet trained on the real images"
+    return [
+        Metric("fid_lenet", "lower", (0.0, INF), "1", COMPARED, f"Fréchet distance of Gaussians {lenet}"),
+        Metric("kid_lenet", "lower", (-INF, INF), "1", COMPARED, f"unbiased squared MMD, cubic kernel, {lenet}"),
+        _score("cnn_accuracy", "accuracy of a small convolutional network"),
+    ]
+
+
+_BASE = [*_per_classifier(), *_means(), *_regression(), *_distances(), *_costs(), *_calls(), *_images()]
 
 
 def _gap(base: Metric) -> Metric:

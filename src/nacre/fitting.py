@@ -98,32 +98,47 @@ def fit(
     rows = open_rows(table)
     if domain == "from-data" or epsilon is None:
         schema = _read_missing(schema, rows)
+    schema = _count_public_rows(schema, rows, budget)
     job = prepare(rows.column_names, schema, budget, method, target, domain, options)
     check_rows(rows, job.schema)
     warn_weak_delta(budget, job.schema.rows)
     noise = NoiseSource(noise_seed)
     curator = Curator(rows, job.plan, job.schema, noise, transcript, lambda done: progress("reading rows", done, None))
-    schema = job.schema
-    if schema.undeclared():
-        schema, bought_rows = discovery.buy(curator, job.plan, schema)
-        warn_weak_delta(budget, bought_rows)
-        if target is not None and target not in schema.modelled:
-            warnings.warn(
-                f"target {target!r}: no frequent value stood out of the noise, so it came out as a mere name and "
-                "plays no part; declare its categories in a schema to keep it",
-                stacklevel=2,
-            )
-        if not schema.modelled:
-            raise DataError(
-                "nothing in this table stands out of the noise at this budget: every column came out as a mere name. "
-                "Declare a schema, or raise epsilon; the budget for the schema is spent"
-            )
-        curator.adopt(schema)
-    model = job.synthesizer.fit(curator, job.plan, seed, progress)
+    schema = _buy(curator, job, target)
+    model = job.synthesizer.fit(curator, job.plan.for_rows(schema.rows), seed, progress)
     certificate = certify(
         job.plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=assumptions(job.schema)
     )
     return Release(method, schema, model, certificate)
+
+
+def _buy(curator: Curator, job: Job, target: str | None) -> Schema:
+    """The complete schema, with what was lacking bought: the number of rows first, then kinds and domains."""
+    schema = discovery.buy_rows(curator, job.plan, job.schema)
+    if schema.rows != job.schema.rows:
+        warn_weak_delta(job.plan.budget, schema.rows)
+    schema = discovery.buy_domain(curator, job.plan, schema)
+    if target is not None and target not in schema.modelled:
+        warnings.warn(
+            f"target {target!r}: no frequent value stood out of the noise, so it came out as a mere name and "
+            "plays no part; declare its categories in a schema to keep it",
+            stacklevel=3,
+        )
+    if not schema.modelled:
+        raise DataError(
+            "nothing in this table stands out of the noise at this budget: every column came out as a mere name. "
+            "Declare a schema, or raise epsilon; the budget for the schema is spent"
+        )
+    curator.adopt(schema)
+    return schema
+
+
+def _count_public_rows(schema: Schema | None, rows: Rows, budget: Budget) -> Schema:
+    """The schema with the number of rows, where the promise is about tables that all have the same."""
+    schema = schema or discovery.unknown(rows.column_names)
+    if schema.rows is not None or not discovery.rows_are_public(schema, budget):
+        return schema
+    return dataclasses.replace(schema, rows=sum(b.num_rows for b in rows.batches(rows.column_names[:1])))
 
 
 def _read_missing(schema: Schema | None, rows: Rows) -> Schema:

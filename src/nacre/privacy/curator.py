@@ -24,6 +24,7 @@ from nacre.table.encoding import encode
 from nacre.table.grid import Grid
 
 KEPT_BYTES = 800_000_000  # codes kept between doors, so that 20 million rows of 15 columns are read once
+EMPTY: Mapping[str, np.ndarray] = {}
 # Progress shows rows read to the owner of the data; it is never saved.
 Progress = Callable[[int], None]
 
@@ -61,10 +62,11 @@ class Curator:
             raise PlanError(f"the plan allows {self._plan.cap} rows per unit; the schema's unit is {schema.unit}")
         if getattr(self, "schema", schema).unit != schema.unit:
             raise PlanError(f"the unit was {self.schema.unit}; a schema adopted later must keep it, not {schema.unit}")
+        if getattr(self, "schema", schema).columns != schema.columns:
+            self._code_cache = None
         self.schema = schema
         declared = [name for name in schema.modelled if not schema.columns[name].missing]
         self.grids = {n: Grid.of(schema.columns[n]) for n in declared if schema.columns[n].kind != "tensor"}
-        self._code_cache = None
 
     @property
     def opened(self) -> frozenset[str]:
@@ -79,7 +81,7 @@ class Curator:
         """Noisy contingency tables (int64), one per clique, with noise `entry.sigmas[j]` on table j.
 
         `groups[column]` maps each fine cell of the column's grid to a coarser group (−1: no cell). The empty
-        clique counts the rows.
+        clique counts the rows, even while the schema still lacks facts.
         """
         cliques = [tuple(c) for c in cliques]
         if entry.cliques is not None and list(entry.cliques) != cliques:
@@ -247,7 +249,10 @@ class Curator:
         return self._fill(_counter(cliques, groups), groups)
 
     def _fill(self, counter: TableCounter, groups: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-        for codes, rows in self._coded():
+        # A mere count of rows comes before anything is known of the columns; else its pass keeps the codes for later.
+        bare = not groups and bool(self.schema.undeclared())
+        one_column = ((EMPTY, b.num_rows) for b in self._batches(self._rows.column_names[:1]))
+        for codes, rows in one_column if bare else self._coded():
             counter.add({c: lut[codes[c]] for c, lut in groups.items()}, rows)
         return counter.tables()
 

@@ -117,6 +117,7 @@ def _buy(curator: Curator, job: Job, target: str | None) -> Schema:
     schema = discovery.buy_rows(curator, job.plan, job.schema)
     if schema.rows != job.schema.rows:
         warn_weak_delta(job.plan.budget, schema.rows)
+        _warn_if_little(job, schema.rows)
     schema = discovery.buy_domain(curator, job.plan, schema)
     if target is not None and target not in schema.modelled:
         warnings.warn(
@@ -131,6 +132,17 @@ def _buy(curator: Curator, job: Job, target: str | None) -> Schema:
         )
     curator.adopt(schema)
     return schema
+
+
+def _warn_if_little(job: Job, rows: int | None) -> None:
+    """What `nacre plan` would have said, had the number of rows been declared. The plan goes on: it is paid for."""
+    from nacre.synthesizers.forecast import forecast, forecasts
+
+    if not forecasts(job.plan):
+        return
+    seen = forecast(job.plan, job.schema, rows, job.synthesizer)
+    if seen.verdict in ("little", "too little"):
+        warnings.warn(f"{seen.advice} (by the noisy count of about {rows:,} rows)", stacklevel=4)
 
 
 def _count_public_rows(schema: Schema | None, rows: Rows, budget: Budget) -> Schema:

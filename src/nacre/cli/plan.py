@@ -88,6 +88,8 @@ def _tell(plan: Any, seen: Any) -> list[Any]:
         )
     if seen.rarest is not None:
         parts.append(f"categories     texts with fewer than about {seen.rarest:,} rows go to 'other'")
+    if seen.domain is not None:
+        parts.append(f"bought domain  rare texts and thin ends of a range are lost: about {seen.domain:.2f} per column")
     parts.append(f"time, memory   about {_seconds(seen.seconds)} and {seen.memory_mb:,.0f} MB on two cores")
     parts.append(f"verdict        {seen.advice}")
     return parts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,13 +85,15 @@ def fit(
     options: dict[str, Any] | None = None,
     progress: Progress = silent,
     transcript: Transcript | None = None,
+    tell_owner: Callable[[dict[str, int]], None] | None = None,
 ) -> Release:
     """Fit a private model of a table and return a release with its certificate.
 
     `table` is a pandas, polars or Arrow table, a path or list of paths, or `Rows`. What the schema does not declare is
     bought with part of the budget (`domain="buy"`), refused ("declared") or read from the data ("from-data", guarantee
     `none`). `epsilon=None` asks for a non-private run. `seed` fixes public randomness only; `noise_seed` makes the
-    noise repeatable and the guarantee `none`.
+    noise repeatable and the guarantee `none`. `tell_owner` gets, per column, how many values were outside the domain:
+    exact counts of private rows, for the owner of the data alone.
     """
     budget = Budget(
         epsilon, default_delta(schema.rows if schema else None) if delta is None else delta, neighbours, large
@@ -106,6 +109,8 @@ def fit(
     curator = Curator(rows, job.plan, job.schema, noise, transcript, lambda done: progress("reading rows", done, None))
     schema = _buy(curator, job, target)
     model = job.synthesizer.fit(curator, job.plan.for_rows(schema.rows), seed, progress)
+    if tell_owner is not None:
+        tell_owner({name: n for name, n in curator.outside.items() if n})
     certificate = certify(
         job.plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=assumptions(job.schema)
     )

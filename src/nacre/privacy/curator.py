@@ -242,7 +242,11 @@ class Curator:
     def _coded(self) -> Iterator[tuple[Mapping[str, np.ndarray], int]]:
         """Fine grid codes; kept in memory for later doors while they are few."""
         if self._code_cache is not None:
-            yield from self._code_cache
+            done = 0
+            for codes, rows in self._code_cache:
+                done += rows
+                self._progress(done)
+                yield codes, rows
             return
         kept: list[tuple[Mapping[str, np.ndarray], int]] | None = []
         size = 0

@@ -143,8 +143,8 @@ class Curator:
 
         `allowed(picked)` restricts the candidates by the public list of earlier picks.
         """
-        question = {"score": score.describe(), "picks": entry.picks}
         score.check(self)
+        question = {"score": score.describe(), "picks": entry.picks}
         self._open(entry, Select)
         totals = score.totals(self)
         rate = entry.epsilon / score.loss_range(self._plan.scope)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import sys
 import time
@@ -145,11 +146,17 @@ def story(made: Made) -> list[str]:
         f"  {nacre} sample {files['release']} -o even.csv --rebalance '{TARGET}=true:0.5,false:0.5'",
         f"  {nacre} certificate {files['release']}",
         "Next, with a table of your own:",
-        f"  {nacre} plan --columns-from mine.csv --rows 20000 --epsilon 1      (costs nothing, reads only the header)",
+        f"  {nacre} plan mine.csv --rows 20000 --epsilon 1      (costs nothing, reads only the header)",
         f"  {nacre} synth mine.csv -o synthetic.csv --epsilon 1 --release mine.nacre --save-schema mine.schema.json",
     ]
 
 
 def _program() -> str:
-    """How to call this program from here: `nacre`, or its path when it is not among the commands of the shell."""
-    return "nacre" if shutil.which("nacre") else os.path.relpath(sys.argv[0])
+    """How to call this very program from the shell: `nacre` if the shell finds it, its path, or `python -m nacre`."""
+    beside = Path(sys.executable).with_name("nacre")  # where this Python's programs are
+    found = shutil.which("nacre")
+    if found and (not beside.exists() or os.path.samefile(found, beside)):
+        return "nacre"
+    if beside.exists():
+        return shlex.quote(os.path.relpath(beside) if beside.is_relative_to(Path.cwd()) else str(beside))
+    return f"{shlex.quote(sys.executable)} -m nacre"

@@ -184,6 +184,12 @@ def test_plan_reads_no_row(call, small, tmp_path):
     assert "3 columns to be bought" in end.out
 
 
+def test_plan_of_a_table_is_short_for_its_column_names(call, small):
+    short = call("plan", small / "people.csv", "--rows", 700, "--json")
+    assert short.code == 0, short.err
+    assert short.json == call("plan", "--columns-from", small / "people.csv", "--rows", 700, "--json").json
+
+
 def test_plan_json_is_a_plan(call, small):
     from nacre.privacy.plan import Plan
 

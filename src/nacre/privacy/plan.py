@@ -7,6 +7,7 @@ fixed beforehand, together with the budget it was checked against.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -193,6 +194,12 @@ class Plan:
             if entry.name == name:
                 return entry
         raise PlanError(f"plan of {self.method}: no entry named {name!r}; it has {[e.name for e in self.entries]}")
+
+    def for_rows(self, rows: int | None) -> Plan:
+        """The same entries, already checked, for a number of rows that is known by now. Nothing gets cheaper by it."""
+        known = copy.copy(self)
+        object.__setattr__(known, "rows", rows)
+        return known
 
     @property
     def scope(self) -> Scope:

@@ -14,9 +14,12 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP)
 	$(BIN)/nacre demo --output demo
 
+# One thread per worker: the threads of two workers on two cores would wait for each other most of the time.
+test: export OMP_NUM_THREADS = 1
 test: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --durations=8
 
+test-all: export OMP_NUM_THREADS = 1
 test-all: $(STAMP)
 	$(BIN)/python -m pytest -n 2 -m 'slow or not slow' --durations=8
 

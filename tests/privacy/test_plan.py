@@ -249,6 +249,6 @@ def test_levels_and_certificates():
 
 def test_an_epsilon_beyond_the_sampler_s_proof_is_refused_by_name():
     scope = Scope("add_or_remove_one", 1)
-    assert gaussian_share(Budget(30.0, 1e-7, large=True), scope) > gaussian_share(Budget(10.0, 1e-7), scope) > 0
+    assert gaussian_share(Budget(25.0, 1e-7, large=True), scope) > gaussian_share(Budget(10.0, 1e-7), scope) > 0
     with pytest.raises(BudgetError, match="beyond what the noise sampler's proof covers"):
         gaussian_share(Budget(60.0, 1e-7, large=True), scope)

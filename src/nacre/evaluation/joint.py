@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,11 +13,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ROWS = 3_000  # of each table: both distances look at all pairs of rows
-
-
-def available() -> bool:
-    """Whether `nacre.distances` is there."""
-    return find_spec("nacre.distances") is not None
 
 
 def row_distances(

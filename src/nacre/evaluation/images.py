@@ -7,7 +7,9 @@ real.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +140,18 @@ def fid(a: Any, b: Any) -> float:
     return float(np.sum((a.mean(axis=0) - b.mean(axis=0)) ** 2) + np.trace(sa) + np.trace(sb) - 2 * cross)
 
 
+@cache
+def _cubic_mmd2() -> Callable[[Any, Any], Any]:
+    """Compiled once, however often KID is asked for."""
+    import jax
+
+    from nacre.distances.kernels import Polynomial
+    from nacre.distances.mmd import plain
+
+    k = Polynomial()
+    return jax.jit(lambda x, y: plain(k(x, x), k(x, y), k(y, y)))
+
+
 def kid(a: Any, b: Any, subsets: int = 100, rows: int | None = None, seed: int = 0) -> float:
     """Unbiased squared MMD of two sets of features with the kernel (x·y/d + 1)³, mean over random subsets.
 
@@ -145,10 +159,6 @@ def kid(a: Any, b: Any, subsets: int = 100, rows: int | None = None, seed: int =
     Unbiased at any size, so it may be negative.
     """
     import jax
-    import jax.numpy as jnp
-
-    from nacre.distances.kernels import Polynomial
-    from nacre.distances.mmd import plain
 
     a, b = _features(a, "a"), _features(b, "b")
     least = min(len(a), len(b))
@@ -156,12 +166,8 @@ def kid(a: Any, b: Any, subsets: int = 100, rows: int | None = None, seed: int =
     if not 2 <= rows <= least or subsets < 1:
         raise DataError(f"kid: expected 2 to {least} rows in at least 1 subset, got {rows} rows, {subsets} subsets")
 
-    @jax.jit
-    def one(x: jax.Array, y: jax.Array) -> jax.Array:
-        k = Polynomial()
-        return plain(k(x, x), k(x, y), k(y, y))
-
+    one = _cubic_mmd2()
     rng = np.random.default_rng(seed)
     draws = [[f[rng.choice(len(f), rows, replace=False)] for f in (a, b)] for _ in range(subsets)]
     with jax.enable_x64(True):
-        return float(np.mean([one(jnp.asarray(x), jnp.asarray(y)) for x, y in draws]))
+        return float(np.mean([one(x, y) for x, y in draws]))

@@ -42,14 +42,20 @@ def features(parameters: Parameters, images: jax.Array) -> jax.Array:
     short = [max(0, SIDE - side) for side in images.shape[1:]]
     x = jnp.pad(images, ((0, 0), *((s // 2, s - s // 2) for s in short)))[..., None]
     for name in ("conv1", "conv2"):
-        x = jax.lax.conv_general_dilated(
-            x, parameters[name], (1, 1), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC")
-        )
-        x = _halved(jax.nn.relu(x + parameters[name + "_bias"]))
+        x = _halved(jax.nn.relu(_convolved(x, parameters[name]) + parameters[name + "_bias"]))
     x = x.reshape(len(x), -1)
     for name in ("full1", "full2"):
         x = jax.nn.relu(x @ parameters[name] + parameters[name + "_bias"])
     return x
+
+
+def _convolved(x: jax.Array, kernel: jax.Array) -> jax.Array:
+    """Cross-correlation without padding, as one product over shifted copies: many times faster on a processor than
+    XLA's own convolution inside a compiled loop."""
+    side, _, depth, out = kernel.shape
+    h, w = x.shape[1] - side + 1, x.shape[2] - side + 1
+    shifted = [x[:, i : i + h, j : j + w] for i in range(side) for j in range(side)]
+    return jnp.concatenate(shifted, axis=-1) @ kernel.reshape(side * side * depth, out)
 
 
 def _halved(x: jax.Array) -> jax.Array:
@@ -71,25 +77,28 @@ def train(images: np.ndarray, labels: np.ndarray, classes: int, seed: int, epoch
     """
     batch = min(BATCH, len(images))
     steps = len(images) // batch
-    optimiser = optax.adam(optax.cosine_decay_schedule(RATE, steps * epochs))
     first, *keys = jax.random.split(jax.random.key(seed), epochs + 1)
     parameters = start(first, images.shape[1], images.shape[2], classes)
-    state = (parameters, optimiser.init(parameters))
+    state = (parameters, _optimiser(steps * epochs).init(parameters))
     x, y = jnp.asarray(images, jnp.float32), jnp.asarray(labels, jnp.int32)
     for key in keys:
         order = jax.random.permutation(key, len(images))[: steps * batch].reshape(steps, batch)
-        state = _epoch(state, x, y, order, optimiser.update)
+        state = _epoch(state, x, y, order, total=steps * epochs)
     return state[0]
 
 
-@partial(jax.jit, static_argnames="update")
-def _epoch(state: tuple[Parameters, Any], x: jax.Array, y: jax.Array, order: jax.Array, update: Any) -> Any:
+def _optimiser(total: int) -> optax.GradientTransformation:
+    return optax.adam(optax.cosine_decay_schedule(RATE, total))
+
+
+@partial(jax.jit, static_argnames="total")
+def _epoch(state: tuple[Parameters, Any], x: jax.Array, y: jax.Array, order: jax.Array, total: int) -> Any:
     def loss(parameters: Parameters, rows: jax.Array) -> jax.Array:
         return optax.softmax_cross_entropy_with_integer_labels(logits(parameters, x[rows]), y[rows]).mean()
 
     def step(state: tuple[Parameters, Any], rows: jax.Array) -> tuple[tuple[Parameters, Any], None]:
         parameters, memory = state
-        change, memory = update(jax.grad(loss)(parameters, rows), memory)
+        change, memory = _optimiser(total).update(jax.grad(loss)(parameters, rows), memory)
         return (optax.apply_updates(parameters, change), memory), None  # type: ignore[return-value]
 
     return jax.lax.scan(step, state, order)[0]

@@ -14,11 +14,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from nacre.errors import BudgetError
+from nacre.errors import BudgetError, SchemaError
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Bounds, Categories, Counts, Entry, Plan, Scope, gaussian_share
 from nacre.table import Boolean, Categorical, Column, Datetime, Identifier, Numeric, Schema, probe
+from nacre.table.schema import MAX_COLUMNS
 
 ROWS = 0.01  # of μ² for the number of rows: one count, so even a small share is precise
 SHARE = 0.15  # of μ² for a whole schema; a schema that lacks less pays in proportion
@@ -29,6 +30,11 @@ OTHER = "other"
 
 def unknown(names: Sequence[str]) -> Schema:
     """A schema that knows only the column names: all to be bought."""
+    if len(names) > MAX_COLUMNS:
+        raise SchemaError(
+            f"the table has {len(names):,} columns; at most {MAX_COLUMNS:,} can be modelled: leave columns out, or "
+            "declare in a schema those that are only names as identifiers"
+        )
     return Schema({name: Undeclared() for name in names})
 
 

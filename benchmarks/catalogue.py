@@ -41,6 +41,8 @@ CATALOGUE: Mapping[str, Benchmark] = {
             "the sketch on Adult: utility and distances at ε 0.1-10",
         ),
         Benchmark("sketch-covertype", "benchmarks.sketch_covertype", "the sketch on Covertype: macro-F1 and Kendall"),
+        Benchmark("peers-adult", "benchmarks.peers_adult", "nacre and other packages side by side on Adult"),
+        Benchmark("peers-covertype", "benchmarks.peers_covertype", "nacre and the strongest private peer on Covertype"),
         Benchmark("speed", "benchmarks.speed", "start, fit, sample, one pass over 20 million rows, noise"),
     )
 }

@@ -10,7 +10,7 @@ import pandas as pd
 
 from benchmarks.catalogue import Options
 from benchmarks.data import Dataset
-from benchmarks.methods import METHODS, Case, Made, Maker, Task
+from benchmarks.methods import METHODS, Case, Made, Maker, NotMade, Task
 from benchmarks.results import Results, Setting
 from nacre.evaluation.domain import Domain
 from nacre.evaluation.downstream import MODELS, at_most, labels
@@ -48,7 +48,13 @@ def run_study(study: Study, options: Options, results: Results, methods: Mapping
         judge, task = _prepare(study, options, dataset, seed)
         for case in todo:
             start = time.perf_counter()
-            made = methods[case.method](task, case)
+            try:
+                made = methods[case.method](task, case)
+            except NotMade as nothing:
+                results.tell(_name(dataset, case), nothing.about)
+                print(f"seed {seed}  {case.method} ε={case.epsilon}  no table: {nothing}", flush=True)
+                continue
+            results.tell(_name(dataset, case), made.about)
             figures = _figures(judge, case, made, study.gaps)
             delta = made.delta if case.delta is None else case.delta
             setting = Setting(case.method, dataset.name, case.epsilon, delta, made.guarantee)

@@ -39,6 +39,7 @@ class Peer:
 _BINS = "Given hand-made public bins; numbers are drawn uniformly within their bin."
 _DPMM = f"{_BINS} The package's own binning is off: it would spend a further 0.1 beside epsilon."
 _OPENDP = f"{_BINS} zCDP at the rho that implies (epsilon, delta)."
+_LABELS = f"{_BINS} Which codes exist is collected from the rows: its interface takes no list."
 _GAN = (
     "Given public bounds; category lists, and the category shares that condition the generator, come from "
     "the rows without noise, so the stated epsilon does not cover them."
@@ -53,10 +54,10 @@ def _listed() -> tuple[Peer, ...]:
         Peer("independent", "", "run_nacre.py", "independent", True, False, True, _OURS),
         Peer("mst-dpmm", "dpmm", "run_dpmm.py", "mst", True, False, False, _DPMM),
         Peer("mst-opendp", "opendp", "run_opendp.py", "mst", True, False, True, _OPENDP),
-        Peer("mst-smartnoise", "smartnoise", "run_smartnoise.py", "mst", True, True, False, _BINS),
+        Peer("mst-smartnoise", "smartnoise", "run_smartnoise.py", "mst", True, True, False, _LABELS),
         Peer("aim-dpmm", "dpmm", "run_dpmm.py", "aim", True, False, False, _DPMM),
         Peer("aim-opendp", "opendp", "run_opendp.py", "aim", True, False, True, _OPENDP),
-        Peer("aim-smartnoise", "smartnoise", "run_smartnoise.py", "aim", True, True, False, _BINS),
+        Peer("aim-smartnoise", "smartnoise", "run_smartnoise.py", "aim", True, True, False, _LABELS),
         Peer(
             "privbayes-dpmm", "dpmm", "run_dpmm.py", "privbayes", True, False, False,
             f"{_DPMM} The number of rows scales its noise and is not protected.",
@@ -64,7 +65,10 @@ def _listed() -> tuple[Peer, ...]:
         Peer("ctgan", "sdv", "run_sdv.py", "ctgan", False, True, False, _SDV),
         Peer("tvae", "sdv", "run_sdv.py", "tvae", False, True, False, _SDV),
         Peer("copula", "sdv", "run_sdv.py", "copula", False, True, False, _SDV),
-        Peer("dp-ctgan", "smartnoise", "run_smartnoise.py", "dpctgan", True, True, True, _GAN),
+        Peer(
+            "dp-ctgan", "smartnoise", "run_smartnoise.py", "dpctgan", True, True, True,
+            f"{_GAN} It stops at the first epoch that finds more spent than asked for.",
+        ),
         Peer("pate-ctgan", "smartnoise", "run_smartnoise.py", "patectgan", True, True, False, _GAN),
     )  # fmt: skip
 

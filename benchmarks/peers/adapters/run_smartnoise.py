@@ -43,7 +43,7 @@ def _network(job: Job, model: Any) -> Fitted:
     rows = rows.astype(object).where(rows.notna(), None)
     model.fit(rows, transformer=TableTransformer([transformer(name) for name in job.columns]))
     spent = getattr(model, "epsilon_list", None)
-    facts = {"spent": f"epsilon = {max(spent):.4g} at the last check"} if spent else {}
+    facts = {"spent": f"epsilon = {spent[-1]:.4g} at the last check"} if spent else {}
     return Fitted(lambda n: model.sample(n), facts)
 
 

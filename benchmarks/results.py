@@ -103,6 +103,10 @@ class Results:
         """Was this case measured with this seed, in this run or in the one that is resumed?"""
         return (case, seed) in self._done
 
+    def of(self, setting: Setting, seed: int) -> dict[str, float]:
+        """The figures of that setting and seed; empty where it was not measured."""
+        return {name: v[seed] for (where, name), v in self._values.items() if where == setting and seed in v}
+
     def rows(self) -> list[dict[str, Any]]:
         ours = [_row(setting, name, values) for (setting, name), values in self._values.items()]
         return [*ours, *self.published]

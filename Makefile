@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test test-all test-browser lint format bench clean
+.PHONY: demo test test-all test-browser lint format bench peers clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("nacre needs Python 3.11 or newer, found " + sys.version.split()[0] + "; set PYTHON=") if sys.version_info < (3, 11) else None'
@@ -40,6 +40,10 @@ format: $(STAMP)
 # make bench NAME=sketch-adult SEEDS=5; needs NACRE_DATA for the real tables.
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks $(if $(NAME),run $(NAME) $(if $(SEEDS),--seeds $(SEEDS)),list)
+
+# Other packages for `make bench NAME=peers-adult`, each in an environment of its own under benchmarks/.work.
+peers:
+	$(PYTHON) benchmarks/peers/build.py $(PEERS)
 
 clean:
 	rm -rf .venv demo build dist

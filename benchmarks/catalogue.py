@@ -44,6 +44,8 @@ CATALOGUE: Mapping[str, Benchmark] = {
         Benchmark(
             "distances", "benchmarks.distances", "distances and tests against NumPy and others; memory at 50,000"
         ),
+        Benchmark("peers-adult", "benchmarks.peers_adult", "nacre and other packages side by side on Adult"),
+        Benchmark("peers-covertype", "benchmarks.peers_covertype", "nacre and the strongest private peer on Covertype"),
         Benchmark("speed", "benchmarks.speed", "start, fit, sample, one pass over 20 million rows, noise"),
     )
 }

@@ -153,6 +153,8 @@ def _costs() -> list[Metric]:
         seconds("sample_write_s", "wall time to sample rows from a loaded release and write them to Parquet"),
         seconds("sketch_s", "wall time of the pass over the Parquet files that counts every table"),
         seconds("noise_s", "wall time to draw the noise of the stated number of cells"),
+        seconds("run_s", "wall time of a fresh process from private rows in Parquet to synthetic rows in Parquet"),
+        seconds("cpu_s", "CPU time of that process and its children, over all cores"),
         seconds("import_s", "wall time of `import nacre` in a fresh process, over starting Python alone"),
         seconds("help_s", "wall time of `nacre --help` in a fresh process"),
         Metric("rows_per_s", "higher", (0.0, INF), "rows/s", ("clock",), "rows counted per second in one pass"),

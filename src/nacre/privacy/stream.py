@@ -29,26 +29,35 @@ def draw_key(source: NoiseSource) -> np.ndarray:
 
 
 def threefry(key: Any, counter: tuple[Any, Any, Any, Any]) -> tuple[jax.Array, ...]:
-    """Four words for every counter; the counter's words broadcast against each other."""
+    """Four words for every counter; the counter's words broadcast against each other.
+
+    A loop over five times four rounds: written out, the compiler duplicates the rounds into each other for minutes.
+    """
     extra = key[0] ^ key[1] ^ key[2] ^ key[3] ^ jnp.uint32(_PARITY)
-    schedule = (key[0], key[1], key[2], key[3], extra)
+    schedule = tuple(jnp.asarray(k, jnp.uint32) for k in (key[0], key[1], key[2], key[3], extra))
     x = [jnp.asarray(c, jnp.uint32) + k for c, k in zip(counter, schedule)]
-    for round_ in range(20):
-        first, second = _ROTATIONS[round_ % 8]
-        a, b = (1, 3) if round_ % 2 == 0 else (3, 1)
-        x[0] = x[0] + x[a]
-        x[a] = _rotated(x[a], first) ^ x[0]
-        x[2] = x[2] + x[b]
-        x[b] = _rotated(x[b], second) ^ x[2]
-        if round_ % 4 == 3:
-            turn = round_ // 4 + 1
-            x = [w + schedule[(turn + i) % 5] for i, w in enumerate(x)]
-            x[3] = x[3] + jnp.uint32(turn)
-    return tuple(x)
+    x = tuple(jnp.broadcast_to(w, jnp.broadcast_shapes(*(v.shape for v in x))) for w in x)
+    turns = (jnp.asarray(_ROTATIONS[:4], jnp.uint32), jnp.asarray(_ROTATIONS[4:], jnp.uint32))
+
+    def four_rounds(number: jax.Array, carried: tuple) -> tuple:
+        x, schedule, (here, there) = carried
+        x = list(x)
+        for i in range(4):
+            a, b = (1, 3) if i % 2 == 0 else (3, 1)
+            x[0] = x[0] + x[a]
+            x[a] = _rotated(x[a], here[i, 0]) ^ x[0]
+            x[2] = x[2] + x[b]
+            x[b] = _rotated(x[b], here[i, 1]) ^ x[2]
+        schedule = (*schedule[1:], schedule[0])
+        x = [w + k for w, k in zip(x, schedule)]
+        x[3] = x[3] + (number + 1).astype(jnp.uint32)
+        return tuple(x), schedule, (there, here)
+
+    return jax.lax.fori_loop(0, 5, four_rounds, (x, schedule, turns))[0]
 
 
-def _rotated(word: jax.Array, by: int) -> jax.Array:
-    return (word << jnp.uint32(by)) | (word >> jnp.uint32(32 - by))
+def _rotated(word: jax.Array, by: jax.Array) -> jax.Array:
+    return (word << by) | (word >> (jnp.uint32(32) - by))
 
 
 def words(key: Any, size: int, step: Any, purpose: int) -> jax.Array:

@@ -46,12 +46,9 @@ def exact_sums(tmp_path) -> None:
     planned = Descend("t", q=0.5, steps=1, parts=(Part("g", clip=0.8, sigma=0.0),))
     one = job(planned, lambda state, unit, key: {"g": unit}, 27.0, batch=4)  # n0 is not the number of rows
     units = unit_arrays.single(x)
-    answers, entered = jax.jit(
-        lambda: (
-            jax.vmap(lambda t: one.answer(0.0, units, KEY, t)["g"])(jnp.arange(6)),
-            jax.vmap(lambda t: poisson.coins(KEY, 31, t, 0.5)[:30])(jnp.arange(6)),
-        )
-    )()
+    steps = jnp.arange(6)
+    answers = jax.jit(lambda u: jax.vmap(lambda t: one.answer(0.0, u, KEY, t)["g"])(steps))(units)
+    entered = jax.jit(lambda: jax.vmap(lambda t: poisson.coins(KEY, 31, t, 0.5)[:30])(steps))()
     clipped = x * np.minimum(1, 0.8 / np.linalg.norm(x.astype(np.float64), axis=1))[:, None]
     for answer, who in zip(np.asarray(answers), np.asarray(entered)):
         np.testing.assert_allclose(answer, clipped[who].sum(axis=0) / (0.5 * 27.0), rtol=1e-5, atol=1e-6)

@@ -33,9 +33,7 @@ class Checkpoint:
         salt = secrets.token_hex(16)
         facts = {"done": done, "entry": _facts(descent), "salt": salt, "rows": units.digest(bytes.fromhex(salt))}
         arrays = {f"{i:06d}": np.ascontiguousarray(leaf) for i, leaf in enumerate(jax.tree.leaves(state))}
-        with whole_file(self.path, force=True) as part:
-            os.close(os.open(part, os.O_CREAT | os.O_WRONLY, 0o600))
-            os.chmod(part, 0o600)
+        with whole_file(self.path, force=True, private=True) as part:
             part.write_bytes(save(arrays, metadata={"nacre": json.dumps(facts)}))
 
     def resume(self, state: Any, descent: Any, units: Any) -> tuple[Any, int]:

@@ -31,7 +31,7 @@ def coins(key: Any, units: int, step: Any, q: float) -> jax.Array:
     return stream.words(key, units, step, stream.COINS) < jnp.uint32(limit)
 
 
-def physical_size(q: float, units: int) -> int:
+def physical_size(q: float, units: float) -> int:
     """How many units one chunk holds: the expected batch and five standard deviations, a multiple of eight.
 
     A function of public numbers; about one batch in three million takes a second chunk.

@@ -21,7 +21,7 @@ def row_distances(
     """`mmd2` (unbiased, Gaussian kernel, median heuristic) and `energy` of at most `limit` rows of each table.
 
     Numbers are standardised with the moments of the real table, categories are 0/1 columns (pearl.md 5). NaN for a
-    table of fewer than two rows.
+    table of fewer than two rows, 0 where all rows of both tables are one and the same.
     """
     from nacre.distances import energy_distance, mmd2
 
@@ -31,4 +31,6 @@ def row_distances(
     if size < 2:
         return {"mmd2": float("nan"), "energy": float("nan")}, size
     x, y = (features(t.iloc[np.sort(rng.choice(len(t), size, replace=False))]) for t in (real, other))
+    if (x == x[0]).all() and (y == x[0]).all():
+        return {"mmd2": 0.0, "energy": 0.0}, size  # one and the same row everywhere, so no scale to compare on
     return {"mmd2": mmd2(y, x), "energy": energy_distance(y, x)}, size

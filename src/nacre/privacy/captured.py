@@ -65,7 +65,7 @@ def _size(value: Any, depth: int = 0) -> int:
 
 
 def _walk(value: Any, path: str, seen: set[int], depth: int, through: bool = False) -> Iterator[tuple[str, Any]]:
-    """Everything reachable from `value`, each object once, with the way to it; `through` looks into large things too."""
+    """Everything reachable from `value`, each object once, with the way to it; `through` enters large things too."""
     short = isinstance(value, _SCALARS) and _size(value) <= MOST
     if depth > _DEPTH or id(value) in seen or short or isinstance(value, _PUBLIC):
         return

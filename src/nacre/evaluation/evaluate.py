@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from nacre.errors import NacreError, SchemaError
-from nacre.evaluation import likeness, usefulness
+from nacre.evaluation import likeness, outside, usefulness
 from nacre.evaluation.columns import compare_columns
 from nacre.evaluation.domain import Domain
 from nacre.evaluation.models import models_of
@@ -75,7 +75,7 @@ def evaluate(
         notes += trial.notes
     found = run_jobs(jobs, n_jobs, progress, "evaluating")
     scores = likeness.scores(tables, found) + (trial.scores(found) if trial else [])
-    notes += likeness.notes(tables, found)
+    notes += outside.notes(tables) + likeness.notes(tables, found)
     plain = Schema({name: tables.schema.columns[name] for name in tables.domain.names})  # what was read
     return Report(
         scores=tuple(scores),

@@ -72,7 +72,7 @@ def _columns(report: Report, scores: Scores) -> Part | None:
     lead = (
         "Shares of all rows, real and synthetic. The distance is half the sum of the differences of the bars: 0 is "
         "equal, 1 has nothing in common. The farthest column comes first; the outermost bars of numbers and dates hold "
-        "all that lies beyond."
+        "all that lies beyond the axis, and values that the schema does not list have a bar of their own."
     )
     by_column = scores.of_columns()
     if by_column:

@@ -87,7 +87,7 @@ def synth(
     check_table_name(output)
     outputs = {"--output": output, "--release": release, "--certificate": certificate, "--save-schema": save_schema}
     pages = {"--report": report, "--sheet": sheet}
-    check_outputs({**outputs, **pages}, force, [file])
+    check_outputs({**outputs, **pages}, force, [f for f in (file, schema) if f is not None])
     check_report("--report", report)
     split = Split(file, holdout, unit_of(schema, unit)) if report is not None else None
     source = split.train if split else file
@@ -161,7 +161,8 @@ def fit(
 
     shell = Shell(as_json, quiet)
     outputs = {"--release": output, "--certificate": certificate, "--save-schema": save_schema}
-    check_outputs({"--output": output, **{k: v for k, v in outputs.items() if k != "--release"}}, force, [file])
+    check_outputs({"--output": output, **{k: v for k, v in outputs.items() if k != "--release"}}, force,
+                  [f for f in (file, schema) if f is not None])  # fmt: skip
     made = _run(shell, file, schema, rows, identifiers, unit, cap, epsilon=epsilon, delta=delta, target=target,
                 method=method, neighbours=neighbours, domain=domain, option=option, seed=seed, noise_seed=noise_seed,
                 large=i_understand)  # fmt: skip

@@ -106,7 +106,7 @@ def _open(
         schema = Schema.load(schema)
     domain = Domain.of(schema)
     if target is not None and target not in domain.names:
-        raise SchemaError(f"target {target!r}: no such column to predict; choose among {', '.join(domain.names[:12])}")
+        raise SchemaError(f"target {target!r}: no such column to predict; choose among {_some(domain.names)}")
     seeds = np.random.SeedSequence(seed).generate_state(3).tolist()
     sources = {"synthetic": synthetic, "train": train, "holdout": holdout}
     read_in = {}
@@ -117,6 +117,10 @@ def _open(
             notes += [note] if (note := read_in[what].note) else []
     tables = Tables(read_in["synthetic"], read_in["train"], read_in.get("holdout"), domain, schema, target, seed)
     return tables, notes
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:12]) + (f" … and {len(names) - 12} more" if len(names) > 12 else "")
 
 
 def need_libraries() -> None:

@@ -59,7 +59,8 @@ def test_nothing_promised_is_said_plainly_and_without_numbers():
 
 
 @pytest.mark.parametrize(
-    "how, told", [("public", "declared public"), ("bought", "paid for out of the budget"), ("read", "without protection")]
+    "how, told",
+    [("public", "declared public"), ("bought", "paid for out of the budget"), ("read", "without protection")],
 )
 def test_the_number_of_rows_says_where_it_came_from(how, told):
     rows = dict(numbers(certificate(schema={"rows": 7892, "provenance": {"": {"rows": how}}})))["Rows"]

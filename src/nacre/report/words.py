@@ -138,7 +138,10 @@ def numbers(c: Any) -> list[tuple[str, str]]:
 def _source(c: Any) -> str:
     """Where the number of rows came from."""
     how = c.schema.get("provenance", {}).get("", {}).get("rows", "public")
-    told = {"bought": "learned with noise, paid for out of the budget", "read": "read from the table without protection"}
+    told = {
+        "bought": "learned with noise, paid for out of the budget",
+        "read": "read from the table without protection",
+    }
     return told.get(how, "declared public")
 
 

@@ -103,7 +103,7 @@ def _distances() -> list[Metric]:
         lower("tvd2_holdout", 1.0, "tvd2 against the real holdout instead", TRAINED),
         lower("ks", 1.0, "largest difference of the distribution functions of a number, mean over numeric columns"),
         lower(
-            "wasserstein", 1.0, "mean distance values must travel, as a share of the public range, mean over columns"
+            "wasserstein", INF, "mean distance values must travel, as a share of the public range, mean over columns"
         ),
         lower("dwp_rmse", 1.0, "root mean square difference of the shares of all categories (dimension-wise)"),
         lower("range_query", 1.0, "mean error of 1,000 random counts over ranges of three columns, as a share of rows"),

@@ -252,3 +252,14 @@ def test_the_first_paragraph_names_the_best_real_model():
 )
 def test_figures_for_people(value, shown):
     assert number(value) == shown
+
+
+def test_a_paired_gap_is_shown_with_its_interval():
+    scores = (Score("auc_lr", 0.7), Score("auc_lr", 0.8, "real"), Score("auc_lr_gap", 0.1, low=-0.02, high=0.22))
+    assert "+0.100\u22120.020 to +0.220" in Page(report_html(Report(scores))).text
+
+
+def test_no_coverage_is_claimed_for_distances(html):
+    text = Page(html).text
+    assert "95 of 100" not in text and "perfect copy" not in text
+    assert "above zero even for equal populations" in text

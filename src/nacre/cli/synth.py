@@ -89,7 +89,7 @@ def synth(
     check_table_name(output)
     outputs = {"--output": output, "--release": release, "--certificate": certificate, "--save-schema": save_schema}
     pages = {"--report": report, "--sheet": sheet}
-    check_outputs({**outputs, **pages}, force, [file, *([schema] if schema else [])])
+    check_outputs({**outputs, **pages}, force, [f for f in (file, schema) if f is not None])
     check_report("--report", report)
     if holdout is not None and report is None:
         raise NacreError("--holdout keeps rows to test a report on; add --report FILE, or leave it out")
@@ -166,7 +166,8 @@ def fit(
 
     shell = Shell(as_json, quiet)
     outputs = {"--release": output, "--certificate": certificate, "--save-schema": save_schema}
-    check_outputs({"--output": output, **{k: v for k, v in outputs.items() if k != "--release"}}, force, [file])
+    check_outputs({"--output": output, **{k: v for k, v in outputs.items() if k != "--release"}}, force,
+                  [f for f in (file, schema) if f is not None])  # fmt: skip
     made = _run(shell, file, schema, rows, identifiers, unit, cap, epsilon=epsilon, delta=delta, target=target,
                 method=method, neighbours=neighbours, domain=domain, option=option, seed=seed, noise_seed=noise_seed,
                 large=i_understand)  # fmt: skip

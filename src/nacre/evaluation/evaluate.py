@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from nacre.errors import NacreError, SchemaError
-from nacre.evaluation import likeness, usefulness
+from nacre.evaluation import likeness, outside, usefulness
 from nacre.evaluation.columns import compare_columns
 from nacre.evaluation.domain import Domain
 from nacre.evaluation.models import models_of
@@ -75,7 +75,7 @@ def evaluate(
         notes += trial.notes
     found = run_jobs(jobs, n_jobs, progress, "evaluating")
     scores = likeness.scores(tables, found) + (trial.scores(found) if trial else [])
-    notes += likeness.notes(tables, found)
+    notes += outside.notes(tables) + likeness.notes(tables, found)
     plain = Schema({name: tables.schema.columns[name] for name in tables.domain.names})  # what was read
     return Report(
         scores=tuple(scores),
@@ -106,7 +106,7 @@ def _open(
         schema = Schema.load(schema)
     domain = Domain.of(schema)
     if target is not None and target not in domain.names:
-        raise SchemaError(f"target {target!r}: no such column to predict; choose among {', '.join(domain.names[:12])}")
+        raise SchemaError(f"target {target!r}: no such column to predict; choose among {_some(domain.names)}")
     seeds = np.random.SeedSequence(seed).generate_state(3).tolist()
     sources = {"synthetic": synthetic, "train": train, "holdout": holdout}
     read_in = {}
@@ -117,6 +117,10 @@ def _open(
             notes += [note] if (note := read_in[what].note) else []
     tables = Tables(read_in["synthetic"], read_in["train"], read_in.get("holdout"), domain, schema, target, seed)
     return tables, notes
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:12]) + (f" … and {len(names) - 12} more" if len(names) > 12 else "")
 
 
 def need_libraries() -> None:

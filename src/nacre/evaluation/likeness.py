@@ -72,9 +72,7 @@ def jobs(tables: Tables) -> dict[str, Callable[[], Any]]:
         "three": marginal(sampled(names, 3, TRIPLES, seed), with_held=False),
         "l1": lambda: distances(cells(a, domain, 10), cells(b, domain, 10), sampled(names, 2, PAIRS, seed)),
         "one": marginal([(name,) for name in names]),
-        "numbers": lambda: {
-            v.name: numeric_figures(v, v.numbers(a[v.name]), v.numbers(b[v.name])) for v in domain.numbers
-        },
+        "numbers": lambda: {v.name: numeric_figures(v, v.raw(a[v.name]), v.raw(b[v.name])) for v in domain.numbers},
         "dwp": lambda: dimension_wise(_shares(ours, domain), _shares(theirs, domain)),
     }
 

@@ -72,7 +72,7 @@ def _columns(report: Report, scores: Scores) -> Part | None:
     lead = (
         "Shares of all rows, real and synthetic. The distance is half the sum of the differences of the bars: 0 is "
         "equal, 1 has nothing in common. The farthest column comes first; the outermost bars of numbers and dates hold "
-        "all that lies beyond."
+        "all that lies beyond the axis, and values that the schema does not list have a bar of their own."
     )
     by_column = scores.of_columns()
     if by_column:
@@ -111,7 +111,9 @@ def _fidelity(scores: Scores) -> Part | None:
         return None
     lead = (
         "Distances between the tables as a whole. Where it says <em>real rows redrawn</em>, private rows drawn with "
-        "replacement stood in for the synthetic table: what even a perfect copy of the population would lose."
+        "replacement stood in for the synthetic table: what remains between the private table and its own rows drawn "
+        "again. Where it says <em>real</em>, the held-out real rows and the private table were compared with each "
+        "other: what two real tables differ by."
     )
     return "fidelity", "Fidelity", part("fidelity", "How close the tables are", lead, body)
 
@@ -119,7 +121,11 @@ def _fidelity(scores: Scores) -> Part | None:
 def _reading(report: Report, scores: Scores) -> Part:
     say = [
         "A distance near 0 says that a column or pair looks alike; it says nothing about single people.",
-        "An interval of 95 % would hold the true figure in 95 of 100 repetitions. Smaller differences mean little.",
+        "Intervals of models (and of telling the tables apart) come from drawing the test rows again: they say how far "
+        "the figure of these trained models would move with other test rows, not with another run of the method.",
+        "Intervals of distances show the spread of the figure over resampled rows. They need not hold the distance of "
+        "the populations: distances of finite tables are above zero even for equal populations. Compare them with the "
+        "real rows redrawn.",
         "A model's figure counts against two marks: the constant guess, which knows nothing, and the ceiling, which "
         "real rows reach.",
         "No figure here measures privacy. Good figures do not weaken the promise, and bad ones do not strengthen it.",

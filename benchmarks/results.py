@@ -91,7 +91,15 @@ class Results:
             self._log({"case": case, "about": dict(about)})
             self.write()
 
+    def note(self, text: str) -> None:
+        """Keep a remark about the conditions of the run, once; a resumed run has it too."""
+        if text not in self.notes:
+            self._log({"note": text})
+
     def _keep(self, record: Mapping[str, Any]) -> None:
+        if "note" in record:
+            self.notes.append(record["note"])
+            return
         if "about" in record:
             self._told[record["case"]] = record["about"]
             return

@@ -75,6 +75,20 @@ def test_an_interrupted_run_is_resumed_and_a_new_one_starts_over(make):
     assert make().rows() == []
 
 
+def test_remarks_and_facts_outlive_an_interruption_and_reach_the_page(make):
+    results = make()
+    assert not {"notes", "peers"} & set(results.document())
+    results.note("a busy machine")
+    about = {"method": "aim", "dataset": "adult", "epsilon": 1.0, "package": "p", "version": "2", "outcome": "died"}
+    results.tell("adult/aim/1.0", about | {"reads_domain": True, "reports_spend": False, "notes": "n"})
+    again = make(resume=True)
+    again.note("a busy machine")
+    assert again.document()["notes"] == ["a busy machine"]
+    assert again.document()["peers"] == results.document()["peers"] and not again.has("adult/aim/1.0", 0)
+    page = results_page.render([again.document()])
+    assert "\na busy machine\n" in page and "| adult | aim | p 2 | 1 | died | yes | no | n |" in page
+
+
 @pytest.mark.parametrize("dataset", published.FIGURES)
 def test_figures_of_others_are_registered_and_possible(dataset):
     rows = published.rows(dataset)

@@ -90,6 +90,11 @@ METHODS: dict[str, Method] = {
         "proven",
         "all pairwise tables (with the target, if one is declared), particles fitted to them; the default",
     ),
+    "pearl": Method(
+        "nacre.synthesizers.pearl.method:Pearl",
+        "proven",
+        "one characteristic-function sketch of low-order frequencies by class, particles fitted to it",
+    ),
     "independent": Method(
         "nacre.synthesizers.independent:Independent",
         "proven",

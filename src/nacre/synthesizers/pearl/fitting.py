@@ -1,0 +1,247 @@
+"""Fit a mixture of products to the sketch: particles with free logits, or a network that makes them from noise.
+
+Pure post-processing: sees released numbers, their noise and the public characters, never a row. Particle m holds one
+distribution per column, the target among them; the value of frequency i in class c is the mean over particles of
+p_m(c)·Π_a Σ_g p_m(g) e^{i a_g}, exact for the rows that will be drawn (specs/pearl.md E7). The loss is the sum of
+squared errors with true inverse variances; noise and batches add a constant and a known variance (E6), both
+subtracted before the critic weighs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from nacre.errors import ConvergenceError
+from nacre.synthesizers.pearl import critic
+from nacre.synthesizers.pearl.characters import ORDER, Characters
+
+CHUNK = 50  # steps per jitted call
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How to fit: `particles` of the model (or of a batch of the network), steps, Adam's rate, whether a network
+    makes the particles, and whether the critic plays (one step of its own in ten)."""
+
+    particles: int = 1024
+    steps: int = 300
+    rate: float = 0.15
+    network: bool = False
+    critic: bool = False
+    spread: float = 1.0
+    latent: int = 16
+    hidden: int = 128
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The released numbers. phi: complex [classes, k], shares of rows; sigma [k]: noise of a real part; shares and
+    share_sigma: per column, group shares from the one-way tables and their noise; target: column or None."""
+
+    phi: np.ndarray
+    sigma: np.ndarray
+    shares: Sequence[np.ndarray]
+    share_sigma: Sequence[np.ndarray]
+    target: int | None
+
+
+class Problem(NamedTuple):
+    """The same as arrays. `atoms` [Σ groups, atoms + 1] complex tables of all columns, zero outside their column."""
+
+    cosine: Any
+    sine: Any
+    members: Any
+    re: Any
+    im: Any
+    weight: Any
+    noise: Any
+    share: Any
+    share_weight: Any
+    harmonics: Any
+
+
+def problem(measured: Measured, characters: Characters) -> Problem:
+    sizes = [len(s) for s in measured.shares]
+    edges = np.cumsum([0, *sizes])
+    cosine = np.zeros((edges[-1], characters.one + 1), np.float32)
+    sine = np.zeros_like(cosine)
+    for column in np.unique(characters.column):
+        own, cos, sin = characters.tables(int(column))
+        cosine[edges[column] : edges[column + 1], own] = cos
+        sine[edges[column] : edges[column + 1], own] = sin
+    harmonics = np.zeros((len(characters.members), len(sizes)))
+    for place in range(ORDER):
+        here = np.flatnonzero(characters.members[:, place] < characters.one)
+        atom = characters.members[here, place]
+        harmonics[here, characters.column[atom]] = characters.harmonic[atom]
+    precision = measured.sigma**-2.0
+    flat = np.concatenate([np.broadcast_to(s, (n,)) for s, n in zip(measured.share_sigma, sizes)]) ** -2.0
+    scale = max(precision.max(initial=0.0), 1e-30)
+    floats = partial(jnp.asarray, dtype=jnp.float32)
+    return Problem(
+        floats(cosine),
+        floats(sine),
+        jnp.asarray(characters.members),
+        floats(measured.phi.real),
+        floats(measured.phi.imag),
+        floats(precision / scale),
+        floats(2 * measured.sigma**2),
+        floats(np.concatenate(measured.shares)),
+        floats(flat / scale),
+        floats(harmonics),
+    )
+
+
+def values(p: jax.Array, task: Problem, last: slice | None) -> tuple[jax.Array, jax.Array]:
+    """Real and imaginary part of every frequency for every particle and class: [particles, classes, k]."""
+    dot = partial(jnp.matmul, precision="highest")
+    one = jnp.zeros(task.cosine.shape[1]).at[-1].set(1.0)  # the constant atom
+    cosine, sine = dot(p, task.cosine) + one, dot(p, task.sine)
+    re, im = cosine[:, task.members[:, 0]], sine[:, task.members[:, 0]]
+    for place in range(1, ORDER):
+        c, s = cosine[:, task.members[:, place]], sine[:, task.members[:, place]]
+        re, im = re * c - im * s, re * s + im * c
+    return re, im
+
+
+def squared_error(p: jax.Array, task: Problem, last: slice | None, batch: bool) -> jax.Array:
+    """|phi - model|² of each frequency, summed over classes, less what noise adds (and, for a batch of a network,
+    less the variance of its mean): unbiased for the error of the model itself (specs/pearl.md E6)."""
+    rows = p.shape[0]
+    re, im = values(p, task, last)
+    kind = p[:, last] if last is not None else jnp.ones((rows, 1), p.dtype)
+    dot = partial(jnp.matmul, precision="highest")
+    mean_re, mean_im = dot(kind.T, re) / rows, dot(kind.T, im) / rows
+    error = (mean_re - task.re) ** 2 + (mean_im - task.im) ** 2
+    if batch:
+        second = dot((kind**2).T, re**2 + im**2) / rows
+        error = error - (second - mean_re**2 - mean_im**2) / (rows - 1)
+    return error.sum(0) - len(task.re) * task.noise
+
+
+def loss(p: jax.Array, task: Problem, last: slice | None, batch: bool, weight: jax.Array) -> jax.Array:
+    """Weighted error of the frequencies plus that of the one-way shares."""
+    one = p.mean(0) - task.share
+    square = one**2 - (p.var(0) / (p.shape[0] - 1) if batch else 0.0)
+    return jnp.sum(weight * task.weight * squared_error(p, task, last, batch)) + jnp.sum(task.share_weight * square)
+
+
+def probabilities(logits: jax.Array, member: jax.Array, blocks: int) -> jax.Array:
+    """Softmax within each column's block of logits [rows, Σ groups]."""
+    one_hot = jax.nn.one_hot(member, blocks, dtype=logits.dtype)
+    mean = jnp.matmul(logits, one_hot, precision="highest") / one_hot.sum(0)
+    weight = jnp.exp(jnp.clip(logits - mean[:, member], -40.0, 40.0))
+    return weight / jnp.matmul(weight, one_hot, precision="highest")[:, member]
+
+
+# ------------------------------------------------------------------------------------------------------- the network
+
+
+def start_network(key: jax.Array, effort: Effort, base: jax.Array) -> dict[str, jax.Array]:
+    """Two hidden layers; the output starts at the one-way shares, spread like the particles."""
+    sizes = [effort.latent, effort.hidden, effort.hidden, len(base)]
+    found = {}
+    for i, (a, b) in enumerate(zip(sizes, sizes[1:])):
+        key, own = jax.random.split(key)
+        found[f"w{i}"] = jax.random.normal(own, (a, b)) * (2.0 / a) ** 0.5
+        found[f"b{i}"] = jnp.zeros(b)
+    found["b2"] = base
+    return found
+
+
+def run_network(net: dict[str, jax.Array], z: jax.Array) -> jax.Array:
+    for i in range(2):
+        z = jax.nn.relu(z @ net[f"w{i}"] + net[f"b{i}"])
+    return z @ net["w2"] + net["b2"]
+
+
+# ----------------------------------------------------------------------------------------------------------- descent
+
+
+def fit(
+    measured: Measured,
+    characters: Characters,
+    effort: Effort,
+    key: jax.Array,
+    progress: Callable[[int, int], None] = lambda done, of: None,
+) -> np.ndarray:
+    """Block probabilities [particles, Σ groups]; each column's block sums to one. Deterministic given key and device."""
+    sizes = [len(s) for s in measured.shares]
+    task = problem(measured, characters)
+    member = jnp.asarray(np.repeat(np.arange(len(sizes)), sizes))
+    edges = np.cumsum([0, *sizes]).tolist()
+    target = measured.target
+    last = None if target is None else (edges[target], edges[target + 1])
+    floor = np.concatenate([np.maximum(s, 0.02 / len(s)) for s in measured.shares])
+    base = jnp.log(jnp.asarray(floor, jnp.float32))
+    key, own = jax.random.split(key)
+    if effort.network:
+        state: Any = start_network(own, effort, base)
+    else:
+        state = base + effort.spread * jax.random.normal(own, (effort.particles, len(base)))
+    reach = jnp.sqrt(jnp.maximum((task.harmonics**2).sum(0), 1e-6) / jnp.maximum((task.harmonics != 0).sum(0), 1))
+    players = (state, jnp.log(reach))
+    moments = tuple(_optimiser(effort).init(part) for part in players)
+    for done in range(0, effort.steps, CHUNK):
+        key, own = jax.random.split(key)
+        length = min(CHUNK, effort.steps - done)
+        players, moments = _chunk(
+            players, moments, jnp.log(reach), own, task, member, last, len(sizes), effort, length, done
+        )
+        progress(done + length, effort.steps)
+    blocks = np.asarray(_made(players[0], key, member, len(sizes), effort))
+    if not np.isfinite(blocks).all():
+        raise ConvergenceError("the fit left finite numbers: lower the option `rate`")
+    return blocks
+
+
+def _made(state: Any, key: jax.Array, member: jax.Array, blocks: int, effort: Effort) -> jax.Array:
+    logits = state
+    if effort.network:
+        logits = run_network(state, jax.random.normal(key, (effort.particles, effort.latent)))
+    return probabilities(logits, member, blocks)
+
+
+def _optimiser(effort: Effort) -> optax.GradientTransformation:
+    return optax.adam(effort.rate if not effort.network else effort.rate / 30)
+
+
+@partial(jax.jit, static_argnames=("last", "blocks", "effort", "length"))
+def _chunk(players, moments, log_start, key, task, member, last, blocks, effort, length, done):
+    place = None if last is None else slice(*last)
+    optimiser = _optimiser(effort)
+
+    def objective(state, log_scale, key):
+        weight = critic.weights(task.harmonics, log_start, log_scale) if effort.critic else jnp.ones(len(task.weight))
+        return loss(_made(state, key, member, blocks, effort), task, place, effort.network, weight)
+
+    def step(carry, now):
+        (state, log_scale), (first, second) = carry
+        number, key = now
+        grad = jax.grad(objective)(state, log_scale, key)
+        update, first = optimiser.update(grad, first, state)
+        state = optax.apply_updates(state, update)
+        if effort.critic:
+
+            def play(log_scale, second):
+                up = -jax.grad(objective, argnums=1)(state, log_scale, jax.random.fold_in(key, 1))
+                update, second = optax.adam(0.01).update(up, second, log_scale)
+                moved = optax.apply_updates(log_scale, update)
+                return critic.settle(log_start, log_scale, moved, task.harmonics), second
+
+            log_scale, second = jax.lax.cond(
+                number % 10 == 9, play, lambda log_scale, second: (log_scale, second), log_scale, second
+            )
+        return ((state, log_scale), (first, second)), None
+
+    steps = (done + jnp.arange(length), jax.random.split(key, length))
+    carry, _ = jax.lax.scan(step, (players, moments), steps)
+    return carry

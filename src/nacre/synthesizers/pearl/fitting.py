@@ -54,11 +54,16 @@ class Measured:
 
 
 class Problem(NamedTuple):
-    """The same as arrays. `atoms` [Σ groups, atoms + 1] complex tables of all columns, zero outside their column."""
+    """The same as arrays. `cosine`, `sine` [Σ groups, atoms + 1]: tables of the atoms of positive harmonic, zero outside
+    their column, the last one constant; `first`, `second`, `third` [k]: atoms of each frequency, with the signs of
+    the second and third harmonic; `third` is None when no frequency has three columns."""
 
     cosine: Any
     sine: Any
-    members: Any
+    first: Any
+    second: Any
+    third: Any
+    sign: Any
     re: Any
     im: Any
     weight: Any
@@ -70,18 +75,16 @@ class Problem(NamedTuple):
 
 def problem(measured: Measured, characters: Characters) -> Problem:
     sizes = [len(s) for s in measured.shares]
-    edges = np.cumsum([0, *sizes])
-    cosine = np.zeros((edges[-1], characters.one + 1), np.float32)
-    sine = np.zeros_like(cosine)
-    for column in np.unique(characters.column):
-        own, cos, sin = characters.tables(int(column))
-        cosine[edges[column] : edges[column + 1], own] = cos
-        sine[edges[column] : edges[column + 1], own] = sin
-    harmonics = np.zeros((len(characters.members), len(sizes)))
+    positive = np.flatnonzero(characters.harmonic > 0)
+    cosine, sine = _atom_tables(characters, sizes, positive)
+    number = {(int(characters.column[a]), int(characters.harmonic[a])): i for i, a in enumerate(positive)}
+    number[-1, 0] = len(positive)
+    column, harmonic = np.append(characters.column, -1), np.append(characters.harmonic, 0)
+    atom = np.array([number[int(c), abs(int(h))] for c, h in zip(column, harmonic)])[characters.members]
+    harmonics = np.zeros((len(atom), len(sizes) + 1))
     for place in range(ORDER):
-        here = np.flatnonzero(characters.members[:, place] < characters.one)
-        atom = characters.members[here, place]
-        harmonics[here, characters.column[atom]] = characters.harmonic[atom]
+        held = characters.members[:, place]
+        harmonics[np.arange(len(atom)), column[held]] += harmonic[held]
     precision = measured.sigma**-2.0
     flat = np.concatenate([np.broadcast_to(s, (n,)) for s, n in zip(measured.share_sigma, sizes)]) ** -2.0
     scale = max(precision.max(initial=0.0), 1e-30)
@@ -89,41 +92,78 @@ def problem(measured: Measured, characters: Characters) -> Problem:
     return Problem(
         floats(cosine),
         floats(sine),
-        jnp.asarray(characters.members),
+        *(jnp.asarray(atom[:, i]) for i in range(2)),
+        jnp.asarray(atom[:, 2]) if (atom[:, 2] < len(positive)).any() else None,
+        floats(np.where(harmonic < 0, -1.0, 1.0)[characters.members].T),
         floats(measured.phi.real),
         floats(measured.phi.imag),
         floats(precision / scale),
         floats(2 * measured.sigma**2),
         floats(np.concatenate(measured.shares)),
         floats(flat / scale),
-        floats(harmonics),
+        floats(harmonics[:, :-1]),
     )
 
 
-def values(p: jax.Array, task: Problem, last: slice | None) -> tuple[jax.Array, jax.Array]:
-    """Real and imaginary part of every frequency for every particle and class: [particles, classes, k]."""
-    dot = partial(jnp.matmul, precision="highest")
-    one = jnp.zeros(task.cosine.shape[1]).at[-1].set(1.0)  # the constant atom
-    cosine, sine = dot(p, task.cosine) + one, dot(p, task.sine)
-    re, im = cosine[:, task.members[:, 0]], sine[:, task.members[:, 0]]
-    for place in range(1, ORDER):
-        c, s = cosine[:, task.members[:, place]], sine[:, task.members[:, place]]
+def _atom_tables(characters: Characters, sizes: list[int], positive: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    edges = np.cumsum([0, *sizes])
+    cosine, sine = np.zeros((2, edges[-1], len(positive) + 1))
+    for i, a in enumerate(positive):
+        rows = slice(edges[characters.column[a]], edges[characters.column[a] + 1])
+        phase = characters.angle[characters.column[a]] * characters.harmonic[a]
+        cosine[rows, i], sine[rows, i] = np.cos(phase), np.sin(phase)
+    return cosine, sine
+
+
+_dot = partial(jnp.matmul, precision="highest")
+
+
+def expectations(p: jax.Array, kind: jax.Array, task: Problem) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Mean over particles of each frequency's value in each class (real, imaginary part) and of its squared modulus
+    times the squared class probability: three arrays [classes, k].
+
+    Frequencies of one or two columns are entries of weighted Gram matrices of the atoms, a few small products;
+    only those of three columns are multiplied out particle by particle.
+    """
+    rows = p.shape[0]
+    one = jnp.zeros(task.cosine.shape[1]).at[-1].set(1.0)
+    cosine, sine = _dot(p, task.cosine) + one, _dot(p, task.sine)
+    if task.third is not None:
+        return _multiplied(cosine, sine, kind, task)
+    both = jnp.concatenate([cosine, sine], axis=1)
+    count = cosine.shape[1]
+    found = []
+    for c in range(kind.shape[1]):
+        gram = _dot((both * kind[:, c : c + 1]).T, both) / rows
+        cc, ss = gram[task.first, task.second], gram[count + task.first, count + task.second]
+        sc, cs = gram[count + task.first, task.second], gram[task.first, count + task.second]
+        power = cosine**2 + sine**2
+        square = (_dot((power * kind[:, c : c + 1] ** 2).T, power) / rows)[task.first, task.second]
+        found.append((cc - task.sign[1] * ss, sc + task.sign[1] * cs, square))
+    re, im, square = (jnp.stack(part) for part in zip(*found))
+    return re, im, square
+
+
+def _multiplied(cosine: jax.Array, sine: jax.Array, kind: jax.Array, task: Problem) -> tuple[Any, Any, Any]:
+    cosine, sine = cosine.T, sine.T  # atoms first: whole rows are gathered
+    re, im = cosine[task.first], sine[task.first]
+    for atoms, sign in ((task.second, task.sign[1]), (task.third, task.sign[2])):
+        c, s = cosine[atoms], sign[:, None] * sine[atoms]
         re, im = re * c - im * s, re * s + im * c
-    return re, im
+    rows = kind.shape[0]
+    square = _dot(re**2 + im**2, kind**2).T / rows
+    return _dot(re, kind).T / rows, _dot(im, kind).T / rows, square
 
 
 def squared_error(p: jax.Array, task: Problem, last: slice | None, batch: bool) -> jax.Array:
     """|phi - model|² of each frequency, summed over classes, less what noise adds (and, for a batch of a network,
     less the variance of its mean): unbiased for the error of the model itself (specs/pearl.md E6)."""
     rows = p.shape[0]
-    re, im = values(p, task, last)
     kind = p[:, last] if last is not None else jnp.ones((rows, 1), p.dtype)
-    dot = partial(jnp.matmul, precision="highest")
-    mean_re, mean_im = dot(kind.T, re) / rows, dot(kind.T, im) / rows
-    error = (mean_re - task.re) ** 2 + (mean_im - task.im) ** 2
+    re, im, square = expectations(p, kind, task)
+    error = (re - task.re) ** 2 + (im - task.im) ** 2
     if batch:
-        second = dot((kind**2).T, re**2 + im**2) / rows
-        error = error - (second - mean_re**2 - mean_im**2) / (rows - 1)
+        error = error - (square - re**2 - im**2) / (rows - 1)
     return error.sum(0) - len(task.re) * task.noise
 
 

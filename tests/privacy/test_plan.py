@@ -257,3 +257,10 @@ def test_weak_delta_is_said_from_public_facts_only():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         nacre.fit(table, epsilon=1.0, delta=0.1, schema=tables.schema(), method="independent")
+
+
+def test_an_epsilon_beyond_the_sampler_s_proof_is_refused_by_name():
+    scope = Scope("add_or_remove_one", 1)
+    assert gaussian_share(Budget(30.0, 1e-7, large=True), scope) > gaussian_share(Budget(10.0, 1e-7), scope) > 0
+    with pytest.raises(BudgetError, match="beyond what the noise sampler's proof covers"):
+        gaussian_share(Budget(60.0, 1e-7, large=True), scope)

@@ -10,9 +10,9 @@ import pytest
 
 from nacre.errors import NacreError
 from nacre.synthesizers import particles as module
-from nacre.synthesizers.allocation import allocate
+from nacre.synthesizers.allocation import allocate, spread
 from nacre.synthesizers.denoising import denoise
-from nacre.synthesizers.particles import Config, Table, fit
+from nacre.synthesizers.particles import Config, Table, fit, strata
 
 
 def contingency(codes, sizes, columns):
@@ -31,11 +31,12 @@ def rows(n=20_000, seed=0):
     return np.stack([a, b, c, y], 1), [6, 5, 4, 3]
 
 
-def model_table(blocks, sizes, columns):
+def model_table(found, sizes, columns):
     edges = np.cumsum([0, *sizes])
-    parts = [blocks[:, edges[j] : edges[j + 1]].astype(float) for j in columns]
+    parts = [found.blocks[:, edges[j] : edges[j + 1]].astype(float) for j in columns]
     letters = "abc"[: len(columns)]
-    return np.einsum(",".join("k" + x for x in letters) + "->" + letters, *parts) / len(blocks)
+    names = ",".join("k" + x for x in letters)
+    return np.einsum(f"k,{names}->{letters}", found.weights, *parts) / len(found.blocks)
 
 
 def every_level(codes, sizes, rng, target):
@@ -49,13 +50,14 @@ def every_level(codes, sizes, rng, target):
     return out
 
 
-def brute_loss(blocks, sizes, tables, total):
+def brute_loss(blocks, weights, sizes, tables, total):
     edges = np.cumsum([0, *sizes])
     loss = 0.0
     for table in tables:
         parts = [blocks[:, edges[j] : edges[j + 1]] for j in table.columns]
         letters = "abc"[: len(parts)]
-        model = jnp.einsum(",".join("k" + x for x in letters) + "->" + letters, *parts) / blocks.shape[0]
+        names = ",".join("k" + x for x in letters)
+        model = jnp.einsum(f"k,{names}->{letters}", weights, *parts) / blocks.shape[0]
         loss += 0.5 * jnp.sum(((model - table.counts / total) / table.sigma) ** 2)
     return loss
 
@@ -73,15 +75,17 @@ def test_loss_and_gradient_equal_brute_force(target):
     p = module._softmax(jnp.asarray(rng.normal(size=(40, 18)), jnp.float32), jnp.asarray(member), 4)
     moved = [Table(tuple(order.index(j) for j in t.columns), t.counts, t.sigma) for t in tables]
     scale = max(np.square(1 / t.sigma).max() for t in moved)
-    base = brute_loss(jnp.zeros_like(p) + p, shuffled, moved, 3000.0)
+    w = jnp.asarray(rng.gamma(2.0, 0.5, size=40), jnp.float32)
+    base = brute_loss(p, w, shuffled, moved, 3000.0)
     other = module._softmax(jnp.asarray(rng.normal(size=(40, 18)), jnp.float32), jnp.asarray(member), 4)
-    change = brute_loss(other, shuffled, moved, 3000.0) - base
-    loss, grad = module._dense_step(p, problem, last)
-    again, _ = module._dense_step(other, problem, last)
+    change = brute_loss(other, w, shuffled, moved, 3000.0) - base
+    loss, grad = module._dense_step(p, w, problem, last)
+    again, _ = module._dense_step(other, w, problem, last)
     # Equal up to a constant: repeated measurements of one cell are averaged first.
     assert np.isclose((again - loss) * scale, change, rtol=1e-3)
     # By the logits: a constant over a block of the other gradient means nothing.
-    wanted = module._through(p, jax.grad(brute_loss)(p, shuffled, moved, 3000.0) * 40 / scale, jnp.asarray(member), 4)
+    steep = jax.grad(brute_loss)(p, w, shuffled, moved, 3000.0) * 40 / scale
+    wanted = module._through(p, steep, jnp.asarray(member), 4)
     found = module._through(p, grad, jnp.asarray(member), 4)
     assert np.allclose(found, wanted, rtol=1e-3, atol=1e-4 * np.abs(wanted).max())
 
@@ -97,8 +101,8 @@ def test_gathered_loss_and_gradient_equal_brute_force():
     p = module._softmax(jnp.asarray(rng.normal(size=(40, 18)), jnp.float32), jnp.asarray(member), 4)
     loss, grad = module._gathered_step(p, problem)
     scale = max(np.square(1 / t.sigma).max() for t in tables)
-    assert np.isclose(loss * scale, brute_loss(p, sizes, tables, 3000.0), rtol=1e-3)
-    wanted = jax.grad(brute_loss)(p, sizes, tables, 3000.0) * 40 / scale
+    assert np.isclose(loss * scale, brute_loss(p, jnp.ones(40), sizes, tables, 3000.0), rtol=1e-3)
+    wanted = jax.grad(brute_loss)(p, jnp.ones(40), sizes, tables, 3000.0) * 40 / scale
     assert np.allclose(grad, wanted, rtol=1e-3, atol=1e-4 * np.abs(wanted).max())
 
 
@@ -119,13 +123,13 @@ def test_exact_tables_are_reproduced():
     tables = denoise(sizes, tables, 20_000.0, 3)
     seen = []
     config = Config(particles=512, steps=1500, chunk=500)
-    blocks = fit(sizes, tables, 20_000.0, 3, config, jax.random.key(0), lambda *a: seen.append(a))
+    found = fit(sizes, tables, 20_000.0, 3, config, jax.random.key(0), lambda *a: seen.append(a))
     assert seen == [(500, 1500), (1000, 1500), (1500, 1500)]
     for columns in ((0, 1, 3), (0, 2, 3), (1, 2, 3)):
         truth = contingency(codes, sizes, columns) / 20_000
-        assert 0.5 * np.abs(model_table(blocks, sizes, columns) - truth).sum() < 0.005
+        assert 0.5 * np.abs(model_table(found, sizes, columns) - truth).sum() < 0.005
     edges = np.cumsum([0, *sizes])
-    assert all(np.allclose(blocks[:, a:b].sum(1), 1, atol=1e-5) for a, b in itertools.pairwise(edges))
+    assert all(np.allclose(found.blocks[:, a:b].sum(1), 1, atol=1e-5) for a, b in itertools.pairwise(edges))
 
 
 def test_same_key_same_particles_and_no_target():
@@ -133,7 +137,8 @@ def test_same_key_same_particles_and_no_target():
     tables = [Table(c, contingency(codes, sizes, c), 10.0) for c in itertools.combinations(range(4), 2)]
     config = Config(particles=128, steps=300, chunk=100)
     first = fit(sizes, tables, 5000.0, None, config, jax.random.key(3))
-    assert np.array_equal(first, fit(sizes, tables, 5000.0, None, config, jax.random.key(3)))
+    again = fit(sizes, tables, 5000.0, None, config, jax.random.key(3))
+    assert np.array_equal(first.blocks, again.blocks)
     for table in tables:
         assert 0.5 * np.abs(model_table(first, sizes, table.columns) - table.counts / 5000).sum() < 0.01
 
@@ -150,8 +155,8 @@ def test_wide_tables_gather_blocks():
     pairs = [(j, j + 1) for j in range(d - 1)] + [(j, j + 2) for j in range(d - 2)]
     tables = [Table(p, contingency(codes, sizes, p), 5.0) for p in pairs]
     assert module._is_wide(sizes, tables)
-    blocks = fit(sizes, tables, float(n), None, Config(particles=256, steps=200, chunk=100), jax.random.key(0))
-    errors = [0.5 * np.abs(model_table(blocks, sizes, t.columns) - t.counts / n).sum() for t in tables[::20]]
+    found = fit(sizes, tables, float(n), None, Config(particles=256, steps=200, chunk=100), jax.random.key(0))
+    errors = [0.5 * np.abs(model_table(found, sizes, t.columns) - t.counts / n).sum() for t in tables[::20]]
     assert np.mean(errors) < 0.03
 
 
@@ -192,7 +197,35 @@ def test_the_split_spends_the_budget_exactly(columns, classes, pairs):
         count = math.comb(features, 2) if pairs is None else pairs
         cost = columns / parts.first**2
         cost += features / parts.near**2 if parts.near else 0.0
-        cost += count / parts.pairs**2 if parts.pairs else 0.0
-        cost += count / parts.triples**2 if parts.triples else 0.0
+        cost += count / parts.deep**2 if parts.deep else 0.0
         assert math.isclose(cost, mu**2, rel_tol=1e-9)
         assert min(parts.groups, parts.steps, parts.floor(True)) > 0
+
+
+@pytest.mark.parametrize("mu", [0.01, 0.268, 5.0])
+def test_noise_planned_by_table_costs_what_equal_noise_costs(mu):
+    parts = allocate(39_073, 15, 2, mu)
+    cells = [4, 40, 400, 400]
+    sigmas = spread(parts.deep, cells, parts)
+    assert math.isclose(sum(s**-2 for s in sigmas), 4 * parts.deep**-2, rel_tol=1e-12)
+    assert sigmas[0] >= sigmas[1] >= sigmas[2] == sigmas[3]
+    # A clear sketch spends more on large tables; a faint one treats all alike.
+    assert (sigmas[0] > 1.5 * sigmas[2]) == (mu > 0.1)
+
+
+def test_particles_of_a_class_weigh_its_share():
+    share = np.array([0.9, 0.09, 0.01])
+    kind, weight = strata(share, 1000)
+    assert kind.size == weight.size == 1000
+    assert np.allclose(np.bincount(kind, weight) / 1000, share)
+    # The root rule: 0.9487, 0.3, 0.1 in proportion, against 900, 90 and 10 particles by share.
+    assert np.bincount(kind).tolist() == [703, 223, 74]
+
+
+def test_the_table_of_a_fit_equals_brute_force():
+    rng = np.random.default_rng(4)
+    sizes = [3, 4, 2]
+    blocks = np.concatenate([rng.dirichlet(np.ones(s), 50) for s in sizes], axis=1).astype(np.float32)
+    found = module.Fitted(blocks, rng.gamma(2.0, 0.5, size=50))
+    for columns in ((1,), (0, 2), (2, 1), (0, 1, 2), (2, 0, 1)):
+        assert np.allclose(found.table(sizes, columns), model_table(found, sizes, columns), atol=1e-6)

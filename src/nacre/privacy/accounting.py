@@ -90,7 +90,7 @@ def _largest(holds, high: float, tolerance: float = 1e-12) -> float:
 def gaussian_mu(epsilon: float, delta: float, others: Sequence[Event] = ()) -> float:
     """The largest μ such that Gaussian(μ), composed with `others`, is within (ε, δ)."""
     if not others:
-        return _largest(lambda mu: gaussian_delta(epsilon, mu) + _sampler_cost(epsilon) <= delta, 1.0)
+        return _largest(lambda mu: gaussian_delta(epsilon, mu) + sampler_cost(epsilon) <= delta, 1.0)
     return _largest(lambda mu: delta_at([*others, Gaussian(mu)], epsilon) <= delta, 0.5, tolerance=2e-5)
 
 
@@ -106,7 +106,8 @@ def bounded_range_delta(epsilon: float, t: np.ndarray) -> np.ndarray:
     return np.where(t <= -epsilon, -np.expm1(np.minimum(t, 0)), np.where(t >= epsilon, 0.0, inside))
 
 
-def _sampler_cost(epsilon: float) -> float:
+def sampler_cost(epsilon: float) -> float:
+    """(1 + e^ε)γ: what the error γ of the noise sampler adds to δ."""
     return (1 + math.exp(min(epsilon, 700.0))) * SAMPLER_ERROR
 
 
@@ -126,7 +127,7 @@ def delta_at(events: Sequence[Event], epsilon: float) -> float:
         bound = gaussian_delta(epsilon, mu)
     else:
         bound = min(float(_pld(mu, tuple(rest)).get_delta_for_epsilon(epsilon)), _rdp_delta(mu, rest, epsilon))
-    return min(1.0, bound + failure + _sampler_cost(epsilon))
+    return min(1.0, bound + failure + sampler_cost(epsilon))
 
 
 def epsilon_at(events: Sequence[Event], delta: float) -> float:

@@ -258,6 +258,11 @@ def gaussian_share(budget: Budget, scope: Scope, others: Sequence[Entry] = ()) -
     rest = [e for e in events if not isinstance(e, Gaussian | Failure)]
     if failure >= budget.delta:
         raise BudgetError(f"delta={budget.delta:g} does not cover the failure probability {failure:.3g} of the plan")
+    if accounting.sampler_cost(budget.epsilon) >= budget.delta - failure:
+        raise BudgetError(
+            f"epsilon={budget.epsilon:g} is beyond what the noise sampler's proof covers at delta={budget.delta:g} "
+            "(its error counts e^epsilon times); ask for at most 30, or for epsilon=None, which promises nothing"
+        )
     mu = accounting.gaussian_mu(budget.epsilon, budget.delta - failure, rest)
     left = mu**2 - gaussians
     if left <= 0:

@@ -1,12 +1,14 @@
 """How the sketch splits its budget and how finely it groups: a function of public facts only, decided before any row.
 
-The facts are the declared number of rows n0, the number of columns, the number of classes of the target and the
-budget as mu (total mu^2 = sum of sigma^-2 over all released tables, add/remove). The constants were tuned on
-Census-Income (KDD) and Diabetes 130 tables; results are flat around them.
+The facts are the declared number of rows n0, the expected number of groups of each column, the classes of the target
+and the budget as mu (total mu^2 = sum of sigma^-2 over all released tables, add/remove). The constants were tuned on
+Census-Income (KDD), Diabetes 130 and, for many classes, on splits of Covertype that no figure reports; results are
+flat around them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import comb, sqrt
 
@@ -14,34 +16,70 @@ import numpy as np
 
 FIRST = 0.15  # of mu^2: one-way tables on the fine grid (round one)
 NEAR = 0.25  # of the rest, with a target: (a, y); what remains goes to (a, b, y)
+ENOUGH = 600.0  # signal from which on small tables are known well and need less: their shares fall as 1/signal ...
+LEAST = 1 / 3  # ... down to this part of them
 FLOOR = 3.0  # standard errors that a group's count must reach
+WEAK, STRONG = 100.0, 400.0  # signals between which the rules of a faint sketch give way to those of a clear one
+UNKNOWN_ROWS = 30_000  # stands for undeclared rows until they have been counted
 
 
 @dataclass(frozen=True)
 class Allocation:
-    """Noise per table of each level (None: not measured), group limits and effort of the fit."""
+    """Noise of a level (root of the harmonic mean of its variances; None: not measured) and what follows from it.
+
+    `classes` is the number of classes of the target in every deep table, 1 where they do not hold it; `held` how many
+    deep tables hold a given column; `rows` the number of rows, as far as known.
+    """
 
     first: float
     near: float | None
-    pairs: float | None
-    triples: float | None
-    error: float
-    groups: int
-    steps: int
+    deep: float | None
+    classes: int
+    held: float
+    rows: float
+
+    def known(self, rows: float) -> Allocation:
+        """The same noise for a number of rows known by now."""
+        return replace(self, rows=max(rows, 1.0))
 
     @property
-    def deep(self) -> float | None:
-        """Noise of the deepest tables: of triples with the target, or of pairs."""
-        return self.triples if self.triples is not None else self.pairs
+    def error(self) -> float:
+        """Standard error of one group's count from round two: inverse variances of the margins of its tables."""
+        if self.near is None and self.deep is None:
+            return self.first
+        precision = 0.0 if self.near is None else 1.0 / (max(self.classes, 2) * self.near**2)
+        precision += 0.0 if self.deep is None else self.held / (20 * self.classes * self.deep**2)
+        return precision**-0.5
+
+    @property
+    def signal(self) -> float:
+        """Rows in noise units of a deep table's cell, all classes alike: how much detail the tables can carry."""
+        return self.rows / (self.error if self.deep is None else self.classes * self.deep)
+
+    @property
+    def groups(self) -> int:
+        """Most groups of a column: grows slowly with the signal."""
+        return int(np.clip(round(5.0 * self.signal**0.22), 8, 48))
+
+    @property
+    def power(self) -> float:
+        """How groups follow the mass (see :func:`grouping.group`): equal mass where every count is faint."""
+        return 1.0 - 0.5 * _clarity(self.signal)
+
+    @property
+    def shrink(self) -> float:
+        """How much of the shrinkage of `denoising` is applied: half of it where cells stand clear of the noise."""
+        return 0.5 if self.signal >= 3 * STRONG else 1.0
+
+    @property
+    def steps(self) -> int:
+        """Steps of the fit, in chunks of 50: a stronger signal bears a longer fit before it learns noise."""
+        return 50 * int(np.clip(round(0.142 * self.signal**0.6), 2, 24))
 
     @property
     def particles(self) -> int:
-        """Twice as many where the tables are known well enough to tell them apart."""
-        return 2048 if self.steps >= 800 else 1024
-
-    def known(self, rows: float) -> Allocation:
-        """The same noise, with groups and steps for a number of rows known by now."""
-        return replace(self, groups=_groups(rows, self.error), steps=_steps(rows, self.error))
+        """More for many classes, and where the tables are known well enough to tell particles apart."""
+        return int(np.clip(512 * self.classes * (2 if self.steps >= 800 else 1), 1024, 4096))
 
     def floor(self, ordered: bool) -> float:
         """Least noisy count that is worth a group of its own (see :func:`grouping.group`)."""
@@ -54,45 +92,38 @@ def allocate(n0: float | None, columns: int, classes: int, mu: float, pairs: int
     classes: groups of the target, 0 without one. pairs: how many pairs will be measured in wide mode (chosen
     beforehand, their selection paid apart); None measures all of them, as (a, b, y) when there is a target. In wide
     mode the second round holds the chosen pairs and every (a, y), with equal noise. With one column only the first
-    round exists and gets everything. Costs columns/first^2 + ... = mu^2 exactly. Undeclared rows are taken as 30,000.
+    round exists and gets everything. Costs columns/first^2 + ... = mu^2 exactly.
     """
-    n0 = n0 or 30_000
+    rows = float(n0 or UNKNOWN_ROWS)
     features = columns - (1 if classes else 0)
     wide = pairs is not None
     count = pairs if wide else comb(features, 2)
+    depth = classes if classes and not wide else 1
     if count == 0 and not (classes and features):
-        error = sqrt(columns) / mu
-        return Allocation(error, None, None, None, error, _groups(n0, error), _steps(n0, error))
-    left = mu**2 * (1 - FIRST)
-    to_near = 0.0 if not classes else 1.0 if count == 0 else features / (features + count) if wide else NEAR
-    near = sqrt(features / (left * to_near)) if to_near else None
-    rest = sqrt(count / (left * (1 - to_near))) if count else None
-    deep = bool(classes) and not wide
-    error = _error(near, rest, classes if deep else 1, max(classes, 1), 2 * count / max(features, 1))
-    groups = _groups(n0, error)
+        return Allocation(sqrt(columns) / mu, None, None, 1, 0.0, rows)
+    signal = rows * mu / (depth * sqrt(max(count, 1)))
+    ease = float(np.clip(ENOUGH / signal, LEAST, 1.0))
+    left = mu**2 * (1 - FIRST * ease)
+    near = 0.0 if not classes else 1.0 if count == 0 else features / (features + count) if wide else NEAR * ease
     return Allocation(
-        first=sqrt(columns / (mu**2 * FIRST)),
-        near=near,
-        pairs=None if deep else rest,
-        triples=rest if deep else None,
-        error=error,
-        groups=groups,
-        steps=_steps(n0, error),
+        first=sqrt(columns / (mu**2 * FIRST * ease)),
+        near=sqrt(features / (left * near)) if near else None,
+        deep=sqrt(count / (left * (1 - near))) if count else None,
+        classes=depth,
+        held=2 * count / max(features, 1),
+        rows=rows,
     )
 
 
-def _error(near: float | None, rest: float | None, depth: int, classes: int, tables: float, groups: int = 20) -> float:
-    """Standard error of one group's count from round two: inverse variances of the margins of its tables."""
-    precision = 0.0 if near is None else 1.0 / (classes * near**2)
-    precision += 0.0 if rest is None else tables / (groups * depth * rest**2)
-    return precision**-0.5
+def _clarity(signal: float) -> float:
+    return float(np.clip(np.log(signal / WEAK) / np.log(STRONG / WEAK), 0.0, 1.0))
 
 
-def _groups(n0: float, error: float) -> int:
-    """Most groups of a column: grows slowly with rows per standard error (20 at 560, 32 at 4000)."""
-    return int(np.clip(round(4.1 * (max(n0, 1.0) / error) ** 0.25), 8, 48))
+def spread(level: float, cells: Sequence[float], parts: Allocation) -> tuple[float, ...]:
+    """Noise of the tables of one level with these numbers of cells, at the same total cost.
 
-
-def _steps(n0: float, error: float) -> int:
-    """Steps of the fit, in chunks of 50: more rows per standard error bear a longer fit before it learns noise."""
-    return 50 * int(np.clip(round(0.124 * (max(n0, 1.0) / error) ** 0.6), 2, 24))
+    sigma^-2 grows as the root of the cells (specs/sketch.md 3, noise planning), and less so for a faint sketch,
+    where small tables carry most of what can be known.
+    """
+    share = np.asarray(cells, np.float64) ** (0.5 * _clarity(parts.signal))
+    return tuple((level / np.sqrt(share / share.mean())).tolist())

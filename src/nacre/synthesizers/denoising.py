@@ -21,11 +21,14 @@ from nacre.synthesizers.particles import Table
 Floats = NDArray[np.float64]
 
 
-def denoise(sizes: Sequence[int], tables: Sequence[Table], total: float, target: int | None) -> list[Table]:
+def denoise(
+    sizes: Sequence[int], tables: Sequence[Table], total: float, target: int | None, shrink: float = 1.0
+) -> list[Table]:
     """The same tables with less noise; columns, shapes and sigmas (which the fit uses as weights) are kept.
 
     Tables of one column, and of a column with the target, become margins of the pooled estimate. Exact tables
-    (sigma -> 0) come back unchanged up to rounding.
+    (sigma -> 0) come back unchanged up to rounding. `shrink` between 0 and 1 is how much of the shrinkage is applied
+    (at 0 margins are pooled and no more; cells below zero are cut at 1 only, since cutting raw noise adds mass).
     """
     classes = 1 if target is None else sizes[target]
     near = near_target(sizes, tables, total, target)
@@ -34,7 +37,7 @@ def denoise(sizes: Sequence[int], tables: Sequence[Table], total: float, target:
     for table in tables:
         others = [j for j in table.columns if j != target]
         if len(others) == 2:
-            out.append(replace(table, counts=_pair(table, others, near, share, target)))
+            out.append(replace(table, counts=_pair(table, others, near, share, target, shrink)))
         elif len(others) == 1:
             held = near[others[0]] if target in table.columns else near[others[0]].sum(1)
             out.append(replace(table, counts=held if table.columns[0] == others[0] else held.T))
@@ -118,7 +121,9 @@ def _class_mean(mean: Floats, own: list[Table], joint: dict[int, Floats], tables
     return pool.mean
 
 
-def _pair(table: Table, others: list[int], near: dict[int, Floats], share: Floats, target: int | None) -> Floats:
+def _pair(
+    table: Table, others: list[int], near: dict[int, Floats], share: Floats, target: int | None, shrink: float
+) -> Floats:
     """One (a, b) or (a, b, y) table: conditional independence plus the shrunk residual."""
     axes = [table.columns.index(j) for j in others] + ([table.columns.index(target)] if target in table.columns else [])
     counts = np.transpose(table.counts, axes)
@@ -132,7 +137,7 @@ def _pair(table: Table, others: list[int], near: dict[int, Floats], share: Float
     left = _shrunk(residual.reshape(rows, -1), sigma, rows - 1, (columns - 1) * classes)
     right = _shrunk(residual.transpose(1, 0, 2).reshape(columns, -1), sigma, columns - 1, (rows - 1) * classes)
     mean = (left.reshape(residual.shape) + right.reshape(columns, rows, classes).transpose(1, 0, 2)) / 2
-    out = np.maximum(prior + mean, 0.0)
+    out = np.maximum(prior + mean, 0.0) if shrink == 1 else prior + shrink * mean + (1 - shrink) * residual
     return np.transpose(out if len(axes) == 3 else out[:, :, 0], np.argsort(axes))
 
 

@@ -25,13 +25,14 @@ class Particles:
 
     blocks: [K, D] group probabilities, columns side by side; luts: per column, fine cell -> group; insides: per
     column, share of each fine cell in its group, [cells] or [cells, classes] (one share per group of the target);
-    target: column whose group picks among them, or None.
+    target: column whose group picks among them, or None; weights: of the particles, None for equal ones.
     """
 
     blocks: NDArray[np.float32]
     luts: Sequence[NDArray[np.int32]]
     insides: Sequence[NDArray[np.float64]]
     target: int | None = None
+    weights: NDArray[np.float64] | None = None
 
     @property
     def sizes(self) -> list[int]:
@@ -110,7 +111,8 @@ class Particles:
     def _states(self, groups: dict[int, NDArray[np.float64]]) -> NDArray[np.float64]:
         """Probability of (particle, class, condition): [K, classes], or [K, 1] without a target."""
         k = self.blocks.shape[0]
-        weight = np.full((k, 1), 1.0 / k) if self.target is None else self.block(self.target) / k
+        mass = np.full(k, 1.0 / k) if self.weights is None else self.weights / self.weights.sum()
+        weight = mass[:, None] if self.target is None else mass[:, None] * self.block(self.target)
         for j, held in groups.items():
             weight = weight * (held.T if j == self.target else self.block(j) @ held)
         return weight
@@ -141,6 +143,8 @@ class Particles:
     def to_arrays(self) -> dict[str, NDArray]:
         """Named arrays for safetensors; :meth:`from_arrays` restores an equal object."""
         out = {"blocks": self.blocks, "target": np.array([-1 if self.target is None else self.target], np.int32)}
+        if self.weights is not None:
+            out["weights"] = self.weights
         for j, (lut, share) in enumerate(zip(self.luts, self.insides, strict=True)):
             out[f"lut.{j}"], out[f"inside.{j}"] = lut.astype(np.int32), share.astype(np.float64)
         return out
@@ -151,7 +155,7 @@ class Particles:
         target = int(arrays["target"][0])
         luts = [arrays[f"lut.{j}"] for j in range(count)]
         insides = [arrays[f"inside.{j}"] for j in range(count)]
-        return cls(arrays["blocks"], luts, insides, None if target < 0 else target)
+        return cls(arrays["blocks"], luts, insides, None if target < 0 else target, arrays.get("weights"))
 
 
 def _systematic(weight: NDArray, rows: int, rng: np.random.Generator) -> NDArray[np.int64]:

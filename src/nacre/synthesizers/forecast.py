@@ -114,9 +114,9 @@ class _Shape:
         classes = (cells[target] or 2) if few and target is not None else 1
         parts = synthesizer.allocation(plan, classes if target is not None else 0).known(rows)
         limits = tuple(MAX_CLASSES if j == target else synthesizer.groups or parts.groups for j in range(len(names)))
-        sigma2 = entries["tables"].sigmas[0] if "tables" in entries else None
+        sigma1, sigma2 = parts.first, parts.deep
         pairs = len(entries["tables"].sigmas) if "tables" in entries else 0
-        with_target = target is not None and parts.triples is not None
+        with_target = target is not None and "pairs" not in entries
         work = float((synthesizer.steps or parts.steps) * (synthesizer.particles or parts.particles))
         least = parts.floor(ordered=False)
         return _Shape(cells, target, classes, limits, least, sigma1, sigma2, pairs, with_target, work)

@@ -44,15 +44,18 @@ def pooled(counts: Floats, sigma: float, level: float = 2.0) -> Floats:
     return np.maximum(np.bincount(run, counts) / size, 0.0)[run] if counts.size else counts
 
 
-def group(counts: Floats, sigma: float, ordered: bool, limit: int, floor: float, null: int | None = None) -> Ints:
+def group(
+    counts: Floats, sigma: float, ordered: bool, limit: int, floor: float, null: int | None = None, power: float = 1.0
+) -> Ints:
     """Lookup table fine cell -> group, numbered 0..m-1, every group non-empty, m <= max(limit, 1).
 
     ``ordered``: groups are runs of cells; a cell with more than an equal share of the mass stands alone (a spike),
-    the stretches between spikes are cut into pieces of about equal mass. Otherwise each cell above ``floor`` stands
-    alone (the ``limit - 1`` largest at most) and the rare rest is one group. ``floor`` is the least mass worth a
-    group, in counts: a few standard errors of a group's count. ``null``, a cell, stands alone if it reaches the
-    floor and otherwise joins the largest group, which then holds it at its own share. Any finite counts are valid,
-    negative ones included; with all below the floor there is one group.
+    the stretches between spikes are cut into pieces of about equal sum of mass**power: 1 is equal mass, 0 equal
+    width; between them, thin stretches, where rare values of other columns live, keep some detail. Otherwise each
+    cell above ``floor`` stands alone (the ``limit - 1`` largest at most) and the rare rest is one group. ``floor``
+    is the least mass worth a group, in counts: a few standard errors of a group's count. ``null``, a cell, stands
+    alone if it reaches the floor and otherwise joins the largest group, which then holds it at its own share. Any
+    finite counts are valid, negative ones included; with all below the floor there is one group.
     """
     counts = np.asarray(counts, np.float64)
     lut = np.zeros(counts.size, np.int32)
@@ -64,7 +67,7 @@ def group(counts: Floats, sigma: float, ordered: bool, limit: int, floor: float,
     room = max(limit - (1 if alone else 0), 1)
     if body.size:
         cells = counts[body]
-        lut[body] = _ordered(cells, sigma, room, floor) if ordered else _unordered(cells, room, floor)
+        lut[body] = _ordered(cells, sigma, room, floor, power) if ordered else _unordered(cells, room, floor)
     if null is not None:
         mass = np.bincount(lut[body], counts[body]) if body.size else np.zeros(0)
         lut[null] = mass.size if alone else int(np.argmax(mass))
@@ -85,7 +88,7 @@ def _unordered(counts: Floats, limit: int, floor: float) -> Ints:
     return lut
 
 
-def _ordered(counts: Floats, sigma: float, limit: int, floor: float) -> Ints:
+def _ordered(counts: Floats, sigma: float, limit: int, floor: float, power: float) -> Ints:
     mass = pooled(counts, sigma)
     spike = np.zeros(mass.size, bool)
     while True:  # a spike taken out lowers the equal share of the rest, so that more may stand out
@@ -94,14 +97,16 @@ def _ordered(counts: Floats, sigma: float, limit: int, floor: float) -> Ints:
         if not new.any() or (spike | new).sum() >= limit:
             break
         spike |= new
+    effort = mass**power
+    piece = max(effort[~spike].sum() / max(limit - spike.sum(), 1), 1e-12)
     label = np.zeros(mass.size, np.int64)
     here, start = 0, 0
-    bounds = [*np.flatnonzero(spike).tolist(), mass.size]
-    for end in bounds:
+    for end in [*np.flatnonzero(spike).tolist(), mass.size]:
         if end > start:
-            upto = np.cumsum(mass[start:end])
-            pieces = max(int(upto[-1] / share + 0.5), 1)
-            middle = (upto - mass[start:end] / 2) / max(upto[-1], 1e-12)
+            upto = np.cumsum(effort[start:end])
+            most = mass[start:end].sum() / max(floor, 1e-9)
+            pieces = max(int(min(upto[-1] / piece, most) + 0.5), 1)
+            middle = (upto - effort[start:end] / 2) / max(upto[-1], 1e-12)
             label[start:end] = here + np.minimum((middle * pieces).astype(np.int64), pieces - 1)
             here += pieces
         if end < mass.size:

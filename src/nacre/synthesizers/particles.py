@@ -1,10 +1,10 @@
 """Fit particles (products of block distributions) to noisy contingency tables: specs/sketch.md 4.
 
 Pure post-processing: sees noisy tables, their noise and the number of groups per column, never a row. A particle k
-holds one distribution per column; the table of columns a, b under K particles is M = P_a' P_b / K and, with the
-target y, M_c = (P_a * P_y=c)' P_b / K. The loss is the sum over measured cells of ((M - counts/total) / sigma)^2,
-that is, with true inverse variances. Its gradient is written out (M is symmetric in a, b), which saves a third of
-the products that automatic differentiation would need.
+holds one distribution per column and a fixed weight w_k of mean one (W = diag w); the table of columns a, b under K
+particles is M = P_a' W P_b / K and, with the target y, M_c = (P_a * P_y=c)' W P_b / K. The loss is the sum over
+measured cells of ((M - counts/total) / sigma)^2, that is, with true inverse variances. Its gradient is written out
+(M is symmetric in a, b), which saves a third of the products that automatic differentiation would need.
 """
 
 from __future__ import annotations
@@ -47,6 +47,27 @@ class Config:
     chunk: int = 50
 
 
+class Fitted(NamedTuple):
+    """Block probabilities of K particles, columns side by side, and their weights (mean one)."""
+
+    blocks: NDArray[np.float32]
+    weights: NDArray[np.float64]
+
+    def table(self, sizes: Sequence[int], columns: Sequence[int]) -> NDArray[np.float64]:
+        """The expected shares of one, two or three columns of a drawn row."""
+        edges = np.cumsum([0, *sizes])
+        parts = [self.blocks[:, edges[j] : edges[j + 1]] for j in columns]
+        left = self.weights[:, None].astype(np.float32) * parts[0]
+        if len(parts) == 1:
+            return left.mean(0)
+        if len(parts) == 3:
+            left = (left[:, :, None] * parts[2][:, None, :]).reshape(len(left), -1)
+        flat = left.T @ parts[1] / len(left)
+        if len(parts) == 2:
+            return flat
+        return flat.reshape(parts[0].shape[1], parts[2].shape[1], parts[1].shape[1]).transpose(0, 2, 1)
+
+
 class Problem(NamedTuple):
     """Weights (inverse variances) and targets (shares); columns reordered so that the target block is last.
 
@@ -70,8 +91,8 @@ def fit(
     config: Config,
     key: jax.Array,
     progress: Callable[[int, int], None] | None = None,
-) -> NDArray[np.float32]:
-    """Block probabilities [K, sum(group_sizes)] whose tables agree with the noisy ones; each block sums to one.
+) -> Fitted:
+    """Particles whose tables agree with the noisy ones: blocks [K, sum(group_sizes)], each summing to one.
 
     ``progress(done, steps)`` is called between jitted chunks with public numbers only. Deterministic given key,
     tables and device. Raises NacreError on a table that does not fit the sizes, ConvergenceError if a value is not
@@ -87,12 +108,12 @@ def fit(
     start = one_way(sizes, tables, total)
     shares = np.concatenate([start[j] for j in order])
     member = np.repeat(np.arange(len(order)), [sizes[j] for j in order])
-    blocks = _descend(shares, member, problem, last, config, key, progress)
+    found = _descend(shares, member, problem, last, config, key, progress)
     place = _places(sizes, order)
-    blocks = np.concatenate([blocks[:, place[j]] for j in range(len(sizes))], axis=1)
+    blocks = np.concatenate([found.blocks[:, place[j]] for j in range(len(sizes))], axis=1)
     if not np.isfinite(blocks).all():
         raise ConvergenceError("the particle fit left finite numbers: lower Config.rate")
-    return blocks
+    return Fitted(blocks, found.weights)
 
 
 def one_way(sizes: Sequence[int], tables: Sequence[Table], total: float) -> list[NDArray[np.float64]]:
@@ -227,28 +248,29 @@ def _oriented(table: Table, target: int | None, order: list[int]) -> tuple[NDArr
     return counts.transpose(axes), [table.columns[i] for i in axes], sigma.transpose(axes)
 
 
-def _dense_step(p: jax.Array, problem: Problem, last: int) -> tuple[jax.Array, jax.Array]:
+def _dense_step(p: jax.Array, w: jax.Array, problem: Problem, last: int) -> tuple[jax.Array, jax.Array]:
     """Half the weighted squared error and its gradient by the block probabilities, times K (see module docstring)."""
     k = p.shape[0]
     dot = partial(jnp.matmul, precision="highest")
     x = p[:, : p.shape[1] - last]
     y = p[:, p.shape[1] - last :] if last else jnp.ones((k, 1), p.dtype)
+    w = w[:, None]
     weight, share = problem.one
-    miss = weight * (p.mean(0) - share)
-    loss, grad = jnp.sum(miss * (p.mean(0) - share)) / 2, jnp.broadcast_to(miss, p.shape)
+    gap = (w * p).mean(0) - share
+    loss, grad = jnp.sum(weight * gap**2) / 2, jnp.broadcast_to(weight * gap, p.shape)
     gx, gy = grad[:, : x.shape[1]], grad[:, x.shape[1] :]
     if problem.near is not None:
         weight, share = problem.near
-        gap = dot(x.T, y) / k - share
+        gap = dot((w * x).T, y) / k - share
         loss, gx, gy = loss + jnp.sum(weight * gap**2) / 2, gx + dot(y, (weight * gap).T), gy + dot(x, weight * gap)
     if problem.two is None and problem.three is None:
-        return loss, jnp.concatenate([gx, gy], axis=1) if last else gx
+        return loss, w * (jnp.concatenate([gx, gy], axis=1) if last else gx)
     if problem.three is None:
         y, classes = jnp.ones((k, 1), p.dtype), 1
     else:
         classes = y.shape[1]
     d = x.shape[1]
-    table = dot((y[:, :, None] * x[:, None, :]).reshape(k, classes * d).T, x) / k
+    table = dot(((w * y)[:, :, None] * x[:, None, :]).reshape(k, classes * d).T, x) / k
     miss = jnp.zeros_like(table)
     if problem.three is not None:
         weight, share = problem.three
@@ -263,7 +285,7 @@ def _dense_step(p: jax.Array, problem: Problem, last: int) -> tuple[jax.Array, j
     gx = gx + (y[:, :, None] * back).sum(1)
     if last and problem.three is not None:
         gy = gy + (x[:, None, :] * back).sum(2) / 2
-    return loss, jnp.concatenate([gx, gy], axis=1) if last else gx
+    return loss, w * (jnp.concatenate([gx, gy], axis=1) if last else gx)
 
 
 def _gathered_step(p: jax.Array, problem: Problem) -> tuple[jax.Array, jax.Array]:
@@ -303,36 +325,53 @@ def _through(p: jax.Array, grad: jax.Array, member: jax.Array, blocks: int) -> j
     return p * (grad - jnp.matmul(p * grad, one_hot, precision="highest")[:, member])
 
 
-@partial(jax.jit, static_argnames=("last", "blocks", "config"), donate_argnames=("logits", "state"))
-def _chunk(logits, state, member, problem, last, blocks, config):
-    step = _gathered_step if problem.pairs is not None else partial(_dense_step, last=last)
-    optimiser = _optimiser(config)
-
-    def body(carry, _):
+@partial(jax.jit, static_argnames=("last", "blocks"), donate_argnames=("logits", "state"))
+def _chunk(logits, state, rates, member, w, problem, last, blocks):
+    def body(carry, rate):
         logits, state = carry
         p = _softmax(logits, member, blocks)
-        loss, grad = step(p, problem)
-        update, state = optimiser.update(_through(p, grad, member, blocks), state)
-        return (optax.apply_updates(logits, update), state), loss
+        loss, grad = _gathered_step(p, problem) if problem.pairs is not None else _dense_step(p, w, problem, last)
+        update, state = _ADAM.update(_through(p, grad, member, blocks), state)
+        return (logits - rate * update, state), loss
 
-    (logits, state), losses = jax.lax.scan(body, (logits, state), None, length=config.chunk)
+    (logits, state), losses = jax.lax.scan(body, (logits, state), rates)
     return logits, state, losses[-1]
 
 
-def _optimiser(config: Config) -> optax.GradientTransformation:
-    return optax.adam(optax.cosine_decay_schedule(config.rate, config.steps), b1=0.8, b2=0.95, eps=1e-12)
+_ADAM = optax.scale_by_adam(b1=0.8, b2=0.95, eps=1e-12)
 
 
-def _descend(shares, member, problem: Problem, last: int, config: Config, key, progress) -> NDArray[np.float32]:
+def strata(share: NDArray[np.float64], particles: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Class and weight of every particle: classes of the target get particles as the root of their share.
+
+    A rare class would otherwise be modelled by its few per cent of the particles; with more of them, each weighs less:
+    the weights of a class sum to its share of ``particles``, their mean is one.
+    """
+    part = np.sqrt(share) / np.sqrt(share).sum()
+    count = np.diff(np.rint(np.cumsum(part) * particles), prepend=0).astype(np.int64)
+    kind = np.repeat(np.arange(share.size), count)
+    weight = np.divide(share * particles, count, out=np.zeros_like(share), where=count > 0)[kind]
+    return kind, weight * (particles / weight.sum())
+
+
+def _descend(shares, member, problem: Problem, last: int, config: Config, key, progress) -> Fitted:
     """Adam on the logits from log shares + N(0, spread^2), in jitted chunks (specs/sketch.md 4)."""
     blocks = int(member.max()) + 1
     noise = jax.random.normal(key, (config.particles, shares.size), jnp.float32)
     logits = jnp.log(jnp.asarray(shares, jnp.float32)) + config.spread * noise
-    state = _optimiser(config).init(logits)
-    member = jnp.asarray(member, jnp.int32)
+    weight = np.ones(config.particles)
+    if last:
+        share = shares[-last:]
+        kind, weight = strata(share, config.particles)
+        tilt = np.log(0.9 * np.eye(last)[kind] + 0.1 * share)
+        logits = logits.at[:, -last:].set(jnp.asarray(tilt, jnp.float32) + 0.3 * noise[:, -last:])
+    w, member = jnp.asarray(weight, jnp.float32), jnp.asarray(member, jnp.int32)
+    state = _ADAM.init(logits)
+    rates = config.rate * (1 + np.cos(np.pi * np.arange(config.steps) / config.steps)) / 2
     for done in range(0, config.steps, config.chunk):
-        logits, state, loss = _chunk(logits, state, member, problem, last, blocks, config)
+        part = jnp.asarray(rates[done : done + config.chunk], jnp.float32)
+        logits, state, loss = _chunk(logits, state, part, member, w, problem, last, blocks)
         if progress is not None:
             jax.block_until_ready(loss)
             progress(min(done + config.chunk, config.steps), config.steps)
-    return np.asarray(jax.jit(_softmax, static_argnames="blocks")(logits, member, blocks=blocks))
+    return Fitted(np.asarray(jax.jit(_softmax, static_argnames="blocks")(logits, member, blocks=blocks)), weight)

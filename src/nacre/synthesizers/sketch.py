@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -22,7 +23,7 @@ from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Counts, Entry, Plan, Scope, Select, gaussian_share
 from nacre.synthesizers import grouping, wide
-from nacre.synthesizers.allocation import Allocation, allocate
+from nacre.synthesizers.allocation import UNKNOWN_ROWS, Allocation, allocate, spread
 from nacre.synthesizers.base import Progress, refuse_tensors, silent
 from nacre.synthesizers.drawing import Particles
 from nacre.synthesizers.table_model import TableModel
@@ -38,7 +39,8 @@ class Sketch:
 
     `target`: the column whose relation to all pairs is kept. `particles`: how many products the model mixes; `groups`:
     most groups per column; `steps`: steps of the fit; None leaves these to `allocation`. `wide`: with more columns than
-    this, pairs are selected instead of all measured, unless all can be paid.
+    this, pairs are selected instead of all measured, unless all can be paid. `thinning`: choose shrinkage, steps and
+    particles on a validation set split off the noisy answers; slower, and nearer to the tables, not always more useful.
     """
 
     name: ClassVar[str] = "sketch"
@@ -49,6 +51,7 @@ class Sketch:
     groups: int | None = None
     steps: int | None = None
     wide: int = 48
+    thinning: bool = False
 
     def __post_init__(self) -> None:
         for option in ("particles", "groups", "steps", "wide"):
@@ -78,14 +81,26 @@ class Sketch:
             picks = 2 * columns
             select = (Select("pairs", picks=picks, epsilon=math.sqrt(0.4 * mu2 * scope.table**2 / picks)),)
             mu2 = gaussian_share(budget, scope, (*before, *select))
-        parts = allocate(rows, columns, 2 if self.target else 0, math.sqrt(mu2), picks)
-        features = columns - (self.target is not None)
-        entries = [_counts("one-way", columns, parts.first), *select]
+        sizes = self._expected_groups(schema)
+        classes = sizes[schema.modelled.index(self.target)] if self.target in schema.modelled else 0
+        parts = allocate(rows, columns, classes, math.sqrt(mu2), picks)
+        features = [min(s, parts.groups) for c, s in zip(schema.modelled, sizes) if c != self.target]
+        entries = [Counts("one-way", spread(parts.first, sizes, parts)), *select]
         if parts.near is not None:
-            entries.append(_counts("with target", features, parts.near))
+            entries.append(Counts("with target", spread(parts.near, features, parts)))
         if parts.deep is not None:
-            entries.append(_counts("tables", math.comb(features, 2) if picks is None else picks, parts.deep))
+            cells = [1] * picks if picks is not None else [a * b for a, b in itertools.combinations(features, 2)]
+            entries.append(Counts("tables", spread(parts.deep, cells, parts)))
         return Plan(self.name, (*before, *entries), budget, cap, rows)
+
+    def _expected_groups(self, schema: Schema) -> list[int]:
+        """Cells of every column (of the target, its classes); a usual number where the domain is still to be bought."""
+        found = []
+        for name in schema.modelled:
+            column = schema.columns[name]
+            cells = (2 if name == self.target else 20) if column.missing else Grid.of(column).cells
+            found.append(min(cells, MAX_CLASSES) if name == self.target else cells)
+        return found
 
     def _is_wide(self, schema: Schema, rows: int | None, mu2: float) -> bool:
         """Whether pairs are selected: more columns than `wide`, unless public facts show that all pairs can be paid.
@@ -110,8 +125,10 @@ class Sketch:
     def fit(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> TableModel:
         import jax
 
-        from nacre.synthesizers.denoising import denoise
-        from nacre.synthesizers.particles import Config, fit
+        from nacre.synthesizers import reconstruction
+
+        def step(name: str) -> Callable[[int, int], None]:
+            return lambda done, of: progress(name, done, of)
 
         columns = list(curator.schema.modelled)
         target = columns.index(self.target) if self.target in columns else None
@@ -119,14 +136,16 @@ class Sketch:
         coarse, parts = self._first_round(curator, plan, columns, target)
         tables = [c.table(j) for j, c in enumerate(coarse)]
         progress("counting tables", 0, None)
-        tables += self._second_round(curator, plan, columns, target, coarse, parts.triples is not None)
+        tables += self._second_round(curator, plan, columns, target, coarse)
         total = max(1.0, total_rows(tables))
         sizes = [c.groups for c in coarse]
-        tables = _deepest(denoise(sizes, tables, total, target))
-        config = Config(particles=self.particles or parts.particles, steps=self.steps or parts.steps)
-        key = jax.random.key(seed)
-        blocks = fit(sizes, tables, total, target, config, key, lambda done, of: progress("fitting", done, of))
-        particles = Particles(blocks, [c.lut for c in coarse], [c.inside for c in coarse], target)
+        given = reconstruction.Problem(sizes, tables, total, target, jax.random.key(seed))
+        chosen = reconstruction.Choice(parts.shrink, self.steps or parts.steps, self.particles or parts.particles)
+        if self.thinning:
+            chosen = reconstruction.choose(given, chosen, np.random.default_rng([seed, 1]), step("choosing"))
+        found = reconstruction.reconstruct(given, chosen, step("fitting"))
+        luts, insides = [c.lut for c in coarse], [c.inside for c in coarse]
+        particles = Particles(found.blocks, luts, insides, target, found.weights)
         return TableModel(curator.schema, particles, [c.slope for c in coarse], plan.rows or round(total))
 
     def _first_round(
@@ -143,20 +162,28 @@ class Sketch:
         for j, (grid, counts, sigma) in enumerate(zip(grids, noisy, entry.sigmas)):
             limit = MAX_CLASSES if j == target else self.groups or parts.groups
             whole = j == target and grid.cells <= MAX_CLASSES
-            found.append(Coarse.of(grid, counts.astype(np.float64), sigma, limit, parts.floor(grid.ordered), whole))
+            cut = None if whole else parts
+            found.append(Coarse.of(grid, counts.astype(np.float64), sigma, limit, cut))
         return found, parts
 
     def allocation(self, plan: Plan, classes: int) -> Allocation:
-        """The allocation behind the plan's noise, for the classes of the target."""
-        own = [e for e in plan.entries if e.name in ("one-way", "with target", "tables")]
-        mu2 = math.fsum(s**-2 for e in own for s in e.sigmas)
-        picks = plan["pairs"].picks if "pairs" in [e.name for e in plan.entries] else None
-        return allocate(plan.rows, len(plan["one-way"].sigmas), classes, math.sqrt(mu2), picks)
+        """The noise of the plan, for the classes that the target turned out to have."""
+        sigmas = {e.name: e.sigmas for e in plan.entries if isinstance(e, Counts)}
+        wide_mode = any(e.name == "pairs" for e in plan.entries)
+        level = {name: math.sqrt(len(s) / math.fsum(x**-2 for x in s)) for name, s in sigmas.items()}
+        return Allocation(
+            level["one-way"],
+            level.get("with target"),
+            level.get("tables"),
+            1 if wide_mode else max(classes, 1),
+            2 * len(sigmas.get("tables", ())) / max(len(sigmas["one-way"]) - bool(classes), 1),
+            float(plan.rows or UNKNOWN_ROWS),
+        )
 
     def _second_round(
-        self, curator: Curator, plan: Plan, columns: list[str], target: int | None, coarse: list[Coarse], triples: bool
+        self, curator: Curator, plan: Plan, columns: list[str], target: int | None, coarse: list[Coarse]
     ) -> list[Any]:
-        """(column, target), and pairs of columns (with `triples`, by class of the target), on the groups."""
+        """(column, target), and pairs of columns by class of the target (chosen pairs: without it), on the groups."""
         from nacre.synthesizers.particles import Table
 
         planned = [e.name for e in plan.entries]
@@ -168,23 +195,13 @@ class Sketch:
         if "pairs" in planned:
             wanted["tables"] = wide.choose_pairs(curator, plan, columns, features, coarse)
         elif "tables" in planned:
-            tail = (target,) if triples and target is not None else ()
+            tail = () if target is None else (target,)
             wanted["tables"] = [(a, b, *tail) for a, b in itertools.combinations(features, 2)]
         found = []
         for name, cliques in wanted.items():
             noisy = curator.counts(plan[name], [tuple(columns[j] for j in c) for c in cliques], groups)
             found += [Table(c, t.astype(np.float64), s) for c, t, s in zip(cliques, noisy, plan[name].sigmas)]
         return found
-
-
-def _deepest(tables: list[Any]) -> list[Any]:
-    """Denoised tables agree on their margins, so that the largest hold everything."""
-    depth = max(len(t.columns) for t in tables)
-    return [t for t in tables if len(t.columns) == depth]
-
-
-def _counts(name: str, tables: int, sigma: float) -> Counts:
-    return Counts(name, sigmas=(sigma,) * tables)
 
 
 @dataclass(frozen=True)
@@ -208,13 +225,14 @@ class Coarse:
         return Table((j,), self.counts, self.sigma)
 
     @staticmethod
-    def of(grid: Grid, counts: np.ndarray, sigma: float, limit: int, floor: float, whole: bool) -> Coarse:
-        """`whole` leaves every cell a group of its own."""
+    def of(grid: Grid, counts: np.ndarray, sigma: float, limit: int, parts: Allocation | None) -> Coarse:
+        """At most `limit` groups by the rules of `parts`; without them every cell is a group of its own."""
         width = grid.width if grid.ordered else None
-        if whole:
+        if parts is None:
             lut = np.arange(grid.cells, dtype=np.int32)
         else:
-            lut = grouping.group(counts, sigma, grid.ordered, limit, floor, grid.null)
+            floor = parts.floor(grid.ordered)
+            lut = grouping.group(counts, sigma, grid.ordered, limit, floor, grid.null, parts.power)
         shares = grouping.shares(counts, sigma, lut, width, grid.null)
         return Coarse(
             lut=lut,

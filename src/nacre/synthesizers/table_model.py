@@ -80,6 +80,10 @@ class TableModel:
             return False
         if p.target is not None and not 0 <= p.target < len(self.grids):
             return False
+        if p.weights is not None and not (
+            p.weights.shape == p.blocks.shape[:1] and _weights(p.weights) and p.weights.sum() > 0
+        ):
+            return False
         for grid, lut, slope in zip(self.grids, p.luts, self.slopes):
             if lut.dtype.kind not in "iu" or lut.shape != (grid.cells,) or slope.shape != (grid.cells,):
                 return False

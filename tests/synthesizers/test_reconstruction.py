@@ -1,0 +1,67 @@
+"""Thinning: independent halves, a judge that prefers the truth, and choices that follow the data."""
+
+from __future__ import annotations
+
+import itertools
+
+import jax
+import numpy as np
+import pytest
+
+from nacre.synthesizers import reconstruction
+from nacre.synthesizers.particles import Fitted, Table
+from nacre.synthesizers.reconstruction import Choice, Problem, choose, misfit, split
+
+
+def test_the_halves_are_unbiased_and_their_noise_is_uncorrelated():
+    rng = np.random.default_rng(0)
+    truth, sigma = np.full((400, 500), 7.0), 3.0
+    noisy = Table((0, 1), truth + sigma * rng.normal(size=truth.shape), sigma)
+    (held,), (judge,) = split([noisy], rng)
+    a, b = held.counts - truth, judge.counts - truth
+    # 200,000 cells: standard errors of the moments below are at most 0.4 %; 5 of them are allowed.
+    assert abs(np.corrcoef(a.ravel(), b.ravel())[0, 1]) < 5 / np.sqrt(a.size)
+    assert np.isclose(a.std(), held.sigma, rtol=0.02) and np.isclose(b.std(), judge.sigma, rtol=0.02)
+    assert abs(a.mean()) < 5 * a.std() / np.sqrt(a.size) and abs(b.mean()) < 5 * b.std() / np.sqrt(b.size)
+    assert np.isclose(held.sigma, sigma * np.sqrt(1.09))
+
+
+def product_tables(rows, sigma, rng, dependent):
+    """All pairs of five columns with six groups: independent, or each a noisy copy of the first."""
+    first = rng.integers(0, 6, rows)
+    codes = [first] + [
+        np.where(rng.random(rows) < (0.8 if dependent else 0.0), first, rng.integers(0, 6, rows)) for _ in range(4)
+    ]
+    tables = []
+    for a, b in itertools.combinations(range(5), 2):
+        counts = np.bincount(codes[a] * 6 + codes[b], minlength=36).reshape(6, 6).astype(float)
+        tables.append(Table((a, b), counts + sigma * rng.normal(size=(6, 6)), sigma))
+    return Problem([6] * 5, tables, float(rows), None, jax.random.key(0))
+
+
+def test_the_judge_prefers_the_truth():
+    rng = np.random.default_rng(1)
+    given = product_tables(20_000, 30.0, rng, dependent=False)
+    even = Fitted(np.full((1, 30), 1 / 6, np.float32), np.ones(1))
+    tilted = Fitted(np.tile([0.3, 0.2, 0.2, 0.1, 0.1, 0.1], 5)[None].astype(np.float32), np.ones(1))
+    assert misfit(even, given) < misfit(tilted, given)
+    # With a target, the misfit of a rare class counts as much as its share is small.
+    share = np.array([0.99, 0.01])
+    model = Fitted(np.concatenate([np.full((2, 2), 0.5), np.eye(2)], axis=1).astype(np.float32), 2 * share)
+    table = Table((0, 1), model.table([2, 2], (0, 1)) * 1000.0, 1.0)
+    rare, common = table.counts.copy(), table.counts.copy()
+    rare[0, 1] += 1.0
+    common[0, 0] += 1.0
+    of = lambda counts: misfit(model, Problem([2, 2], [Table((0, 1), counts, 1.0)], 1000.0, 1, None))  # noqa: E731
+    assert of(rare) == pytest.approx(99 * of(common), rel=0.02)
+
+
+def test_the_choice_follows_the_data():
+    rng = np.random.default_rng(2)
+    start = Choice(1.0, 60, 64)
+    seen = []
+    noise = choose(product_tables(2_000, 60.0, rng, dependent=False), start, rng, lambda *a: seen.append(a))
+    assert noise.shrink == 1.0  # nothing but noise beside the margins: all of it is shrunk away
+    assert seen[-1][1] == len(reconstruction.SHRINKS) + 2 * len(reconstruction.PACES) >= len(seen)
+    clear = choose(product_tables(200_000, 20.0, rng, dependent=True), start, rng)
+    assert clear.steps == 120  # strong dependence, hardly any noise: the longest fit is the best

@@ -67,12 +67,7 @@ def test_arrows_point_one_way(path):
     assert used <= {own, "errors", *ALLOWED[own]}, f"{own} must not import {used - ALLOWED[own] - {own, 'errors'}}"
 
 
-# Known to break the rule: its owner decides (joblib passes objects between worker processes by pickling them).
-BREAKS = pytest.mark.xfail(reason="imports joblib", strict=False)
-JUDGED = [pytest.param(p, marks=BREAKS) if p.name == "downstream.py" else p for p in FILES]
-
-
-@pytest.mark.parametrize("path", JUDGED, ids=lambda p: str(p.relative_to(SOURCE)))
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
 def test_nothing_can_run_code_from_data(path):
     assert not {m.split(".")[0] for m in imports(path)} & FORBIDDEN_MODULES
     for node in ast.walk(ast.parse(path.read_text())):

@@ -4,8 +4,7 @@ import dataclasses
 
 import pytest
 
-from nacre.evaluation.downstream import MODELS
-from nacre.metrics import METRICS, Metric, _index, metric
+from nacre.metrics import METRICS, MODELS, Metric, _index, metric
 
 # Names that reports and result files rely on.
 AGREED = (
@@ -32,6 +31,22 @@ AGREED = (
     "auroc_mean9",
     "apc_mean9",
     "f1_mean9",
+    "r2",
+    "mse",
+    "r2_ridge",
+    "mse_hgb",
+    "r2_tree_gap",
+    "range_query",
+    "marginal_l1",
+    "dwp_rmse",
+    "c2st_auc",
+    "tvd3",
+    "mmd2",
+    "energy",
+    "ks",
+    "wasserstein",
+    "correlation_rmse",
+    "cramers_v_mae",
 )
 
 

@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 # Loaded when first used, so that `import nacre` stays fast.
 _HOMES = {
     "fit": "nacre.fitting",
+    "evaluate": "nacre.evaluation.evaluate",
     "load": "nacre.release",
     "Release": "nacre.release",
     "Schema": "nacre.table",
@@ -30,6 +31,7 @@ __all__ = sorted(_HOMES)
 
 if TYPE_CHECKING:
     from nacre.errors import NacreError
+    from nacre.evaluation.evaluate import evaluate
     from nacre.fitting import fit
     from nacre.privacy.budget import Budget
     from nacre.privacy.certificate import Certificate

@@ -5,7 +5,7 @@ Reports and benchmark rows use these names and no others.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -24,6 +24,13 @@ MODELS: Mapping[str, str] = {
     "gbm": "gradient boosting",
     "mlp": "multilayer perceptron",
     "forest": "random forest of 100 trees",
+    "hgb": "histogram gradient boosting",
+}
+
+REGRESSORS: Mapping[str, str] = {
+    "linear": "least squares",
+    "ridge": "ridge regression",
+    "tree": "regression tree",
     "hgb": "histogram gradient boosting",
 }
 
@@ -57,6 +64,16 @@ def _score(name: str, text: str) -> Metric:
     return Metric(name, "higher", SHARE, "1", TRAINED, text + "; trained on synthetic rows, tested on real ones")
 
 
+def _regression() -> list[Metric]:
+    told = "; trained on synthetic rows, tested on real ones"
+    found = []
+    for name, about in [*((f"_{m}", text) for m, text in REGRESSORS.items()), ("", "mean of the regressors run")]:
+        r2, mse = f"share of the variance explained, {about}{told}", f"mean squared error, {about}{told}"
+        found.append(Metric(f"r2{name}", "higher", (-INF, 1.0), "1", TRAINED, r2))
+        found.append(Metric(f"mse{name}", "lower", (0.0, INF), "squared target", TRAINED, mse))
+    return found
+
+
 def _per_classifier() -> list[Metric]:
     return [_score(f"{s}_{m}", f"{about}, {model}") for s, about in _SCORES.items() for m, model in MODELS.items()]
 
@@ -74,37 +91,50 @@ def _means() -> list[Metric]:
 
 
 def _distances() -> list[Metric]:
-    held = ("synthetic", "holdout")
+    def lower(name: str, high: float, text: str, reads: tuple[str, ...] = COMPARED, unit: str = "1") -> Metric:
+        return Metric(name, "lower", (0.0, high), unit, reads, text)
+
     return [
-        Metric("tvd1", "lower", SHARE, "1", COMPARED, "total variation of one-way tables, mean over columns"),
-        Metric("tvd1_max", "lower", SHARE, "1", COMPARED, "total variation of the worst one-way table"),
-        Metric("tvd2", "lower", SHARE, "1", COMPARED, "total variation of two-way tables, mean over all pairs"),
-        Metric("tvd1_holdout", "lower", SHARE, "1", held, "tvd1 against the real holdout instead"),
-        Metric("tvd2_holdout", "lower", SHARE, "1", held, "tvd2 against the real holdout instead"),
+        lower("tvd1", 1.0, "total variation of one-way tables, mean over columns"),
+        lower("tvd1_max", 1.0, "total variation of the worst one-way table"),
+        lower("tvd2", 1.0, "total variation of two-way tables, mean over all pairs"),
+        lower("tvd3", 1.0, "total variation of three-way tables, mean over a random sample of triples"),
+        lower("tvd1_holdout", 1.0, "tvd1 against the real holdout instead", TRAINED),
+        lower("tvd2_holdout", 1.0, "tvd2 against the real holdout instead", TRAINED),
+        lower("ks", 1.0, "largest difference of the distribution functions of a number, mean over numeric columns"),
+        lower(
+            "wasserstein", 1.0, "mean distance values must travel, as a share of the public range, mean over columns"
+        ),
+        lower("dwp_rmse", 1.0, "root mean square difference of the shares of all categories (dimension-wise)"),
+        lower("range_query", 1.0, "mean error of 1,000 random counts over ranges of three columns, as a share of rows"),
+        lower("marginal_l1", 2.0, "sum of differences of two-way tables with ten bins, mean over all pairs"),
+        *_dependence(lower),
+        Metric("mmd2", "lower", (-INF, INF), "1", COMPARED, "unbiased squared MMD of encoded rows, Gaussian kernel"),
+        lower("energy", INF, "energy distance of encoded rows"),
         Metric(
-            "kendall_rmse",
+            "c2st_auc",
             "lower",
-            (0.0, 2.0),
+            SHARE,
             "1",
             COMPARED,
-            "root mean square error of Kendall's tau-b over pairs of numeric columns",
+            "how well gradient boosting tells synthetic rows from real ones it was not trained on; 0.5: not at all",
         ),
-        Metric(
-            "kendall_mae",
-            "lower",
-            (0.0, 2.0),
-            "1",
-            COMPARED,
-            "mean absolute error of Kendall's tau-b over pairs of numeric columns",
-        ),
-        Metric(
+    ]
+
+
+def _dependence(lower: Callable[..., Metric]) -> list[Metric]:
+    numbers = "over pairs of numeric columns"
+    return [
+        lower("kendall_rmse", 2.0, f"root mean square error of Kendall's tau-b {numbers}"),
+        lower("kendall_mae", 2.0, f"mean absolute error of Kendall's tau-b {numbers}"),
+        lower(
             "kendall_undefined",
-            "lower",
-            (0.0, INF),
-            "pairs",
-            COMPARED,
+            INF,
             "pairs of numeric columns without a tau because one is constant; left out of the errors",
+            unit="pairs",
         ),
+        lower("correlation_rmse", 2.0, f"root mean square error of Pearson's correlation {numbers}"),
+        lower("cramers_v_mae", 1.0, "mean absolute error of Cramer's V over all pairs, numbers in 20 bins"),
     ]
 
 
@@ -130,7 +160,7 @@ def _costs() -> list[Metric]:
     ]
 
 
-_BASE = [*_per_classifier(), *_means(), *_distances(), *_costs()]
+_BASE = [*_per_classifier(), *_means(), *_regression(), *_distances(), *_costs()]
 
 
 def _gap(base: Metric) -> Metric:
@@ -138,7 +168,7 @@ def _gap(base: Metric) -> Metric:
         base,
         name=f"{base.name}_gap",
         direction="lower",
-        range=(-1.0, 1.0),
+        range=(-(base.range[1] - base.range[0]), base.range[1] - base.range[0]),
         reads=("synthetic", "private", "holdout"),
         text=f"{base.name} of the real table in the same run, minus that of the synthetic table",
     )

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
-from nacre.cli import demo, plan, schema, synth
+from nacre.cli import demo, evaluate, plan, schema, synth
 from nacre.cli.shell import BUG, INTERRUPTED, MISTAKE, OK, Interrupted, help_text
 from nacre.errors import NacreError
 
@@ -26,7 +26,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for _command in (synth.synth, synth.fit, synth.sample, plan.plan, plan.certificate, plan.methods, demo.demo):
+_COMMANDS = (synth.synth, synth.fit, synth.sample, evaluate.evaluate, plan.plan, plan.certificate, plan.methods)
+for _command in (*_COMMANDS, demo.demo):
     app.command(help=help_text(_command))(_command)
 app.add_typer(schema.app, name="schema")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nacre.cli.inputs import Declared, WatchedRows, check_target_column, estimated_rows, parse_epsilon, schema_for
@@ -25,6 +25,7 @@ class Terms:
     seed: int = 0
     noise_seed: int | None = None
     options: dict[str, Any] = field(default_factory=dict)
+    fitted: float = 1.0  # the share of the rows that reaches the fit: public, and the declared size shrinks by it
 
     @property
     def reads(self) -> bool:
@@ -38,15 +39,19 @@ class Terms:
         return Budget(parse_epsilon(self.epsilon), delta, self.neighbours, self.large)
 
 
-def run(file: str, terms: Terms, declared: Declared, shell: Shell) -> Any:
-    """The release of one run. Whatever goes wrong, no file has been written; Ctrl-C says what had been opened."""
+def run(file: Any, terms: Terms, declared: Declared, shell: Shell) -> Any:
+    """The release of one run over a file, or over rows already opened.
+
+    Whatever goes wrong, no file has been written; Ctrl-C says what had been opened.
+    """
     from nacre.engines import open_rows
     from nacre.privacy.transcript import Transcript
 
     terms.budget(None)  # a mistake in the budget shows before anything is opened
     rows = open_rows(file)
     transcript = Transcript()
-    with Bars(not shell.quiet, {"reading rows": declared.rows or estimated_rows(file)}) as bars:
+    about = declared.rows or (estimated_rows(file) if isinstance(file, str) else None)
+    with Bars(not shell.quiet, {"reading rows": about}) as bars:
         try:
             schema = _schema(rows, terms, declared, bars)
             check_target_column(terms.target, schema)
@@ -72,7 +77,10 @@ def _schema(rows: Any, terms: Terms, declared: Declared, bars: Bars) -> Any:
     from nacre.table import Schema
 
     base = Schema.draft(WatchedRows(rows, bars)) if terms.reads and declared.schema is None else None
-    return schema_for(rows.column_names, declared, base)
+    schema = schema_for(rows.column_names, declared, base)
+    if schema.rows is None or terms.fitted == 1:
+        return schema
+    return replace(schema, rows=max(1, round(terms.fitted * schema.rows)))
 
 
 def _warn_if_little(columns: list[str], schema: Any, terms: Terms, shell: Shell) -> None:

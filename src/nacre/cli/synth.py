@@ -9,6 +9,7 @@ import typer
 
 from nacre.cli import options as o
 from nacre.cli.shell import Interrupted, Shell
+from nacre.errors import NacreError
 
 RowsOut = Annotated[
     int | None, typer.Option(min=1, rich_help_panel=o.FILES, help="Rows to draw. Default: as the table.")
@@ -20,6 +21,21 @@ CertificateFile = Annotated[
 ]
 SaveSchema = Annotated[
     str | None, typer.Option(metavar="FILE", rich_help_panel=o.FILES, help="Keep the schema, with what was bought.")
+]
+
+ReportFile = Annotated[
+    str | None,
+    typer.Option(
+        "--report", metavar="FILE", rich_help_panel=o.FILES,
+        help="For the owner: how useful the table is (.html, .json, .md). Holds rows out of the fit to test on.",
+    ),
+]  # fmt: skip
+Holdout = Annotated[
+    float, typer.Option(metavar="SHARE", rich_help_panel=o.FILES, help="Share of rows held out for --report.")
+]
+Sheet = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", rich_help_panel=o.FILES, help="Page with the promise in words, to go with the data."),
 ]
 
 
@@ -41,6 +57,9 @@ def synth(
     release: Release = None,
     certificate: CertificateFile = None,
     save_schema: SaveSchema = None,
+    report: ReportFile = None,
+    holdout: Holdout = 0.2,
+    sheet: Sheet = None,
     option: o.MethodOption = None,
     seed: o.Seed = 0,
     noise_seed: o.NoiseSeed = None,
@@ -52,22 +71,29 @@ def synth(
     """Make a private synthetic table from a private one: the main job, in one line.
 
     What no schema declares (kinds, bounds, categories, the number of rows) is bought with part of the budget, and the
-    schema that was bought is printed. Nothing is spent before the outputs are known to be writable.
+    schema that was bought is printed. Nothing is spent before the outputs are known to be writable. With --report a
+    share of the rows is held out at random before fitting and never used to make the table.
 
     Examples:
       nacre synth people.csv -o fake.csv --epsilon 1
       nacre synth people.csv -o fake.csv -e 1 --schema people.json --target income
       nacre synth visits.csv -o fake.csv -e 1 --unit patient --cap 5 --id visit
+      nacre synth people.csv -o fake.csv -e 1 --target income --report report.html --sheet sheet.html
     """
     from nacre.cli.inputs import check_outputs, check_table_name
+    from nacre.cli.judging import Split, check_report, unit_of
 
     shell = Shell(as_json, quiet)
     check_table_name(output)
     outputs = {"--output": output, "--release": release, "--certificate": certificate, "--save-schema": save_schema}
-    check_outputs(outputs, force, [file])
-    made = _run(shell, file, schema, rows, identifiers, unit, cap, epsilon=epsilon, delta=delta, target=target,
+    pages = {"--report": report, "--sheet": sheet}
+    check_outputs({**outputs, **pages}, force, [file])
+    check_report("--report", report)
+    split = Split(file, holdout, unit_of(schema, unit)) if report is not None else None
+    source = split.train if split else file
+    made = _run(shell, source, schema, rows, identifiers, unit, cap, epsilon=epsilon, delta=delta, target=target,
                 method=method, neighbours=neighbours, domain=domain, option=option, seed=seed, noise_seed=noise_seed,
-                large=i_understand)  # fmt: skip
+                large=i_understand, fitted=1 - split.share if split else 1.0)  # fmt: skip
     written = _keep(made, outputs, force)
     try:
         from nacre.cli.running import draw
@@ -75,7 +101,30 @@ def synth(
         drawn = draw(made, output, sample_rows, shell, force)
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted while drawing rows; {_what_is_left(made, written, output)}") from None
-    _report(shell, made, {"--output": output, **written}, drawn)
+    written = {"--output": output, **written}
+    found = _pages(shell, made, split, pages, written, drawn, target, seed, force)
+    _report(shell, made, written, drawn, found)
+
+
+def _pages(shell: Shell, made: Any, split: Any, pages: dict[str, str | None], written: dict[str, str], drawn: int,
+           target: str | None, seed: int, force: bool) -> Any:  # fmt: skip
+    """Write sheet and report, last: whatever goes wrong here, the table is there. Returns the report."""
+    from nacre.cli.judging import judge, write_report, write_sheet
+
+    report, done = None, written["--output"]
+    try:
+        if (path := pages["--sheet"]) is not None:
+            write_sheet(made, done, drawn, path, force)
+            written["--sheet"] = path
+        if (path := pages["--report"]) is not None:
+            report = judge(split, made, done, target, seed, shell)
+            write_report(report, path, force)
+            written["--report"] = path
+    except KeyboardInterrupt:
+        raise Interrupted(f"interrupted; {done} was written, {path} was not") from None
+    except NacreError as error:
+        raise type(error)(f"{error} ({done} was written, {path} was not)") from None
+    return report
 
 
 def fit(
@@ -160,7 +209,7 @@ def sample(
     shell.answer({"command": "sample", "release": release, "output": output, "rows": drawn})
 
 
-def _run(shell: Shell, file: str, schema: Any, rows: Any, identifiers: Any, unit: Any, cap: Any, **asked: Any) -> Any:
+def _run(shell: Shell, file: Any, schema: Any, rows: Any, identifiers: Any, unit: Any, cap: Any, **asked: Any) -> Any:
     from nacre.cli.inputs import Declared, parse_options
     from nacre.cli.running import Terms, run
 
@@ -197,7 +246,8 @@ def _what_is_left(made: Any, written: dict[str, str], output: str) -> str:
     return f"{output} was not written{spent}" + (f" ({kept} was written)" if kept else "")
 
 
-def _report(shell: Shell, made: Any, written: dict[str, str], drawn: int | None) -> None:
+def _report(shell: Shell, made: Any, written: dict[str, str], drawn: int | None, found: Any = None) -> None:
+    from nacre.cli.judging import summary_lines
     from nacre.cli.running import promise_lines
     from nacre.cli.schema import schema_table
 
@@ -207,8 +257,10 @@ def _report(shell: Shell, made: Any, written: dict[str, str], drawn: int | None)
     for option, path in written.items():
         size = f" ({drawn:,} rows, {len(made.schema.columns)} columns)" if option == "--output" else ""
         shell.show(f"{_LABELS[option]:12} {path}{size}")
-    for line in promise_lines(made.certificate):
+    for line in [*promise_lines(made.certificate), *(summary_lines(found) if found else [])]:
         shell.show(line)
+    if found:
+        shell.say("The report holds unprotected statistics of private rows: keep it as you keep the data.")
     if "--release" in written:
         shell.show(f"next         nacre sample {written['--release']} -o more.csv --rows 1000")
     shell.answer({
@@ -220,4 +272,5 @@ def _report(shell: Shell, made: Any, written: dict[str, str], drawn: int | None)
     })  # fmt: skip
 
 
-_LABELS = {"--output": "synthetic", "--release": "release", "--certificate": "certificate", "--save-schema": "schema"}
+_LABELS = {"--output": "synthetic", "--release": "release", "--certificate": "certificate", "--save-schema": "schema",
+           "--sheet": "sheet", "--report": "report"}  # fmt: skip

@@ -72,7 +72,11 @@ class Variable:
         assert self.categories is not None
         null = values.isna().to_numpy()
         # Labels are compared as text, so that 1, "1" and np.int8(1) are the same category.
-        distinct, inverse = np.unique(values[~null].astype(object).map(str).to_numpy(dtype=str), return_inverse=True)
+        if isinstance(values.dtype, pd.CategoricalDtype):
+            distinct, inverse = [str(c) for c in values.cat.categories], values.cat.codes.to_numpy()[~null]
+        else:
+            found = values[~null].astype(object).map(str).to_numpy(dtype=str)
+            distinct, inverse = np.unique(found, return_inverse=True)
         place = pd.Index(self.categories).get_indexer(pd.Index(distinct))
         codes = np.full(len(values), MISSING, dtype=np.int64)
         outside = UNKNOWN if self.other is None else self.categories.index(self.other)

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nacre.evaluation.domain import Domain
-from nacre.evaluation.downstream import SUITES, TRAIN_ROWS, models_of, scores
+from nacre.evaluation.downstream import TRAIN_ROWS, scores
 from nacre.evaluation.fidelity import KENDALL_ROWS, Cells, Taus, cells, kendall_error, marginals, taus
+from nacre.evaluation.models import SUITES, models_of
 
 if TYPE_CHECKING:
     import pandas as pd
-
-PerClassifier = Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True)
@@ -26,7 +25,7 @@ class Protocol:
     suites: tuple[str, ...] = ("ten", "strong")
     train_rows: int | None = TRAIN_ROWS
     kendall_rows: int | None = KENDALL_ROWS
-    n_jobs: int = 1
+    n_jobs: int | None = 1
     seed: int = 0
 
 
@@ -67,12 +66,12 @@ class Judge:
             self.holdout,
             self.domain,
             self.target,
-            models=models_of(p.suites),
+            models=models_of(p.suites, self.domain[self.target].numeric),
             limit=p.train_rows,
             seed=p.seed,
             n_jobs=p.n_jobs,
         )
-        return summary(found)
+        return {name: float(value) for name, value in summary(found).items()}
 
     def distances(self, synthetic: pd.DataFrame) -> dict[str, float]:
         ours = cells(synthetic, self.domain)
@@ -101,10 +100,17 @@ class Judge:
         return taus(self.private, self.domain, limit=self.protocol.kendall_rows, seed=self.protocol.seed)
 
 
-def summary(found: PerClassifier) -> dict[str, float]:
-    """{classifier: {score: value}} flattened to `<score>_<classifier>`, plus the means of complete suites."""
-    flat: dict[str, float] = {f"{s}_{m}": v for m, per in found.items() for s, v in per.items()}
+def summary(found: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """{model: {score: value}} flattened to `<score>_<model>`, plus the means of complete suites.
+
+    Values are numbers, or arrays of one length (the resamples of a bootstrap); so are the results.
+    """
+    if not found:
+        return {}
+    flat: dict[str, Any] = {f"{s}_{m}": v for m, per in found.items() for s, v in per.items()}
     kinds: Any = next(iter(found.values())).keys()
+    if "r2" in kinds:
+        return flat | {s: _mean(found, s, tuple(found)) for s in ("r2", "mse")}
     if set(SUITES["ten"]) <= set(found):
         flat |= {f"{s}_mean10": _mean(found, s, SUITES["ten"]) for s in kinds}
         flat["auc_mean9_no_gnb"] = _mean(found, "auc", tuple(m for m in SUITES["ten"] if m != "gnb"))
@@ -115,5 +121,5 @@ def summary(found: PerClassifier) -> dict[str, float]:
     return flat
 
 
-def _mean(found: PerClassifier, score: str, models: tuple[str, ...]) -> float:
-    return float(np.mean([found[m][score] for m in models]))
+def _mean(found: Mapping[str, Mapping[str, Any]], score: str, models: tuple[str, ...]) -> Any:
+    return np.mean([found[m][score] for m in models], axis=0)

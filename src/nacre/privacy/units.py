@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from nacre.errors import DataError
+from nacre.table.casting import names as _names
 
 
 class UnitCap:
@@ -66,20 +67,6 @@ def refuse_repeated_persons(rows: Any, schema: Any) -> None:
                     f'"unit": {{"column": "{name}", "cap": K}} in the schema, so that at most K rows of each person '
                     "are used and protected together, or person=false if it does not identify people"
                 )
-
-
-def _names(identifiers: Any) -> Any:
-    """Identifiers as texts, null where a row has none (null, NaN, the empty text)."""
-    import pyarrow as pa
-
-    from nacre.table import casting
-
-    plain = casting.unpack(identifiers)
-    if pa.types.is_dictionary(plain.type):
-        plain = casting.unpack(plain.dictionary_decode())
-    if pa.types.is_decimal(plain.type):
-        return plain.cast(pa.string())  # exact: as numbers, long ones would run together
-    return casting.as_text(plain)
 
 
 def _occurrence(codes: np.ndarray) -> np.ndarray:

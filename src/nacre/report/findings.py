@@ -72,3 +72,31 @@ class Report:
     facts: Mapping[str, str] = field(default_factory=dict)  # rows, files, seed, versions, seconds: name to text
     notes: tuple[str, ...] = ()  # what a reader must know of the figures, such as samples and their errors
     certificate: Any = None  # nacre.privacy.certificate.Certificate of the release, where there is one
+
+    def to_html(self, path: Any = None, force: bool = False) -> str:
+        """One self-contained page; written to `path` when one is given (an existing file is kept unless `force`)."""
+        from nacre.report.html import report_html
+
+        return _written(report_html(self), path, force)
+
+    def to_json(self, path: Any = None, force: bool = False) -> str:
+        """JSON that `nacre.report.text.from_json` reads back; written to `path` when one is given."""
+        import json
+
+        from nacre.report.text import to_json
+
+        return _written(json.dumps(to_json(self), indent=1, ensure_ascii=False, allow_nan=False) + "\n", path, force)
+
+    def to_markdown(self, path: Any = None, force: bool = False) -> str:
+        """Markdown for people; written to `path` when one is given."""
+        from nacre.report.text import to_markdown
+
+        return _written(to_markdown(self), path, force)
+
+
+def _written(text: str, path: Any, force: bool) -> str:
+    from nacre.table.writing import write_text
+
+    if path is not None:
+        write_text(path, text, force)
+    return text

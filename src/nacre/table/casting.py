@@ -244,3 +244,13 @@ def unreadable(array: pa.Array, dtype: type) -> Parts:
     """The answer for a physical type that the declared kind cannot be read from."""
     missing = nulls(array)
     return np.zeros(len(array), dtype), np.ones(len(array), bool), ~missing
+
+
+def names(identifiers: pa.Array) -> pa.Array:
+    """Identifiers as texts, null where a row has none (null, NaN, the empty text)."""
+    plain = unpack(identifiers)
+    if pa.types.is_dictionary(plain.type):
+        plain = unpack(plain.dictionary_decode())
+    if pa.types.is_decimal(plain.type):
+        return plain.cast(pa.string())  # exact: as numbers, long ones would run together
+    return as_text(plain)

@@ -1,0 +1,103 @@
+"""Reports from the command line: what they need before anything is spent, and writing them afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from nacre.cli.progress import Bars
+from nacre.cli.shell import Shell
+from nacre.errors import NacreError
+
+KINDS = {".html": "to_html", ".htm": "to_html", ".json": "to_json", ".md": "to_markdown"}
+HEADLINES = ("tvd1", "tvd2", "kendall_rmse", "c2st_auc", "auc_mean10", "auroc_mean9", "auc_lr", "auc_tree", "auc_hgb",
+             "r2", "r2_hgb")  # fmt: skip
+SHEET_ROWS = 200_000
+
+
+def check_report(option: str, path: str | None) -> None:
+    """Raise, before anything is spent, unless a report of this name can be made here."""
+    if path is None:
+        return
+    if Path(path).suffix.lower() not in KINDS:
+        raise NacreError(f"{option} {path}: the ending says the format; use one of {', '.join(KINDS)}")
+    from nacre.evaluation.evaluate import need_libraries
+
+    need_libraries()
+
+
+def write_report(report: Any, path: str, force: bool) -> None:
+    """Write the report in the format that the ending of the name says."""
+    getattr(report, KINDS[Path(path).suffix.lower()])(path, force)
+
+
+class Split:
+    """The rows of one file, divided before anything is read: what is fitted, and what the report tests on."""
+
+    def __init__(self, file: str, share: float, unit: str | None):
+        from nacre.engines import open_rows
+        from nacre.engines.holdout import split
+
+        self.share = share
+        self.train, self.held = split(open_rows(file), share, unit)
+
+
+def unit_of(schema: str | None, unit: str | None) -> str | None:
+    """The column of persons, as declared by option or in the schema file."""
+    if unit is not None or schema is None:
+        return unit
+    from nacre.table import Schema
+
+    declared = Schema.load(schema).unit
+    return None if declared is None else declared.column
+
+
+def judge(split: Split, made: Any, output: str, target: str | None, seed: int, shell: Shell) -> Any:
+    """The report of a run: the synthetic file beside the rows that were fitted, tested on those that were not."""
+    from nacre.evaluation.evaluate import evaluate
+
+    with Bars(not shell.quiet) as bars:
+        return evaluate(
+            output,
+            train=split.train,
+            holdout=split.held,
+            schema=made.schema,
+            target=target if target in made.schema.modelled else None,
+            seed=seed,
+            progress=bars,
+            certificate=made.certificate,
+        )
+
+
+def write_sheet(made: Any, output: str, drawn: int, path: str, force: bool) -> None:
+    """The release sheet: the certificate in words, and plots of the synthetic rows alone."""
+    import numpy as np
+
+    from nacre.engines import open_rows
+    from nacre.evaluation.columns import profile_columns
+    from nacre.evaluation.tables import draw
+    from nacre.report.sheet import sheet_html
+    from nacre.table.writing import write_text
+
+    table, _ = draw(open_rows(output), list(made.schema.names), SHEET_ROWS, np.random.default_rng(0))
+    facts = {"Rows": f"{drawn:,}", "Columns": f"{len(made.schema.columns)}"}
+    if table.num_rows < drawn:
+        facts["Plots"] = f"{table.num_rows:,} of the rows, drawn at random"
+    write_text(path, sheet_html(made.certificate, made.schema, profile_columns(table, made.schema), facts), force)
+
+
+def summary_lines(report: Any) -> Sequence[str]:
+    """The headline figures and what is weakest, for the end of a run."""
+    from nacre.report.ranking import describe, weakest
+
+    found = {(s.metric, s.of): s for s in report.scores if not s.columns}
+    lines = []
+    for name in HEADLINES:
+        s, real = found.get((name, "synthetic")), found.get((name, "real")) or found.get((name, "bootstrap"))
+        if s is not None:
+            beside = (
+                "" if real is None else f"   {'real' if real.of == 'real' else 'bootstrap of real'} {real.value:.3f}"
+            )
+            lines.append(f"{name:13}{s.value:.3f}{beside}")
+    return [*lines, *(f"weak         {describe(s)}" for s in weakest(report, 3))]

@@ -1,0 +1,45 @@
+"""Can a classifier tell synthetic rows from real ones? Area under the ROC curve on rows it was not trained on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nacre.evaluation.domain import Domain
+from nacre.evaluation.features import Features
+from nacre.evaluation.models import build
+from nacre.evaluation.scoring import RESAMPLES, ranking, resamples
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ROWS = 20_000  # of each table at most
+CELLS = 20_000_000  # of the feature matrix at most
+FOLDS = 2
+
+
+def two_sample(
+    real: pd.DataFrame, synthetic: pd.DataFrame, domain: Domain, seed: int = 0, limit: int = ROWS
+) -> tuple[np.ndarray, int]:
+    """AUC of gradient boosting, cross-fitted, as [figure, bootstrap figures...], and the rows used of each table.
+
+    As many rows of either table; every row is scored by a model that did not see it, and the AUC is the mean over
+    the folds, so that it is 0.5 in expectation when both tables are drawn from one distribution.
+    """
+    features = Features.of(real, domain, None)
+    size = min(len(real), len(synthetic), limit, max(200, CELLS // max(1, 2 * features.width)))
+    if size < 2 * FOLDS:
+        return np.array([np.nan]), size
+    rng = np.random.default_rng(seed)
+    pick = [np.sort(rng.choice(len(t), size, replace=False)) for t in (real, synthetic)]
+    x = np.vstack([features(t.iloc[rows]) for t, rows in zip((real, synthetic), pick, strict=True)])
+    y = np.repeat([0, 1], size)
+    fold = np.concatenate([rng.permutation(np.arange(size) % FOLDS) for _ in range(2)])
+    parts = []
+    for k in range(FOLDS):
+        inside = fold == k
+        score = build("hgb").fit(x[~inside], y[~inside]).predict_proba(x[inside])[:, 1]
+        weights = resamples(int(inside.sum()), RESAMPLES, seed + k).astype(np.float64)
+        parts.append(ranking(y[inside] == 1, score, weights)[0])
+    return np.mean(parts, axis=0), size

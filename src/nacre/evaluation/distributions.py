@@ -1,0 +1,70 @@
+"""One column at a time: distribution functions of numbers, shares of categories."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nacre.evaluation.domain import Variable
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure with its standard error over the rows (delta method)."""
+
+    value: float
+    error: float
+
+
+def _steps(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The sorted values of both samples, and both distribution functions there."""
+    grid = np.unique(np.concatenate([a, b]))
+    return (
+        grid,
+        np.searchsorted(np.sort(a), grid, side="right") / len(a),
+        np.searchsorted(np.sort(b), grid, side="right") / len(b),
+    )
+
+
+def ks(a: np.ndarray, b: np.ndarray) -> Figure:
+    """Kolmogorov and Smirnov: the largest difference of the two distribution functions. Samples without nulls."""
+    _, f, g = _steps(a, b)
+    at = int(np.argmax(np.abs(f - g)))
+    error = np.sqrt(f[at] * (1 - f[at]) / len(a) + g[at] * (1 - g[at]) / len(b))
+    return Figure(float(np.abs(f - g)[at]), float(error))
+
+
+def wasserstein(a: np.ndarray, b: np.ndarray) -> Figure:
+    """The 1-Wasserstein distance, the integral of |F - G|. Samples without nulls.
+
+    For fixed signs s(t) = sign(F - G) it is the difference of the means of psi(x) = integral of s from x on: the
+    error is that of the two means.
+    """
+    grid, f, g = _steps(a, b)
+    width = np.diff(grid)
+    pieces = np.sign(f - g)[:-1] * width
+    psi = np.append(np.cumsum(pieces[::-1])[::-1], 0.0)
+    x, y = psi[np.searchsorted(grid, a)], psi[np.searchsorted(grid, b)]
+    value = float((np.abs(f - g)[:-1] * width).sum())
+    return Figure(value, float(np.sqrt(x.var() / len(a) + y.var() / len(b))))
+
+
+def numeric_figures(variable: Variable, a: np.ndarray, b: np.ndarray) -> dict[str, Figure]:
+    """`ks` and `wasserstein` (as a share of the public range) over the rows with a value; nothing without any."""
+    assert variable.bounds is not None
+    a, b = a[~np.isnan(a)], b[~np.isnan(b)]
+    if not len(a) or not len(b):
+        return {}
+    low, high = variable.bounds
+    scale = (high - low) or 1.0
+    return {"ks": ks(a, b), "wasserstein": wasserstein((a - low) / scale, (b - low) / scale)}
+
+
+def dimension_wise(a: dict[str, np.ndarray], b: dict[str, np.ndarray]) -> float:
+    """Root mean square difference of the shares of rows of every category of every column (null is a category).
+
+    Takes the counts per category of each column. NaN when there is no categorical column.
+    """
+    gaps = [a[name] / a[name].sum() - b[name] / b[name].sum() for name in a]
+    return float(np.sqrt(np.mean(np.concatenate(gaps) ** 2))) if gaps else float("nan")

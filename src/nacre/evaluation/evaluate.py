@@ -1,0 +1,159 @@
+"""`nacre.evaluate`: is the synthetic table useful? One call, one report, for the owner of the data."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nacre.errors import NacreError, SchemaError
+from nacre.evaluation import likeness, usefulness
+from nacre.evaluation.columns import compare_columns
+from nacre.evaluation.domain import Domain
+from nacre.evaluation.models import models_of
+from nacre.evaluation.parallel import Progress, run_jobs, silent
+from nacre.evaluation.tables import Sample, read
+from nacre.report.findings import Report
+from nacre.table import Schema
+
+ROWS = 100_000  # of each table, unless asked for more: marginals then have a standard error below 0.002
+
+
+@dataclass(frozen=True)
+class Tables:
+    """What is compared, read and reduced to at most the asked number of rows."""
+
+    synthetic: Sample
+    train: Sample
+    holdout: Sample | None
+    domain: Domain
+    schema: Schema
+    target: str | None
+    seed: int
+
+
+def evaluate(
+    synthetic: Any,
+    *,
+    train: Any,
+    holdout: Any = None,
+    schema: Schema | str | os.PathLike | None = None,
+    target: str | None = None,
+    suites: Sequence[str] = ("default",),
+    seed: int = 0,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    certificate: Any = None,
+    rows: int | None = ROWS,
+) -> Report:
+    """Compare a synthetic table with the private one it was made from, and with real rows that were held out.
+
+    Tables are pandas, polars or Arrow tables, `Rows`, or paths. `train` is the table that was synthesised, `holdout`
+    real rows that were not. `schema` is a `Schema` or the path of one; without it one is drafted from `train`, which
+    only an owner's document may do. With a `target` and a holdout, the models of `suites` are trained on the
+    synthetic table, on `train` (the ceiling) and on a bootstrap of it, and tested on the holdout: "default", "quick",
+    "strong", "ten", "nine", "fidelity" (none), or single models. A table of more than `rows` rows is sampled, and
+    `Report.notes` says what that costs (None: never). Equal arguments give equal scores, whatever `n_jobs` (None: all
+    cores).
+
+    The report holds unprotected statistics of private rows: it never travels with the synthetic table.
+    """
+    start = time.monotonic()
+    progress = progress or silent
+    if isinstance(suites, str):
+        suites = (suites,)
+    tables, notes = _open(synthetic, train, holdout, schema, target, rows, seed, progress)
+    models = _models(tables, suites, notes)
+    jobs = likeness.jobs(tables)
+    trial = usefulness.Trial.of(tables, models) if models else None
+    if trial:
+        jobs = {**trial.jobs(), **jobs}  # the slowest first
+        notes += trial.notes
+    found = run_jobs(jobs, n_jobs, progress, "evaluating")
+    scores = likeness.scores(tables, found) + (trial.scores(found) if trial else [])
+    notes += likeness.notes(tables, found)
+    plain = Schema({name: tables.schema.columns[name] for name in tables.domain.names})  # what was read
+    return Report(
+        scores=tuple(scores),
+        columns=tuple(compare_columns(tables.train.table, tables.synthetic.table, plain)),
+        matrices=tuple(found["dependence"].matrices),
+        target=target,
+        facts=_facts(tables, suites, time.monotonic() - start),
+        notes=tuple(notes),
+        certificate=certificate,
+    )
+
+
+def _open(
+    synthetic: Any, train: Any, holdout: Any, schema: Any, target: str | None, rows: Any, seed: int, progress: Progress
+) -> tuple[Tables, list[str]]:
+    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 10):
+        raise NacreError(f"rows={rows!r}: expected the most rows of a table to use, at least 10, or None for all")
+    need_libraries()
+    notes = []
+    if schema is None:
+        from nacre.engines import open_rows
+
+        progress("reading the real table", 0, None)
+        train = open_rows(train)
+        schema = Schema.draft(train)
+        notes.append("No schema was given: ranges and categories were read from the real table.")
+    elif not isinstance(schema, Schema):
+        schema = Schema.load(schema)
+    domain = Domain.of(schema)
+    if target is not None and target not in domain.names:
+        raise SchemaError(f"target {target!r}: no such column to predict; choose among {', '.join(domain.names[:12])}")
+    seeds = np.random.SeedSequence(seed).generate_state(3).tolist()
+    sources = {"synthetic": synthetic, "train": train, "holdout": holdout}
+    read_in = {}
+    for (what, source), own in zip(sources.items(), seeds, strict=True):
+        if source is not None:
+            progress(f"reading the {what} table", 0, None)
+            read_in[what] = read(source, schema, domain.names, what, rows, own)
+            notes += [note] if (note := read_in[what].note) else []
+    tables = Tables(read_in["synthetic"], read_in["train"], read_in.get("holdout"), domain, schema, target, seed)
+    return tables, notes
+
+
+def need_libraries() -> None:
+    """Raise unless the libraries of an evaluation are installed: they are an extra."""
+    try:
+        import pandas  # noqa: F401
+        import scipy  # noqa: F401
+        import sklearn  # noqa: F401
+    except ImportError as error:
+        raise NacreError(
+            f"evaluation needs {error.name}, which is not installed; install it with: pip install 'nacre[evaluate]'"
+        ) from None
+
+
+def _models(tables: Tables, suites: Sequence[str], notes: list[str]) -> tuple[str, ...]:
+    """The models to train; none, with a note that says why, when there is nothing to predict or to test on."""
+    numeric = tables.target is not None and tables.domain[tables.target].numeric
+    models = models_of(suites, numeric)
+    if models and tables.target is None:
+        notes.append("No target was named: no model was trained.")
+    elif models and tables.holdout is None:
+        notes.append("There are no held-out rows: no model was trained, because testing on rows that were used to "
+                     "make the synthetic table would flatter it.")  # fmt: skip
+    else:
+        return models
+    return ()
+
+
+def _facts(tables: Tables, suites: Sequence[str], seconds: float) -> dict[str, str]:
+    from importlib.metadata import version
+
+    facts = {}
+    for sample in (tables.synthetic, tables.train, tables.holdout):
+        if sample is not None:
+            used = "" if sample.rows == sample.total else f", of which {sample.rows:,} were used"
+            facts[f"{sample.what} rows"] = f"{sample.total:,}{used}"
+    facts |= {"columns": f"{len(tables.domain.names)}", "suites": ", ".join(suites), "seed": str(tables.seed)}
+    facts["versions"] = ", ".join(f"{name} {version(name)}" for name in ("scikit-learn", "numpy", "scipy"))
+    facts["seconds"] = f"{seconds:.1f}"
+    return facts

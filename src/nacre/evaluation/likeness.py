@@ -1,0 +1,230 @@
+"""How like the tables are: the jobs, and their results as tidy scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nacre.evaluation import joint
+from nacre.evaluation.dependence import cramers_v, kendall_matrix, pearson, upper
+from nacre.evaluation.distinguish import two_sample
+from nacre.evaluation.distributions import Figure, dimension_wise, numeric_figures
+from nacre.evaluation.domain import Domain
+from nacre.evaluation.fidelity import Cells, Distances, cells, distances, kendall_error, taus
+from nacre.evaluation.queries import QUERIES, range_queries
+from nacre.evaluation.scoring import interval
+from nacre.metrics import metric
+from nacre.report.findings import Matrix, Score
+
+if TYPE_CHECKING:
+    from nacre.evaluation.evaluate import Tables
+
+PAIRS = 5_000  # two-way tables at most: all pairs of 100 columns
+TRIPLES = 200
+MATRIX_COLUMNS = 100
+KENDALL_WORK = 2_000_000  # rows times pairs at most, never under 2,000 rows a pair
+
+
+@dataclass(frozen=True)
+class Marginal:
+    """Distances of the synthetic table, of a bootstrap of the private one, and against the holdout."""
+
+    synthetic: Distances
+    bootstrap: Distances
+    held: Distances | None
+    real_held: Distances | None
+
+
+@dataclass(frozen=True)
+class Dependence:
+    matrices: list[Matrix]
+    kendall: dict[str, float]
+    kendall_error: float
+    kendall_rows: int
+
+
+def jobs(tables: Tables) -> dict[str, Callable[[], Any]]:
+    """What can be done at once, by name."""
+    a, b, domain, seed = tables.synthetic.frame, tables.train.frame, tables.domain, tables.seed
+    ours, theirs = cells(a, domain), cells(b, domain)
+    held = None if tables.holdout is None else cells(tables.holdout.frame, domain)
+    again = theirs.take(np.random.default_rng([seed, 1]).integers(0, theirs.rows, theirs.rows))
+    names = domain.names
+
+    def marginal(sets: list[tuple[str, ...]], with_held: bool = True) -> Callable[[], Marginal]:
+        def job() -> Marginal:
+            far = (distances(ours, held, sets), distances(theirs, held, sets)) if held and with_held else (None, None)
+            return Marginal(distances(ours, theirs, sets), distances(again, theirs, sets), *far)
+
+        return job
+
+    whole = _whole_rows(tables) if joint.available() else {}
+    return {
+        "c2st": lambda: two_sample(b, a, domain, seed),
+        **whole,
+        "two": marginal(sampled(names, 2, PAIRS, seed)),
+        "dependence": lambda: _dependence(tables, ours, theirs),
+        "queries": lambda: range_queries(a, b, domain, seed=seed),
+        "three": marginal(sampled(names, 3, TRIPLES, seed), with_held=False),
+        "l1": lambda: distances(cells(a, domain, 10), cells(b, domain, 10), sampled(names, 2, PAIRS, seed)),
+        "one": marginal([(name,) for name in names]),
+        "numbers": lambda: {
+            v.name: numeric_figures(v, v.numbers(a[v.name]), v.numbers(b[v.name])) for v in domain.numbers
+        },
+        "dwp": lambda: dimension_wise(_shares(ours, domain), _shares(theirs, domain)),
+    }
+
+
+def _whole_rows(tables: Tables) -> dict[str, Callable[[], Any]]:
+    """Of the synthetic table, and of the holdout in its place: what other real rows would have."""
+    train, others = tables.train.frame, {"synthetic": tables.synthetic, "real": tables.holdout}
+
+    def job(frame: Any) -> Callable[[], Any]:
+        return lambda: joint.row_distances(train, frame, tables.domain, tables.seed)
+
+    return {f"joint {of}": job(sample.frame) for of, sample in others.items() if sample is not None}
+
+
+def sampled(names: tuple[str, ...], size: int, limit: int, seed: int) -> list[tuple[str, ...]]:
+    """All sets of `size` columns in order, or `limit` of them drawn at random."""
+    from math import comb
+
+    total = comb(len(names), size)
+    if total <= limit:
+        return list(combinations(names, size))
+    rng = np.random.default_rng([seed, size])
+    found: set[tuple[int, ...]] = set()
+    while len(found) < limit:
+        found.add(tuple(sorted(rng.choice(len(names), size, replace=False).tolist())))
+    return [tuple(names[i] for i in chosen) for chosen in sorted(found)]
+
+
+def _shares(table: Cells, domain: Domain) -> dict[str, np.ndarray]:
+    return {v.name: np.bincount(table.codes[v.name], minlength=table.sizes[v.name]) for v in domain.classes}
+
+
+def _dependence(tables: Tables, ours: Cells, theirs: Cells) -> Dependence:
+    domain = _narrow(tables.domain, tables.seed)
+    pairs = len(domain.numbers) * (len(domain.numbers) - 1) // 2
+    limit = max(2_000, KENDALL_WORK // max(pairs, 1))
+    real, fake = (taus(t.frame, domain, limit, tables.seed) for t in (tables.train, tables.synthetic))
+    numbers = tuple(v.name for v in domain.numbers)
+    matrices = [Matrix("cramers_v", domain.names, cramers_v(theirs, domain.names), cramers_v(ours, domain.names))]
+    if pairs:
+        both = (pearson(t.frame, domain) for t in (tables.train, tables.synthetic))
+        matrices = [kendall_matrix(real, fake, numbers), Matrix("pearson", numbers, *both), *matrices]
+    rows = min(real.rows, fake.rows)
+    return Dependence(matrices, kendall_error(real, fake), max(real.error, fake.error), rows)
+
+
+def _narrow(domain: Domain, seed: int) -> Domain:
+    """The columns of the matrices: all, or a random choice that a page can show."""
+    if len(domain.names) <= MATRIX_COLUMNS:
+        return domain
+    keep = np.sort(np.random.default_rng([seed, 4]).choice(len(domain.names), MATRIX_COLUMNS, replace=False))
+    return Domain(tuple(domain.variables[i] for i in keep))
+
+
+def scores(tables: Tables, found: dict[str, Any]) -> list[Score]:
+    """Everything found, tidy: whole-table figures first, then columns and pairs."""
+    rows = min(tables.synthetic.rows, tables.train.rows)
+    whole: list[Score] = []
+    for name, job in (("tvd1", "one"), ("tvd2", "two"), ("tvd3", "three")):
+        whole += _means(name, found[job], rows)
+    worst = max(found["one"].synthetic.values.items(), key=lambda item: item[1])
+    whole.append(_score("tvd1_max", Figure(worst[1], found["one"].synthetic.errors[worst[0]]), rows))
+    l1: Distances = found["l1"]
+    if l1.values:
+        whole.append(_score("marginal_l1", Figure(2 * l1.mean, 2 * l1.mean_error), rows))
+    whole.append(_score("range_query", found["queries"], rows))
+    whole += [Score("dwp_rmse", found["dwp"], rows=rows)] if tables.domain.classes else []
+    auc, size = found["c2st"]
+    whole += _bootstrapped("c2st_auc", auc, 2 * size)
+    for of in ("synthetic", "real"):
+        figures, size = found.get(f"joint {of}", ({}, 0))
+        whole += [Score(name, value, of, rows=size) for name, value in figures.items()]
+    whole += _errors(found["dependence"], rows) + _numbers(found["numbers"], rows)
+    each = [s for name, job in (("tvd1", "one"), ("tvd2", "two")) for s in _each(name, found[job], rows)]
+    return [s for s in whole if np.isfinite(s.value)] + each
+
+
+def _means(name: str, found: Marginal, rows: int) -> list[Score]:
+    given = [(name, "synthetic", found.synthetic), (name, "bootstrap", found.bootstrap)]
+    if found.held is not None and found.real_held is not None:
+        given += [(f"{name}_holdout", "synthetic", found.held), (f"{name}_holdout", "real", found.real_held)]
+    return [_score(n, Figure(d.mean, d.mean_error), rows, of) for n, of, d in given if d.values]
+
+
+def _each(name: str, found: Marginal, rows: int) -> list[Score]:
+    return [
+        _score(name, Figure(value, d.errors[columns]), rows, of, columns)
+        for of, d in (("synthetic", found.synthetic), ("bootstrap", found.bootstrap))
+        for columns, value in d.values.items()
+    ]
+
+
+def _numbers(found: dict[str, dict[str, Figure]], rows: int) -> list[Score]:
+    """Per numeric column, and the mean over them. The mean has no interval: columns of one row go together."""
+    scores = []
+    for name in ("ks", "wasserstein"):
+        each = [_score(name, per[name], rows, columns=(c,)) for c, per in found.items() if name in per]
+        mean = [Score(name, float(np.mean([s.value for s in each])), rows=rows)] if each else []
+        scores += mean + each
+    return scores
+
+
+def _errors(found: Dependence, rows: int) -> list[Score]:
+    by = {m.kind: upper(m) for m in found.matrices}
+    figures = dict(found.kendall) if "kendall" in by else {}
+    if "pearson" in by:
+        figures["correlation_rmse"] = float(np.sqrt(np.mean(by["pearson"] ** 2))) if len(by["pearson"]) else np.nan
+    figures["cramers_v_mae"] = float(np.mean(np.abs(by["cramers_v"]))) if len(by["cramers_v"]) else np.nan
+    used = {"kendall_rmse": found.kendall_rows, "kendall_mae": found.kendall_rows}
+    return [Score(name, value, rows=used.get(name, rows)) for name, value in figures.items()]
+
+
+def _score(name: str, f: Figure, rows: int, of: str = "synthetic", columns: tuple[str, ...] = ()) -> Score:
+    """With the interval value +- 1.96 errors, inside the range of the metric."""
+    least, most = metric(name).range
+    low, high = max(least, f.value - 1.96 * f.error), min(most, f.value + 1.96 * f.error)
+    return Score(name, f.value, of, columns, low, high, rows)
+
+
+def _bootstrapped(name: str, values: np.ndarray, rows: int) -> list[Score]:
+    low, high = interval(values[1:]) or (None, None)
+    return [Score(name, float(values[0]), low=low, high=high, rows=rows)]
+
+
+def notes(tables: Tables, found: dict[str, Any]) -> list[str]:
+    """Samples and what they cost, and how to read distances of finite tables."""
+    told = [
+        "Distances of tables of counts are above 0 even between two samples of one population: compare them with those "
+        "of a bootstrap of the private table. Intervals are for other rows, not for another run of the method."
+    ]
+    columns = len(tables.domain.names)
+    if columns * (columns - 1) // 2 > PAIRS:
+        told.append(f"Of all pairs of columns {PAIRS:,} drawn at random were compared.")
+    if len(found["three"].synthetic.values) == TRIPLES:
+        told.append(f"Three-way tables: {TRIPLES} triples of columns drawn at random.")
+    if columns > MATRIX_COLUMNS:
+        told.append(f"Dependence is shown for {MATRIX_COLUMNS} columns drawn at random of {columns:,}.")
+    dependence: Dependence = found["dependence"]
+    if dependence.kendall_error:
+        told.append(
+            f"Kendall's tau was computed on {dependence.kendall_rows:,} rows of each table drawn at random: standard "
+            f"error at most {dependence.kendall_error:.4f} each."
+        )
+    size = found["c2st"][1]
+    if size < min(tables.synthetic.rows, tables.train.rows):
+        told.append(f"Telling rows apart (c2st_auc) was tried on {size:,} rows of each table drawn at random.")
+    if "joint synthetic" in found and found["joint synthetic"][1] < min(tables.synthetic.rows, tables.train.rows):
+        told.append(
+            f"mmd2 and energy look at all pairs of rows: {found['joint synthetic'][1]:,} rows of each table drawn at "
+            "random. Beside them stands the holdout against the private table."
+        )
+    told.append(f"range_query: {QUERIES:,} random queries of three columns.")
+    return told

@@ -1,0 +1,58 @@
+"""What is weakest in a report, across kinds of figures: columns, pairs and what models lose."""
+
+from __future__ import annotations
+
+from nacre.metrics import MODELS, REGRESSORS, metric
+from nacre.report.findings import Report, Score
+
+
+def weakest(report: Report, k: int = 5) -> list[Score]:
+    """The `k` worst findings, the worst first; findings no worse than chance are left out.
+
+    Each is measured as a share of what could be lost, so that the kinds compare. A column: its `tvd1` over that of a
+    bootstrap of the private table. A pair: what its `tvd2` over that of the bootstrap adds to the worse of its two
+    columns. A model: the gap to the real table as a share of what the real table gains over a constant guess; of
+    several measures of one model only the first counts, and means over models are left out.
+    """
+    found = {(s.metric, s.columns, s.of): s for s in report.scores}
+    severity: dict[Score, float] = {}
+    seen: set[str] = set()
+    for s in report.scores:
+        if s.of != "synthetic":
+            continue
+        if s.metric in ("tvd1", "tvd2") and s.columns:
+            severity[s] = _excess(s, found)
+        elif s.metric.endswith("_gap") and not s.columns:
+            model = s.metric.removesuffix("_gap").rpartition("_")[2]
+            if model in {**MODELS, **REGRESSORS} and model not in seen:
+                seen.add(model)
+                severity[s] = _lost(s, found)
+    ranked = sorted((s for s, bad in severity.items() if bad > 0), key=lambda s: -severity[s])
+    return ranked[:k]
+
+
+def _excess(s: Score, found: dict) -> float:
+    """The distance beyond that of a bootstrap; of a pair, beyond that of its columns too."""
+    again = found.get((s.metric, s.columns, "bootstrap"))
+    over = s.value - (again.value if again else 0.0)
+    if len(s.columns) == 1:
+        return over
+    columns = [found[key] for c in s.columns if (key := ("tvd1", (c,), "synthetic")) in found]
+    return over - max((_excess(c, found) for c in columns), default=0.0)
+
+
+def _lost(gap: Score, found: dict) -> float:
+    name = gap.metric.removesuffix("_gap")
+    real, base = found.get((name, (), "real")), found.get((name, (), "majority"))
+    if real is None or base is None or real.value <= base.value:
+        return gap.value
+    return gap.value / (real.value - base.value)
+
+
+def describe(s: Score) -> str:
+    """One finding in words."""
+    between = "" if s.low is None or s.high is None else f" (95 % interval {s.low:.3f} to {s.high:.3f})"
+    if s.columns:
+        kind = "column" if len(s.columns) == 1 else "pair"
+        return f"{kind} {', '.join(s.columns)}: {s.metric} {s.value:.3f}{between}"
+    return f"{metric(s.metric.removesuffix('_gap')).text.split(';')[0]}: {s.value:.3f} below the real table{between}"

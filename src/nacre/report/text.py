@@ -1,0 +1,152 @@
+"""The owner's report as JSON, which reads back, and as Markdown."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from nacre.errors import DataError
+from nacre.metrics import METRICS
+from nacre.report.findings import Comparison, Matrix, Report, Score
+from nacre.report.ranking import describe, weakest
+
+WARNING = "Contains unprotected statistics of private rows: for the owner of the data, not for release."
+VERSION = 1
+_SHOWN = ("synthetic", "bootstrap", "real", "majority")
+
+
+def to_json(report: Report) -> dict[str, Any]:
+    """Plain lists, texts and numbers; what is not a number is null. `from_json` gives an equal report back."""
+    certificate = report.certificate
+    return {
+        "nacre_report": VERSION,
+        "warning": WARNING,
+        "target": report.target,
+        "facts": dict(report.facts),
+        "notes": list(report.notes),
+        "scores": [_plain(s) for s in report.scores],
+        "columns": [_plain(c) for c in report.columns],
+        "matrices": [_plain(m) for m in report.matrices],
+        "certificate": certificate.to_json() if hasattr(certificate, "to_json") else certificate,
+    }
+
+
+def from_json(data: Mapping[str, Any]) -> Report:
+    """The report in a parsed JSON document. Raises DataError for anything else."""
+    from nacre.privacy.certificate import Certificate
+
+    if not isinstance(data, Mapping) or data.get("nacre_report") != VERSION:
+        raise DataError(f"not a report of this version of nacre: expected a JSON object with nacre_report {VERSION}")
+    try:
+        certificate = data["certificate"]
+        return Report(
+            scores=tuple(_back(Score, s) for s in data["scores"]),
+            columns=tuple(_back(Comparison, c) for c in data["columns"]),
+            matrices=tuple(_back(Matrix, m) for m in data["matrices"]),
+            target=data["target"],
+            facts=dict(data["facts"]),
+            notes=tuple(data["notes"]),
+            certificate=None if certificate is None else Certificate.from_json(certificate),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise DataError(f"the report does not hold what it should ({error}); write it anew") from None
+
+
+def _plain(found: Any) -> Any:
+    if dataclasses.is_dataclass(found) and not isinstance(found, type):
+        return {f.name: _plain(getattr(found, f.name)) for f in dataclasses.fields(found)}
+    if isinstance(found, np.ndarray):
+        return _plain(found.tolist())
+    if isinstance(found, list | tuple):
+        return [_plain(v) for v in found]
+    if isinstance(found, np.generic):
+        found = found.item()
+    return None if isinstance(found, float) and not math.isfinite(found) else found
+
+
+_ARRAYS = {"real", "synthetic"}
+
+
+def _back(kind: Any, data: Mapping[str, Any]) -> Any:
+    known = {f.name for f in dataclasses.fields(kind)}
+    if set(data) - known:
+        raise ValueError(f"{kind.__name__} has no {sorted(set(data) - known)[0]!r}")
+    fields: dict[str, Any] = {n: np.array(v, dtype=np.float64) if n in _ARRAYS else _tuples(v) for n, v in data.items()}
+    if kind is Score and fields["value"] is None:
+        fields["value"] = float("nan")
+    return kind(**fields)
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(_tuples(v) for v in value) if isinstance(value, list) else value
+
+
+def to_markdown(report: Report) -> str:
+    """The report as text for people: what is weakest, models, distances, columns, notes, the certificate."""
+    parts = [
+        "# Evaluation of a synthetic table",
+        f"**{WARNING}**",
+        _table(("", ""), [*report.facts.items(), *([("target", report.target)] if report.target else [])]),
+        "## What is weakest",
+        _bullets([describe(s) for s in weakest(report)] or ["Nothing stands out from chance."]),
+    ]
+    whole = [s for s in report.scores if not s.columns]
+    trained = [s for s in whole if "majority" in {t.of for t in whole if t.metric == s.metric}]
+    others = [s for s in whole if s not in trained and not s.metric.endswith("_gap")]
+    gaps = {s.metric: s for s in whole if s.metric.endswith("_gap")}
+    if trained:
+        parts += [f"## Models that predict {_cell(report.target or '')}", _figures(trained, gaps)]
+    if others:
+        parts += ["## How like the tables are", _figures(others, {})]
+    if report.columns:
+        parts += ["## Column by column", _columns(report)]
+    parts += ["## Notes", _bullets(report.notes)] if report.notes else []
+    if report.certificate is not None:
+        parts += ["## Certificate", f"```\n{report.certificate}\n```"]
+    return "\n\n".join(parts) + "\n"
+
+
+def _figures(scores: Sequence[Score], gaps: Mapping[str, Score]) -> str:
+    by: dict[str, dict[str, Score]] = {}
+    for s in scores:
+        by.setdefault(s.metric, {})[s.of] = s
+    kinds = [of for of in _SHOWN if any(of in found for found in by.values())]
+    rows = []
+    for name, found in by.items():
+        gap = [_value(gaps.get(f"{name}_gap"))] if gaps else []
+        rows.append((f"`{name}`", *(_value(found.get(of)) for of in kinds), *gap, METRICS[name].text.split(";")[0]))
+    return _table(("figure", *kinds, *(["gap"] if gaps else []), "what it is"), rows)
+
+
+def _columns(report: Report) -> str:
+    names = [c.name for c in report.columns]
+    by = {(s.metric, s.columns[0]): s for s in report.scores if len(s.columns) == 1 and s.of == "synthetic"}
+    kinds = [m for m in ("tvd1", "ks", "wasserstein") if any((m, n) in by for n in names)]
+    order = sorted(report.columns, key=lambda c: -c.distance)
+    rows = [(_cell(c.name), c.kind, *(_value(by.get((m, c.name))) for m in kinds)) for c in order]
+    return _table(("column", "kind", *kinds), rows)
+
+
+def _value(s: Score | None) -> str:
+    if s is None or math.isnan(s.value):
+        return ""
+    between = "" if s.low is None or s.high is None else f" ({s.low:.3f} to {s.high:.3f})"
+    return f"{s.value:.4g}{between}"
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join("| " + " | ".join(_cell(str(c)) for c in line) + " |" for line in lines)
+
+
+def _cell(words: str) -> str:
+    """Names come from files: nothing in them may end a cell or start markup."""
+    return "".join(f"\\{c}" if c in "|<>*[]\\" else c for c in words.replace("\r", " ").replace("\n", " "))
+
+
+def _bullets(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {_cell(line)}" for line in lines)

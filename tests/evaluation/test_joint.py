@@ -1,0 +1,39 @@
+"""Distances of whole rows, as features."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.spatial.distance import cdist
+
+from nacre.evaluation.domain import Domain
+from nacre.evaluation.features import Features
+
+pytest.importorskip("nacre.distances")
+DOMAIN = Domain.of({"x": (-5.0, 5.0), "c": ["a", "b"]})
+
+
+def table(rows, seed, shift=0.0):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame({"x": rng.normal(shift, 1, rows).clip(-5, 5), "c": rng.choice(["a", "b"], rows)})
+
+
+def test_distances_of_all_rows_equal_scipy():
+    from nacre.evaluation.joint import row_distances
+
+    a, b = table(60, 0), table(60, 1, shift=0.5)
+    found, rows = row_distances(a, b, DOMAIN)
+    features = Features.of(a, DOMAIN, None)
+    x, y = features(a).astype(float), features(b).astype(float)
+    energy = 2 * cdist(x, y).mean() - cdist(x, x).mean() - cdist(y, y).mean()
+    assert rows == 60 and found["energy"] == pytest.approx(energy, rel=1e-5)
+    far, _ = row_distances(a, table(60, 1, shift=2.0), DOMAIN)
+    assert far["mmd2"] > found["mmd2"] > -0.05 and far["energy"] > found["energy"]
+
+
+def test_samples_are_repeatable_and_small_tables_have_no_distance():
+    from nacre.evaluation.joint import row_distances
+
+    a, b = table(200, 0), table(150, 1)
+    first, rows = row_distances(a, b, DOMAIN, limit=100)
+    assert rows == 100 and first == row_distances(a, b, DOMAIN, limit=100)[0]
+    assert np.isnan(row_distances(a, b.head(1), DOMAIN)[0]["energy"])

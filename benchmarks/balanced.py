@@ -1,4 +1,4 @@
-"""The tables of the PEARL comparison: the majority class thinned by public coin flips, then split (specs/pearl.md 6, E9).
+"""The tables of the PEARL comparison: the majority thinned by public coin flips, then split (specs/pearl.md 6, E9).
 
 The keep-rate is fixed beforehand and every row of the majority is kept by a coin of its own, so the thinning costs
 nothing under add/remove; the declared number of private rows is the size that the split was told to have.

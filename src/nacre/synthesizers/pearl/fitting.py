@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import jax
@@ -54,8 +55,8 @@ class Measured:
 
 
 class Problem(NamedTuple):
-    """The same as arrays. `cosine`, `sine` [Σ groups, atoms + 1]: tables of the atoms of positive harmonic, zero outside
-    their column, the last one constant; `first`, `second`, `third` [k]: atoms of each frequency, with the signs of
+    """The same as arrays. `cosine`, `sine` [Σ groups, atoms + 1]: tables of the atoms of positive harmonic, zero
+    outside their column, the last one constant; `first`, `second`, `third` [k]: atoms of each frequency, with the signs of
     the second and third harmonic; `third` is None when no frequency has three columns."""
 
     cosine: Any
@@ -189,7 +190,7 @@ def start_network(key: jax.Array, effort: Effort, base: jax.Array) -> dict[str, 
     """Two hidden layers; the output starts at the one-way shares, spread like the particles."""
     sizes = [effort.latent, effort.hidden, effort.hidden, len(base)]
     found = {}
-    for i, (a, b) in enumerate(zip(sizes, sizes[1:])):
+    for i, (a, b) in enumerate(pairwise(sizes)):
         key, own = jax.random.split(key)
         found[f"w{i}"] = jax.random.normal(own, (a, b)) * (2.0 / a) ** 0.5
         found[f"b{i}"] = jnp.zeros(b)
@@ -213,7 +214,7 @@ def fit(
     key: jax.Array,
     progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> np.ndarray:
-    """Block probabilities [particles, Σ groups]; each column's block sums to one. Deterministic given key and device."""
+    """Block probabilities [particles, Σ groups]; each column's block sums to one. Same key and device, same answer."""
     sizes = [len(s) for s in measured.shares]
     task = problem(measured, characters)
     member = jnp.asarray(np.repeat(np.arange(len(sizes)), sizes))

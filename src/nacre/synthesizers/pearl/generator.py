@@ -6,6 +6,7 @@ Trained with JAX, run with NumPy alone: a release is sampled without JAX. Batch 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ def start(key: Any, classes: int, outputs: int) -> tuple[Net, Net]:
 
     net, running = {}, {}
     widths = sizes(LATENT + classes, outputs)
-    for i, (a, b) in enumerate(zip(widths, widths[1:])):
+    for i, (a, b) in enumerate(pairwise(widths)):
         key, own = jax.random.split(key)
         net[f"weight{i}"] = jax.random.uniform(own, (a, b), minval=-1.0, maxval=1.0) * a**-0.5
         net[f"bias{i}"] = jnp.zeros(b)

@@ -22,9 +22,10 @@ from nacre.synthesizers.base import Progress, refuse_tensors, silent
 from nacre.synthesizers.drawing import Particles
 from nacre.synthesizers.grouping import simplex
 from nacre.synthesizers.pearl.characters import Characters, choose
+from nacre.synthesizers.pearl.columns import Groups
 from nacre.synthesizers.pearl.records import character_map
 from nacre.synthesizers.pearl.shrinking import project, shrink
-from nacre.synthesizers.sketch import MAX_CLASSES, Coarse
+from nacre.synthesizers.sketch import MAX_CLASSES
 from nacre.synthesizers.table_model import TableModel
 from nacre.table import Schema
 from nacre.table.grid import Grid
@@ -61,7 +62,11 @@ class Pearl:
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise NacreError(f"{option}={value!r}: expected a whole number, at least 1")
         orders = tuple(self.orders)
-        if len(orders) != 3 or not all(isinstance(o, int | float) and 0 <= o < math.inf for o in orders) or not orders[0]:
+        if (
+            len(orders) != 3
+            or not all(isinstance(o, int | float) and 0 <= o < math.inf for o in orders)
+            or not orders[0]
+        ):
             raise NacreError(f"orders={self.orders!r}: expected three shares of at least 0, the first above 0")
         object.__setattr__(self, "orders", orders)
 
@@ -122,34 +127,27 @@ class Pearl:
             grid = curator.grids[name]
             limit = MAX_CLASSES if j == target else self.groups
             whole = j == target and grid.cells <= MAX_CLASSES
-            found.append(Coarse.of(grid, counts.astype(np.float64), sigma, limit, 3 * sigma, whole))
+            found.append(Groups.of(grid, counts, sigma, limit, whole))
         return found, max(1.0, float(plan.rows or np.mean([t.sum() for t in noisy])))
 
     def _characters(self, curator: Curator, columns, coarse, target: int | None, seed: int) -> Characters:
         grids = [curator.grids[c] for c in columns]
-        angle = [_angles(grid, c) for grid, c in zip(grids, coarse)]
+        angle = [c.angle for c in coarse]
         features = [j for j in range(len(columns)) if j != target]
         rng = np.random.default_rng([seed, 20211])
         return choose(angle, [g.ordered for g in grids], features, self.frequencies, rng, self.orders)
 
-    def _second_round(self, curator: Curator, plan: Plan, columns, coarse, target, characters: Characters, total: float):
+    def _second_round(
+        self, curator: Curator, plan: Plan, columns, coarse, target, characters: Characters, total: float
+    ):
         """phi [classes, k] as shares of all rows, and the noise of its real and imaginary parts."""
         entry = plan["sketch"]
         luts, grids = [c.lut for c in coarse], [curator.grids[c] for c in columns]
         features = character_map(characters, columns, grids, luts, target, (entry.parts, entry.size))
         public = {**characters.arrays(), "angle": characters.angle, "luts": luts}
         answer = np.atleast_2d(curator.total(entry, features, public))
-        classes = 1 if target is None else coarse[target].groups
+        classes = 1 if target is None else len(coarse[target].counts)
         k = len(characters.members)
         scale = characters.amplitude * total
         phi = (answer[:classes, :k] + 1j * answer[:classes, k : 2 * k]) / scale
         return phi, entry.sigma / scale
-
-
-def _angles(grid: Grid, coarse: Coarse) -> np.ndarray:
-    """Lattice of an unordered column; half a turn across an ordered one, each group at its middle rank (null last)."""
-    if not grid.ordered:
-        return 2 * math.pi * np.arange(coarse.groups) / coarse.groups
-    mass = simplex(coarse.counts, max(float(coarse.counts.sum()), 1.0))
-    upto = np.cumsum(mass)
-    return math.pi * (upto - mass / 2) / upto[-1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -46,9 +47,8 @@ class NetworkModel:
             parts.append({name: v.take(np.flatnonzero(keep)) for name, v in some.items()})
             found += int(keep.sum())
         if found < rows:
-            raise ConvergenceError(
-                f"only {found} of {ROUNDS * BATCH:,} rows satisfy the condition on {', '.join(map(repr, masks))}; widen it"
-            )
+            names = ", ".join(map(repr, masks))
+            raise ConvergenceError(f"only {found} of {ROUNDS * BATCH:,} rows meet the condition on {names}; widen it")
         return {
             name: Values.of(
                 np.concatenate([p[name].values for p in parts])[:rows],
@@ -105,7 +105,7 @@ class NetworkModel:
         """Shapes, types and ranges, so that a hostile file ends here and not in the middle of drawing."""
         widths = generator.sizes(generator.LATENT + self.layout.classes, self.layout.width)
         wanted: dict[str, tuple[int, ...]] = {}
-        for i, (a, b) in enumerate(zip(widths, widths[1:])):
+        for i, (a, b) in enumerate(pairwise(widths)):
             wanted |= {f"weight{i}": (a, b), f"bias{i}": (b,)}
             if i < 2:
                 wanted |= {f"{part}{i}": (b,) for part in ("gain", "shift", "mean", "variance")}

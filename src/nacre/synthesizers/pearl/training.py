@@ -21,13 +21,12 @@ from nacre.errors import ConvergenceError
 from nacre.synthesizers.pearl import critic, generator
 
 CHUNK = 200  # steps per jitted call
-OUTPUTS = ("exact", "straight-through", "soft")
 
 
 @dataclass(frozen=True)
 class Game:
-    """outputs: how categories enter (`exact`: their expectation given z; `straight-through`: hard Gumbel draws with soft
-    gradients; `soft`: probabilities in place of categories, argmax when sampling); `kind`: "waves" for PEARL's
+    """outputs: how categories enter (`exact`: their expectation given z; `straight-through`: hard Gumbel draws with
+    soft gradients; `soft`: probabilities in place of categories, argmax when sampling); `kind`: "waves" for PEARL's
     features, "mixed" for DP-MERF's; `every`: generator steps per step of the critic, 0 without one."""
 
     numbers: int

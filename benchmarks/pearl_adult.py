@@ -56,7 +56,6 @@ MAKERS: Mapping[str, Maker] = {**METHODS, **{name: queried(maker) for name, make
 CASES = (
     Case("real"),
     *(Case(name, 1.0, DELTA, 1 if name in ("pearl-network", "pearl-one-way") else None) for name in VARIANTS),
-    Case("pearl", 10.0, DELTA),
 )
 STUDY = Study(
     load=balanced.adult,

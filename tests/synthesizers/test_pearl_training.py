@@ -157,7 +157,7 @@ def test_critic_weights_start_equal_and_stay_finite_in_many_dimensions():
 
 
 def test_shrinking_lowers_the_error_where_columns_are_independent_and_keeps_strong_ones():
-    chosen, measured = small(k=40)
+    chosen, _ = small(k=40)
     p = np.tile(np.concatenate([[0.2, 0.3, 0.5], [0.1, 0.2, 0.3, 0.4], [0.6, 0.4], [0.3, 0.7]]), (2, 1))
     truth, mass = enumerated(p, chosen), np.array([0.3, 0.7])
     sigma = np.full(len(chosen.members), 0.03)

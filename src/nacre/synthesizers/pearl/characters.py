@@ -20,9 +20,9 @@ HARMONICS = 16  # most harmonics of a column
 
 @dataclass(frozen=True)
 class Characters:
-    """k frequencies. `column`, `harmonic` [atoms] describe the atoms, `angle` holds the group angles of each column;
-    `members` [k, ORDER] names the atoms of each frequency, padded with `one` (the constant 1); `amplitude` [k] is
-    the weight of a frequency in the released vector, Σ amplitude² = 1 (specs/pearl.md 10.3)."""
+    """k frequencies. `column`, `harmonic` [atoms] describe the atoms, `angle` holds the angles of each column's groups
+    (or fine cells); `members` [k, ORDER] names the atoms of each frequency, padded with `one` (the constant 1);
+    `amplitude` [k] is the weight of a frequency in the released vector, Σ amplitude² = 1 (specs/pearl.md 10.3)."""
 
     column: NDArray[np.int64]
     harmonic: NDArray[np.int64]

@@ -45,19 +45,22 @@ class Effort:
 @dataclass(frozen=True)
 class Measured:
     """The released numbers. phi: complex [classes, k], shares of rows; sigma [k]: noise of a real part; shares and
-    share_sigma: per column, group shares from the one-way tables and their noise; target: column or None."""
+    share_sigma: per column, group shares from the one-way tables and their noise; target: column or None. Where the
+    characters were taken of fine cells, `folds` holds per column the share of each cell in its group [groups, cells].
+    """
 
     phi: np.ndarray
     sigma: np.ndarray
     shares: Sequence[np.ndarray]
     share_sigma: Sequence[np.ndarray]
     target: int | None
+    folds: Sequence[np.ndarray] | None = None
 
 
 class Problem(NamedTuple):
     """The same as arrays. `cosine`, `sine` [Σ groups, atoms + 1]: tables of the atoms of positive harmonic, zero
-    outside their column, the last one constant; `first`, `second`, `third` [k]: atoms of each frequency, with the signs of
-    the second and third harmonic; `third` is None when no frequency has three columns."""
+    outside their column, the last one constant; `first`, `second`, `third` [k]: atoms of each frequency, with the
+    signs of the second and third harmonic; `third` is None when no frequency has three columns."""
 
     cosine: Any
     sine: Any
@@ -77,7 +80,7 @@ class Problem(NamedTuple):
 def problem(measured: Measured, characters: Characters) -> Problem:
     sizes = [len(s) for s in measured.shares]
     positive = np.flatnonzero(characters.harmonic > 0)
-    cosine, sine = _atom_tables(characters, sizes, positive)
+    cosine, sine = _atom_tables(characters, sizes, positive, measured.folds)
     number = {(int(characters.column[a]), int(characters.harmonic[a])): i for i, a in enumerate(positive)}
     number[-1, 0] = len(positive)
     column, harmonic = np.append(characters.column, -1), np.append(characters.harmonic, 0)
@@ -106,13 +109,17 @@ def problem(measured: Measured, characters: Characters) -> Problem:
     )
 
 
-def _atom_tables(characters: Characters, sizes: list[int], positive: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _atom_tables(
+    characters: Characters, sizes: list[int], positive: np.ndarray, folds: Sequence[np.ndarray] | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean cosine and sine of every positive atom in each group."""
     edges = np.cumsum([0, *sizes])
     cosine, sine = np.zeros((2, edges[-1], len(positive) + 1))
     for i, a in enumerate(positive):
         rows = slice(edges[characters.column[a]], edges[characters.column[a] + 1])
         phase = characters.angle[characters.column[a]] * characters.harmonic[a]
-        cosine[rows, i], sine[rows, i] = np.cos(phase), np.sin(phase)
+        fold = np.eye(len(phase)) if folds is None else folds[characters.column[a]]
+        cosine[rows, i], sine[rows, i] = fold @ np.cos(phase), fold @ np.sin(phase)
     return cosine, sine
 
 

@@ -91,12 +91,13 @@ def problem(measured: Measured, characters: Characters) -> Problem:
         harmonics[np.arange(len(atom)), column[held]] += harmonic[held]
     precision = measured.sigma**-2.0
     flat = np.concatenate([np.broadcast_to(s, (n,)) for s, n in zip(measured.share_sigma, sizes)]) ** -2.0
-    scale = max(precision.max(initial=0.0), 1e-30)
+    scale = max(precision.max(initial=0.0), flat.max())
     floats = partial(jnp.asarray, dtype=jnp.float32)
     return Problem(
         floats(cosine),
         floats(sine),
-        *(jnp.asarray(atom[:, i]) for i in range(2)),
+        jnp.asarray(atom[:, 0]),
+        jnp.asarray(atom[:, 1]),
         jnp.asarray(atom[:, 2]) if (atom[:, 2] < len(positive)).any() else None,
         floats(np.where(harmonic < 0, -1.0, 1.0)[characters.members].T),
         floats(measured.phi.real),
@@ -116,9 +117,10 @@ def _atom_tables(
     edges = np.cumsum([0, *sizes])
     cosine, sine = np.zeros((2, edges[-1], len(positive) + 1))
     for i, a in enumerate(positive):
-        rows = slice(edges[characters.column[a]], edges[characters.column[a] + 1])
-        phase = characters.angle[characters.column[a]] * characters.harmonic[a]
-        fold = np.eye(len(phase)) if folds is None else folds[characters.column[a]]
+        column = int(characters.column[a])
+        rows = slice(edges[column], edges[column + 1])
+        phase = characters.angle[column] * characters.harmonic[a]
+        fold = np.eye(len(phase)) if folds is None else folds[column]
         cosine[rows, i], sine[rows, i] = fold @ np.cos(phase), fold @ np.sin(phase)
     return cosine, sine
 
@@ -283,7 +285,7 @@ def _chunk(players, moments, log_start, key, task, member, last, blocks, effort,
                 up = -jax.grad(objective, argnums=1)(state, log_scale, jax.random.fold_in(key, 1))
                 update, second = optax.adam(0.01).update(up, second, log_scale)
                 moved = optax.apply_updates(log_scale, update)
-                return critic.settle(log_start, log_scale, moved, task.harmonics), second
+                return critic.settle(log_start, log_scale, jnp.asarray(moved), task.harmonics), second
 
             log_scale, second = jax.lax.cond(
                 number % 10 == 9, play, lambda log_scale, second: (log_scale, second), log_scale, second

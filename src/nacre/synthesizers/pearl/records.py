@@ -33,7 +33,7 @@ def character_map(
     def features(records: Mapping[str, Any], public: Any) -> np.ndarray:
         rows = len(records[columns[0]].values)
         cosine, sine = np.ones((rows, characters.one + 1)), np.zeros((rows, characters.one + 1))
-        for column in used:
+        for column in used.tolist():
             own, cos, sin = tables[column]
             codes = grids[column].codes(records[columns[column]])  # -1 picks the row of zeros at the end
             cosine[:, own], sine[:, own] = cos[codes], sin[codes]

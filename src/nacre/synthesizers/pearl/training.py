@@ -147,16 +147,16 @@ def _chunk(state, log_start, key, released, game, length, done):
         number, key = now
         grad, running = jax.grad(lose, has_aux=True)(net, running, log_scale, key)
         update, first = optimiser.update(grad, first)
-        net = optax.apply_updates(net, update)
+        net: Any = optax.apply_updates(net, update)
 
         def play(log_scale, second):
             fresh = jax.random.fold_in(key, 2)
-            raw = generator.forward({**net, **running}, draw(fresh))
+            raw = generator.forward(dict(net) | dict(running), draw(fresh))
             value = features(raw, jax.random.fold_in(fresh, 1), released.frequencies, game)
             wrong = squared_error(value, kinds, released)
             update, second = optimiser.update(jax.grad(lambda s: -weigh(wrong, s))(log_scale), second)
             moved = optax.apply_updates(log_scale, update)
-            return critic.settle(log_start, log_scale, moved, released.frequencies), second
+            return critic.settle(log_start, log_scale, jnp.asarray(moved), released.frequencies), second
 
         if game.every:
             turn = number % game.every == game.every - 1

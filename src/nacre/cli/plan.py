@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from typing import Annotated, Any
 
 import typer
@@ -159,8 +160,15 @@ def methods(as_json: o.Json = False) -> None:
     found = {}
     for name, method in METHODS.items():
         settings = {f.name: f.default for f in dataclasses.fields(method.load()) if f.name != "target"}
-        told = ", ".join(f"{k}={'auto' if v is None else format(v, 'g')}" for k, v in settings.items())
+        told = ", ".join(f"{k}={_setting(v)}" for k, v in settings.items())
         made.add_row(name, method.guarantee, method.summary, told)
         found[name] = {"guarantee": method.guarantee, "summary": method.summary, "settings": settings}
     shell.show(made)
     shell.answer({"methods": found})
+
+
+def _setting(value: Any) -> str:
+    """A default as `--option` takes it."""
+    if isinstance(value, bool | tuple):
+        return json.dumps(value)
+    return "auto" if value is None else value if isinstance(value, str) else format(value, "g")

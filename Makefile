@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test test-all lint format bench clean
+.PHONY: demo test test-all test-browser lint format bench peers clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("nacre needs Python 3.11 or newer, found " + sys.version.split()[0] + "; set PYTHON=") if sys.version_info < (3, 11) else None'
@@ -14,11 +14,19 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP)
 	$(BIN)/nacre demo --output demo
 
+# One thread per worker: the threads of two workers on two cores would wait for each other most of the time.
+test: export OMP_NUM_THREADS = 1
 test: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --durations=8
 
+test-all: export OMP_NUM_THREADS = 1
 test-all: $(STAMP)
 	$(BIN)/python -m pytest -n 2 -m 'slow or not slow' --durations=8
+
+# Needs Chromium from the system's packages, installs nothing, and keeps pictures of the pages in build/screenshots.
+test-browser: $(STAMP)
+	$(BIN)/python -c 'import sys; from tests.browser import chromium; sys.exit(None if chromium.find() else chromium.MISSING)'
+	NACRE_SCREENSHOTS=build/screenshots $(BIN)/python -m pytest tests/browser --durations=5
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -32,6 +40,10 @@ format: $(STAMP)
 # make bench NAME=sketch-adult SEEDS=5; needs NACRE_DATA for the real tables.
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks $(if $(NAME),run $(NAME) $(if $(SEEDS),--seeds $(SEEDS)),list)
+
+# Other packages for `make bench NAME=peers-adult`, each in an environment of its own under benchmarks/.work.
+peers:
+	$(PYTHON) benchmarks/peers/build.py $(PEERS)
 
 clean:
 	rm -rf .venv demo build dist

@@ -1,4 +1,4 @@
-"""python -m benchmarks list | run NAME [--seeds K] [--quick] [--jobs N] [--only M1,M2] [--resume] | page"""
+"""python -m benchmarks list | run NAME [--seeds K] [--quick] [--jobs N] [--only M1,M2] [--resume] [--note T] | page"""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--jobs", type=_positive, default=_cores(), help="classifiers fitted at a time (default: cores)")
     run.add_argument("--only", default="", help="comma-separated methods; the others are left alone")
     run.add_argument("--resume", action="store_true", help="keep what an earlier run of this name has measured")
+    run.add_argument("--note", default="", help="a remark that the result file keeps, such as a busy machine")
     return top
 
 
@@ -50,6 +51,7 @@ def run(args: argparse.Namespace) -> None:
     options = Options(seeds=seeds, quick=args.quick, jobs=args.jobs, only=only)
     name = f"{args.name}.quick" if args.quick else args.name
     results = Results(name, command_line(args), resume=args.resume)
+    results.notes += [args.note] if args.note else []
     CATALOGUE[args.name].runner()(options, results)
     results.write()
     print(f"wrote {results.path.relative_to(results.path.parents[2])}")

@@ -43,6 +43,11 @@ CATALOGUE: Mapping[str, Benchmark] = {
         Benchmark("sketch-covertype", "benchmarks.sketch_covertype", "the sketch on Covertype: macro-F1 and Kendall"),
         Benchmark("pearl-adult", "benchmarks.pearl_adult", "PEARL and DP-MERF on thinned Adult, hard labels"),
         Benchmark("pearl-credit", "benchmarks.pearl_credit", "PEARL and DP-MERF on thinned credit-card payments"),
+        Benchmark(
+            "distances", "benchmarks.distances", "distances and tests against NumPy and others; memory at 50,000"
+        ),
+        Benchmark("peers-adult", "benchmarks.peers_adult", "nacre and other packages side by side on Adult"),
+        Benchmark("peers-covertype", "benchmarks.peers_covertype", "nacre and the strongest private peer on Covertype"),
         Benchmark("speed", "benchmarks.speed", "start, fit, sample, one pass over 20 million rows, noise"),
     )
 }

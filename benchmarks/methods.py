@@ -38,12 +38,21 @@ class Task:
 
 @dataclass(frozen=True)
 class Made:
-    """A table with the promise that came with it and what it cost."""
+    """A table with the promise that came with it, what it cost, and facts about the package that made it."""
 
     table: pd.DataFrame
     guarantee: str = "none"
     delta: float | None = None
     figures: Mapping[str, float] = field(default_factory=dict)
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+
+class NotMade(Exception):
+    """A method of somebody else that could not be installed, run or finished: a result, not an error."""
+
+    def __init__(self, reason: str, about: Mapping[str, Any]):
+        super().__init__(reason)
+        self.about = about
 
 
 Maker = Callable[[Task, Case], Made]

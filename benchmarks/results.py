@@ -48,11 +48,14 @@ class Setting:
 class Results:
     """Collects figures and writes `<folder>/<name>.json` in the layout that the results page reads.
 
-    Only registered metrics are accepted. With `resume`, values of an interrupted run are read back.
+    Only registered metrics are accepted. With `resume`, values of an interrupted run are read back. `notes`
+    say under what conditions the figures were taken; `tell` keeps facts about the methods of others.
     """
 
     def __init__(self, name: str, command: str, folder: Path = RESULTS, work: Path = WORK, resume: bool = False):
-        self.name, self.command = name, command
+        self.name, self.command, self.resume = name, command, resume
+        self.notes: list[str] = []
+        self._told: dict[str, dict[str, Any]] = {}
         self.path = folder / f"{name}.json"
         self.log = work / f"{name}.jsonl"
         self.published: list[dict[str, Any]] = []
@@ -74,12 +77,24 @@ class Results:
             metric(name)
         numbers = {k: float(v) for k, v in figures.items()}
         record = {"case": case, "setting": asdict(setting), "seed": seed, "figures": numbers}
+        self._log(record)
+
+    def _log(self, record: Mapping[str, Any]) -> None:
         self._keep(record)
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with self.log.open("a") as out:
             out.write(json.dumps(record) + "\n")
 
+    def tell(self, case: str, about: Mapping[str, Any]) -> None:
+        """Keep facts about a case that are no figures (package, outcome, yes or no), and write the file."""
+        if about:
+            self._log({"case": case, "about": dict(about)})
+            self.write()
+
     def _keep(self, record: Mapping[str, Any]) -> None:
+        if "about" in record:
+            self._told[record["case"]] = record["about"]
+            return
         self._done.add((record["case"], record["seed"]))
         for name, value in record["figures"].items():
             self._values.setdefault((Setting(**record["setting"]), name), {})[record["seed"]] = value
@@ -87,6 +102,10 @@ class Results:
     def has(self, case: str, seed: int) -> bool:
         """Was this case measured with this seed, in this run or in the one that is resumed?"""
         return (case, seed) in self._done
+
+    def of(self, setting: Setting, seed: int) -> dict[str, float]:
+        """The figures of that setting and seed; empty where it was not measured."""
+        return {name: v[seed] for (where, name), v in self._values.items() if where == setting and seed in v}
 
     def rows(self) -> list[dict[str, Any]]:
         ours = [_row(setting, name, values) for (setting, name), values in self._values.items()]
@@ -100,6 +119,8 @@ class Results:
             "versions": versions(),
             "hardware": hardware(),
             "rows": self.rows(),
+            **({"notes": self.notes} if self.notes else {}),
+            **({"peers": list(self._told.values())} if self._told else {}),
         }
 
     def write(self) -> None:

@@ -15,7 +15,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "results.md"
 COLUMNS = (
     "auc_hgb", "auc_hgb_gap", "ap_hgb", "auc_lr", "auc_mean10", "auc_mean10_gap", "auc_mean9_no_gnb", "f1_lr",
     "f1_tree", "f1_forest", "f1_hgb", "f1_macro", "f1_mean9", "tvd1", "tvd2", "tvd2_holdout", "kendall_rmse",
-    "kendall_mae", "fit_s", "sample_s",
+    "kendall_mae", "fit_s", "sample_s", "run_s", "cpu_s", "peak_mb",
 )  # fmt: skip
 ARROWS = {"higher": "↑", "lower": "↓", "none": ""}
 HEAD = """# Results
@@ -50,6 +50,7 @@ def render(found: Iterable[Mapping[str, Any]]) -> str:
             shown = _wide(dataset, rows, names) if _is_study(rows) else _long(dataset, rows)
             used |= {r["metric"] for r in rows} if not _is_study(rows) else set(names)
             parts.append(shown)
+        parts.append(_peers(document.get("peers", ())))
     parts.append(_glossary(used))
     return "\n".join(parts)
 
@@ -65,7 +66,7 @@ def _about(document: Mapping[str, Any]) -> str:
     return (
         f"## {document['name']}\n\n`{document['command']}`, commit `{document['commit'][:12]}`, "
         f"{machine['cores']} cores of {machine['cpu']}, accelerator {machine['accelerator']}; {versions}.\n"
-    )
+    ) + "".join(f"\n{note}\n" for note in document.get("notes", ()))
 
 
 def _wide(dataset: str, rows: list[Mapping[str, Any]], names: list[str]) -> str:
@@ -101,6 +102,25 @@ def _long(dataset: str, rows: list[Mapping[str, Any]]) -> str:
         unit = metric(r["metric"]).unit
         table.append([r["method"], name, _figure(r), unit, str(r["seeds"] or ""), r["source"]])
     return f"### {dataset}\n\n" + _markdown(table)
+
+
+def _peers(told: Iterable[Mapping[str, Any]]) -> str:
+    """What is true or false of each package, and what became of each run; one line where budgets agree."""
+    lines: dict[tuple[str, ...], list[str]] = {}
+    for t in told:
+        facts = (_yes(t["reads_domain"]), _yes(t["reports_spend"]), t["notes"])
+        key = (t["dataset"], t["method"], f"{t['package']} {t['version']}".strip(), t["outcome"], *facts)
+        lines.setdefault(key, []).append(_budget(t["epsilon"]))
+    if not lines:
+        return ""
+    head = ["table", "method", "package", "ε", "outcome", "domain read from the rows", "reports what it spent", "notes"]
+    table = [head, ["---"] * len(head)]
+    table += [[*key[:3], ", ".join(budgets), *key[3:]] for key, budgets in lines.items()]
+    return "### The packages\n\n" + _markdown(table)
+
+
+def _yes(fact: bool) -> str:
+    return "yes" if fact else "no"
 
 
 def _order(key: tuple) -> tuple:

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nacre.errors import DataError
+
+if TYPE_CHECKING:
+    from nacre.report.findings import Report
 
 FILES = {
     "real": "people.csv",
@@ -24,12 +28,12 @@ FILES = {
     "release": "people.nacre",
     "certificate": "certificate.txt",
     "certificate_json": "certificate.json",
-    "page": "compare.html",
+    "report": "report.html",
+    "sheet": "sheet.html",
 }
 TARGET = "late_payment"
-WARNING = (
-    "This page contains unprotected statistics of the table it compares with. Here that table is simulated and nobody "
-    "is in it. Such a page about a real table must stay with its owner."
+SIMULATED = (
+    "The real table of this demo is simulated and nobody is in it; a report about a real table stays with its owner."
 )
 
 
@@ -58,6 +62,7 @@ def run(
 ) -> Made:
     """Simulate, fit, sample, certify and compare. Writes only the files in `FILES`, over those of an earlier demo."""
     import nacre
+    from nacre.report.html import report_html
     from nacre.table.simulate import people, people_schema
     from nacre.table.writing import write_table, write_text
 
@@ -73,10 +78,13 @@ def run(
     release.save(paths["release"], force=True)
     write_text(paths["certificate"], f"{release.certificate}\n", force=True)
     write_text(paths["certificate_json"], json.dumps(release.certificate.to_json(), indent=1) + "\n", force=True)
-    say("3. drawing synthetic rows and comparing columns")
+    say("3. drawing synthetic rows and comparing them with the real ones")
     synthetic = release.sample(as_="pyarrow")
     write_table(synthetic, paths["synthetic"], force=True)
-    distance = _page(paths["page"], real, synthetic, release)
+    report = _report(real, synthetic, release)
+    write_text(paths["report"], report_html(report), force=True)
+    write_text(paths["sheet"], _sheet(synthetic, release), force=True)
+    distance = sum(c.distance for c in report.columns) / len(report.columns)
     seconds = time.monotonic() - started
     return Made(str(place), rows, epsilon, seconds, distance, release.certificate.guarantee, paths)
 
@@ -95,19 +103,27 @@ def _folder(folder: str, say: Callable[[str], None]) -> Path:
     return place
 
 
-def _page(path: str, real: Any, synthetic: Any, release: Any) -> float:
+def _report(real: Any, synthetic: Any, release: Any) -> Report:
+    """What the owner reads: here the columns alone, which needs nothing beyond the core packages."""
     from nacre.evaluation.columns import compare_columns
-    from nacre.report.page import comparison_page
-    from nacre.table.writing import write_text
+    from nacre.report.findings import Report
 
-    columns = compare_columns(real, synthetic, release.schema)
-    facts = [
-        ("Real table", f"{real.num_rows:,} simulated people, {real.num_columns} columns"),
-        ("Synthetic table", f"{synthetic.num_rows:,} rows, method {release.method}"),
-    ]
-    page = comparison_page("Real and synthetic, column by column", WARNING, facts, columns, release.certificate)
-    write_text(path, page, force=True)
-    return sum(c.distance for c in columns) / len(columns)
+    facts = {
+        "real table": f"{real.num_rows:,} simulated people, {real.num_columns} columns",
+        "synthetic table": f"{synthetic.num_rows:,} rows",
+        "method": release.method,
+    }
+    columns = tuple(compare_columns(real, synthetic, release.schema))
+    return Report((), columns, target=TARGET, facts=facts, notes=(SIMULATED,), certificate=release.certificate)
+
+
+def _sheet(synthetic: Any, release: Any) -> str:
+    """What may travel with the synthetic table: made from its rows, the schema and the certificate."""
+    from nacre.evaluation.columns import profile_columns
+    from nacre.report.sheet import sheet_html
+
+    facts = {"synthetic table": f"{synthetic.num_rows:,} rows, {synthetic.num_columns} columns"}
+    return sheet_html(release.certificate, release.schema, profile_columns(synthetic, release.schema), facts)
 
 
 def story(made: Made) -> list[str]:
@@ -118,7 +134,8 @@ def story(made: Made) -> list[str]:
         f"Done in {made.seconds:.0f} s ({promise}). "
         f"Columns differ by {made.mean_distance:.3f} on average (0 is equal, 1 disjoint).",
         "",
-        f"  {files['page']:32} real and synthetic side by side: open it in a browser",
+        f"  {files['report']:32} real and synthetic side by side, for the owner: open it in a browser",
+        f"  {files['sheet']:32} what may travel with the synthetic table",
         f"  {files['synthetic']:32} the synthetic table",
         f"  {files['certificate']:32} what is promised, what it cost, what is assumed",
         f"  {files['release']:32} the release: draw as many rows as you like, at no further cost",
@@ -129,11 +146,17 @@ def story(made: Made) -> list[str]:
         f"  {nacre} sample {files['release']} -o even.csv --rebalance '{TARGET}=true:0.5,false:0.5'",
         f"  {nacre} certificate {files['release']}",
         "Next, with a table of your own:",
-        f"  {nacre} plan --columns-from mine.csv --rows 20000 --epsilon 1      (costs nothing, reads only the header)",
+        f"  {nacre} plan mine.csv --rows 20000 --epsilon 1      (costs nothing, reads only the header)",
         f"  {nacre} synth mine.csv -o synthetic.csv --epsilon 1 --release mine.nacre --save-schema mine.schema.json",
     ]
 
 
 def _program() -> str:
-    """How to call this program from here: `nacre`, or its path when it is not among the commands of the shell."""
-    return "nacre" if shutil.which("nacre") else os.path.relpath(sys.argv[0])
+    """How to call this very program from the shell: `nacre` if the shell finds it, its path, or `python -m nacre`."""
+    beside = Path(sys.executable).with_name("nacre")  # where this Python's programs are
+    found = shutil.which("nacre")
+    if found and (not beside.exists() or os.path.samefile(found, beside)):
+        return "nacre"
+    if beside.exists():
+        return shlex.quote(os.path.relpath(beside) if beside.is_relative_to(Path.cwd()) else str(beside))
+    return f"{shlex.quote(sys.executable)} -m nacre"

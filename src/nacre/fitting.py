@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,13 +85,15 @@ def fit(
     options: dict[str, Any] | None = None,
     progress: Progress = silent,
     transcript: Transcript | None = None,
+    tell_owner: Callable[[dict[str, int]], None] | None = None,
 ) -> Release:
     """Fit a private model of a table and return a release with its certificate.
 
     `table` is a pandas, polars or Arrow table, a path or list of paths, or `Rows`. What the schema does not declare is
     bought with part of the budget (`domain="buy"`), refused ("declared") or read from the data ("from-data", guarantee
     `none`). `epsilon=None` asks for a non-private run. `seed` fixes public randomness only; `noise_seed` makes the
-    noise repeatable and the guarantee `none`.
+    noise repeatable and the guarantee `none`. `tell_owner` gets, per column, how many values were outside the domain:
+    exact counts of private rows, for the owner of the data alone.
     """
     budget = Budget(
         epsilon, default_delta(schema.rows if schema else None) if delta is None else delta, neighbours, large
@@ -98,32 +101,61 @@ def fit(
     rows = open_rows(table)
     if domain == "from-data" or epsilon is None:
         schema = _read_missing(schema, rows)
+    schema = _count_public_rows(schema, rows, budget)
     job = prepare(rows.column_names, schema, budget, method, target, domain, options)
     check_rows(rows, job.schema)
     warn_weak_delta(budget, job.schema.rows)
     noise = NoiseSource(noise_seed)
     curator = Curator(rows, job.plan, job.schema, noise, transcript, lambda done: progress("reading rows", done, None))
-    schema = job.schema
-    if schema.undeclared():
-        schema, bought_rows = discovery.buy(curator, job.plan, schema)
-        warn_weak_delta(budget, bought_rows)
-        if target is not None and target not in schema.modelled:
-            warnings.warn(
-                f"target {target!r}: no frequent value stood out of the noise, so it came out as a mere name and "
-                "plays no part; declare its categories in a schema to keep it",
-                stacklevel=2,
-            )
-        if not schema.modelled:
-            raise DataError(
-                "nothing in this table stands out of the noise at this budget: every column came out as a mere name. "
-                "Declare a schema, or raise epsilon; the budget for the schema is spent"
-            )
-        curator.adopt(schema)
-    model = job.synthesizer.fit(curator, job.plan, seed, progress)
+    schema = _buy(curator, job, target)
+    model = job.synthesizer.fit(curator, job.plan.for_rows(schema.rows), seed, progress)
+    if tell_owner is not None:
+        tell_owner({name: n for name, n in curator.outside.items() if n})
     certificate = certify(
         job.plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=assumptions(job.schema)
     )
     return Release(method, schema, model, certificate)
+
+
+def _buy(curator: Curator, job: Job, target: str | None) -> Schema:
+    """The complete schema, with what was lacking bought: the number of rows first, then kinds and domains."""
+    schema = discovery.buy_rows(curator, job.plan, job.schema)
+    if schema.rows != job.schema.rows:
+        warn_weak_delta(job.plan.budget, schema.rows)
+        _warn_if_little(job, schema.rows)
+    schema = discovery.buy_domain(curator, job.plan, schema)
+    if target is not None and target not in schema.modelled:
+        warnings.warn(
+            f"target {target!r}: no frequent value stood out of the noise, so it came out as a mere name and "
+            "plays no part; declare its categories in a schema to keep it",
+            stacklevel=3,
+        )
+    if not schema.modelled:
+        raise DataError(
+            "nothing in this table stands out of the noise at this budget: every column came out as a mere name. "
+            "Declare a schema, or raise epsilon; the budget for the schema is spent"
+        )
+    curator.adopt(schema)
+    return schema
+
+
+def _warn_if_little(job: Job, rows: int | None) -> None:
+    """What `nacre plan` would have said, had the number of rows been declared. The plan goes on: it is paid for."""
+    from nacre.synthesizers.forecast import forecast, forecasts
+
+    if not forecasts(job.plan):
+        return
+    seen = forecast(job.plan, job.schema, rows, job.synthesizer)
+    if seen.verdict in ("little", "too little"):
+        warnings.warn(f"{seen.advice} (by the noisy count of about {rows:,} rows)", stacklevel=4)
+
+
+def _count_public_rows(schema: Schema | None, rows: Rows, budget: Budget) -> Schema:
+    """The schema with the number of rows, where the promise is about tables that all have the same."""
+    schema = schema or discovery.unknown(rows.column_names)
+    if schema.rows is not None or not discovery.rows_are_public(schema, budget):
+        return schema
+    return dataclasses.replace(schema, rows=sum(b.num_rows for b in rows.batches(rows.column_names[:1])))
 
 
 def _read_missing(schema: Schema | None, rows: Rows) -> Schema:

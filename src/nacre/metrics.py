@@ -153,6 +153,8 @@ def _costs() -> list[Metric]:
         seconds("sample_write_s", "wall time to sample rows from a loaded release and write them to Parquet"),
         seconds("sketch_s", "wall time of the pass over the Parquet files that counts every table"),
         seconds("noise_s", "wall time to draw the noise of the stated number of cells"),
+        seconds("run_s", "wall time of a fresh process from private rows in Parquet to synthetic rows in Parquet"),
+        seconds("cpu_s", "CPU time of that process and its children, over all cores"),
         seconds("import_s", "wall time of `import nacre` in a fresh process, over starting Python alone"),
         seconds("help_s", "wall time of `nacre --help` in a fresh process"),
         Metric("rows_per_s", "higher", (0.0, INF), "rows/s", ("clock",), "rows counted per second in one pass"),
@@ -160,7 +162,31 @@ def _costs() -> list[Metric]:
     ]
 
 
-_BASE = [*_per_classifier(), *_means(), *_regression(), *_distances(), *_costs()]
+def _calls() -> list[Metric]:
+    """Cost of single functions, as the benchmark of distances measures it."""
+    ratio = "divided by that of nacre, same rows, same run"
+    return [
+        Metric("wall_s", "lower", (0.0, INF), "s", ("clock",), "wall time of one call, compilation left out"),
+        Metric(
+            "first_call_s", "lower", (0.0, INF), "s", ("clock",), "wall time of the first call, compilation included"
+        ),
+        Metric("speedup_numpy", "higher", (0.0, INF), "1", ("clock",), f"wall time of the plain NumPy version {ratio}"),
+        Metric(
+            "speedup_peer", "higher", (0.0, INF), "1", ("clock",), f"wall time of the fastest other package {ratio}"
+        ),
+    ]
+
+
+def _images() -> list[Metric]:
+    lenet = "on the 84 features of a LeNet trained on the real images"
+    return [
+        Metric("fid_lenet", "lower", (0.0, INF), "1", COMPARED, f"Fréchet distance of Gaussians {lenet}"),
+        Metric("kid_lenet", "lower", (-INF, INF), "1", COMPARED, f"unbiased squared MMD, cubic kernel, {lenet}"),
+        _score("cnn_accuracy", "accuracy of a small convolutional network"),
+    ]
+
+
+_BASE = [*_per_classifier(), *_means(), *_regression(), *_distances(), *_costs(), *_calls(), *_images()]
 
 
 def _gap(base: Metric) -> Metric:

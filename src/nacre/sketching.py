@@ -1,7 +1,7 @@
 """Sketches as objects: made where the rows are, saved, added, and turned into one release of all sites' rows.
 
-Every site adds its own noise and has its own certificate; a record is at one site, so that adding sketches, like all
-that follows, is post-processing of what each site released under its own promise.
+Every site adds its own noise and has its own certificate; the rows of a unit are at one site, so that adding sketches,
+like all that follows, is post-processing of what each site released under its own promise (docs/proofs/sites.md).
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 
 from nacre.engines import open_rows
-from nacre.errors import DomainNotDeclared, ReleaseFileError, SchemaError, SketchError
+from nacre.errors import DomainNotDeclared, NacreError, ReleaseFileError, SketchError
 from nacre.fitting import assumptions, check_rows, warn_weak_delta
-from nacre.privacy import discovery
 from nacre.privacy.budget import Budget, Level, default_delta
 from nacre.privacy.certificate import Certificate, certify
 from nacre.privacy.curator import Curator
 from nacre.privacy.noise import NoiseSource
+from nacre.privacy.plan import Counts, Plan, Total
+from nacre.privacy.transcript import Transcript
 from nacre.release import Release
 from nacre.synthesizers.base import Progress, silent
 from nacre.synthesizers.pearl import common
@@ -56,9 +57,14 @@ class SharedSketch:
         pack(path, documents, arrays, force)
 
     def release(self, particles: int = 1024, steps: int = 300, progress: Progress = silent) -> Release:
-        """One model of all rows. Its certificate is the weakest of the sites', and says how many there were."""
+        """One model of all rows, with the joint certificate."""
         model = common.fit(self.recipe, self.sums, particles, steps, progress=progress)
-        return Release(METHOD, self.recipe.schema, model, _joint(self.certificates))
+        return Release(METHOD, self.recipe.schema, model, self.certificate)
+
+    @property
+    def certificate(self) -> Certificate:
+        """The weakest of the sites' promises, and how many sites there were; it holds for units at one site."""
+        return _joint(self.certificates)
 
 
 def sketch(
@@ -73,23 +79,26 @@ def sketch(
     seed: int = 0,
     noise_seed: int | None = None,
     progress: Progress = silent,
+    transcript: Transcript | None = None,
 ) -> SharedSketch:
     """One site's sketch. The schema must be declared: what a site bought on its own rows would differ between sites.
 
-    Sites that want to add their sketches use the same schema, target, frequencies, seed and budget.
+    Sites that want to add their sketches use the same schema, target, frequencies, seed and budget. A schema with facts
+    read from the data, a seeded noise or `epsilon=None` leave this sketch, and all it is added to, without a guarantee.
     """
     for name, fact in schema.undeclared():
         raise DomainNotDeclared(f"column {name!r}: {fact} not declared; all sites must share one declared schema")
-    schema = dataclasses.replace(schema, rows=None)  # the recipe is for all sites, whatever their sizes
+    # The recipe is for all sites, whatever their sizes. Nothing needs the number of rows: none is bought.
+    provenance = {fact: source for fact, source in schema.provenance.items() if fact != "rows"}
+    schema = dataclasses.replace(schema, rows=None, provenance=provenance)
     recipe = Recipe(schema, target, frequencies, seed=seed)
     budget = Budget(epsilon, default_delta(None) if delta is None else delta, neighbours)
-    recipe.method.supports(schema)
-    plan = recipe.method.plan(schema, None, budget, discovery.entries(schema, budget))
+    plan = recipe.method.plan(schema, None, budget)
     rows = open_rows(table)
     check_rows(rows, schema)
     warn_weak_delta(budget, None)
     noise = NoiseSource(noise_seed)
-    curator = Curator(rows, plan, schema, noise, progress=lambda done: progress("reading rows", done, None))
+    curator = Curator(rows, plan, schema, noise, transcript, lambda done: progress("reading rows", done, None))
     sums = common.measure(curator, plan, recipe)
     stated = certify(plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=assumptions(schema))
     return SharedSketch(recipe, sums, (stated,))
@@ -123,9 +132,9 @@ def load_sketch(path: str | os.PathLike) -> SharedSketch:
     from nacre.release_file import unpack
 
     documents, arrays = unpack(path)
+    if documents["model.json"].get("method") != "shared sketch":
+        raise SketchError(f"{path}: a release, not a sketch; make sketches with `nacre sketch`")
     try:
-        if documents["model.json"]["method"] != "shared sketch":
-            raise SketchError(f"{path}: a release, not a sketch; make sketches with `nacre sketch`")
         facts = documents["model.json"]["facts"]
         schema = Schema.from_json(documents["schema.json"])
         recipe = Recipe(schema, facts["target"], facts["frequencies"], tuple(facts["orders"]), facts["seed"])
@@ -133,11 +142,13 @@ def load_sketch(path: str | os.PathLike) -> SharedSketch:
         tables = [arrays[f"table.{j}"] for j in range(len(schema.modelled))]
         scales = float(facts["table_sigma"]), float(facts["sum_sigma"])
         sums = Sums(tables, arrays["sums"], *scales, len(certificates))
-        good = _sound(recipe, sums, len(arrays))
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, SchemaError) as error:
+        good, covered = _sound(recipe, sums, len(arrays)), all(_covered(c, recipe, sums) for c in certificates)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, NacreError) as error:
         raise ReleaseFileError(f"{path}: the sketch does not hold what it should ({error})") from None
     if not good:
         raise ReleaseFileError(f"{path}: the arrays of the sketch do not fit its schema")
+    if not covered:
+        raise ReleaseFileError(f"{path}: a certificate in it promises what the noise of the sketch does not give")
     return SharedSketch(recipe, sums, certificates)
 
 
@@ -150,8 +161,30 @@ def _sound(recipe: Recipe, sums: Sums, arrays: int) -> bool:
     return fits and whole and scales and size and sums.sites > 0 and arrays == len(sums.tables) + 1
 
 
+def _covered(stated: Certificate, recipe: Recipe, sums: Sums) -> bool:
+    """Whether the noise of the sketch pays for a site's promise, by this machine's own accountant.
+
+    That the site drew that noise is the site's word, as the whole certificate is.
+    """
+    schema = recipe.schema
+    unit = {"column": schema.unit.column, "cap": schema.unit.cap} if schema.unit else {"column": None, "cap": 1}
+    if stated.schema["digest"] != schema.digest() or dict(stated.unit) != unit or stated.guarantee not in _LEVELS:
+        return False
+    if stated.guarantee == Level.NONE.label or stated.epsilon is None:
+        return stated.guarantee == Level.NONE.label and stated.epsilon is None
+    budget = {"epsilon": stated.epsilon, "delta": stated.delta, "neighbours": stated.neighbours, "large": True}
+    told = {"method": METHOD, "entries": stated.entries, "budget": budget, "cap": unit["cap"], "rows": None}
+    plan = Plan.from_json(told)  # BudgetError if the entries cost more than the promise
+    columns, classes = len(schema.modelled), len(np.atleast_2d(sums.sums))
+    noise = (
+        Counts("one-way", sigmas=(sums.table_sigma,) * columns),
+        Total("sketch", size=2 * recipe.frequencies, sigma=sums.sum_sigma, parts=classes),
+    )
+    return plan.entries == noise and plan.level.label == stated.guarantee and schema.weakest()[0] != "read"
+
+
 def _joint(sites: tuple[Certificate, ...]) -> Certificate:
-    """The promise to anybody whose rows are at one site: the weakest of the sites' promises."""
+    """The promise to anybody whose rows are at one site: the weakest of the sites' promises (docs/proofs/sites.md)."""
     weakest = min(sites, key=lambda c: (_LEVELS[c.guarantee], -(c.epsilon or 0.0), -(c.delta or 0.0)))
     if len(sites) == 1:
         return weakest
@@ -161,4 +194,6 @@ def _joint(sites: tuple[Certificate, ...]) -> Certificate:
     )
     private = weakest.epsilon is not None
     extras = {**weakest.extras, "sites": len(sites)}
-    return dataclasses.replace(weakest, assumptions=(*weakest.assumptions, *stated) if private else (), extras=extras)
+    assumed = (*weakest.assumptions, *stated) if private else ()
+    delta = max(c.delta or 0.0 for c in sites) if private else None  # not only that of the largest epsilon
+    return dataclasses.replace(weakest, delta=delta, assumptions=assumed, extras=extras)

@@ -112,6 +112,19 @@ def test_figures_survive_a_crash_and_only_the_rest_is_run_again(results, tmp_pat
     assert calls == [(1e-5, 1), (None, 1)]
 
 
+def test_a_resumed_run_keeps_the_ceiling_it_measured(results, tmp_path, monkeypatch):
+    protocol.run_study(STUDY, catalogue.Options(seeds=1, only=("real",)), results, TABLE)
+    first = results.of(result_files.Setting("real", "tiny"), 0)
+    resumed = result_files.Results("tiny", "command", tmp_path, tmp_path / "work", resume=True)
+    fitted = []
+    downstream = protocol.Judge.downstream
+    monkeypatch.setattr(protocol.Judge, "downstream", lambda judge, t: (fitted.append(t), downstream(judge, t))[1])
+    protocol.run_study(STUDY, catalogue.Options(seeds=1, only=("bootstrap",)), resumed, TABLE)
+    again = resumed.of(result_files.Setting("bootstrap", "tiny"), 0)
+    assert len(fitted) == 1  # the bootstrap alone, not the real table once more
+    assert again["auc_lr_gap"] == pytest.approx(first["auc_lr"] - again["auc_lr"])
+
+
 def test_nacre_is_called_as_promised(monkeypatch):
     import sys
     from types import ModuleType, SimpleNamespace

@@ -184,6 +184,12 @@ def test_plan_reads_no_row(call, small, tmp_path):
     assert "3 columns to be bought" in end.out
 
 
+def test_plan_of_a_table_is_short_for_its_column_names(call, small):
+    short = call("plan", small / "people.csv", "--rows", 700, "--json")
+    assert short.code == 0, short.err
+    assert short.json == call("plan", "--columns-from", small / "people.csv", "--rows", 700, "--json").json
+
+
 def test_plan_json_is_a_plan(call, small):
     from nacre.privacy.plan import Plan
 
@@ -229,7 +235,7 @@ def test_demo_twice(call, tmp_path):
     assert first.code == 0, first.err
     assert "overwriting" not in first.err and "Next" in first.out
     second = call("demo", "--output", folder, "--rows", 400, "--json")
-    assert "overwriting 7 files of an earlier demo" in second.err
+    assert "overwriting 8 files of an earlier demo" in second.err
     assert (folder / "mine.txt").read_text() == "kept"
     assert second.json["guarantee"] == "proven"
     assert sorted(p.name for p in folder.iterdir()) == sorted(

@@ -128,12 +128,16 @@ MISTAKES = {
     "rebalance negative": (swap("--rebalance", "sex=female:-1,male:2", SAMPLE), "*'-1' is not a share; *"),
     "rebalance nothing": (swap("--rebalance", "sex=female:0", SAMPLE), "*the shares add up to 0; *"),
     "rebalance twice": (swap("--rebalance", "sex=female:1,female:2", SAMPLE), "*'female' is listed twice; *"),
-    "plan of a table": (
-        ("plan", PEOPLE),
-        "{small}/people.csv is not a schema (*.json); to plan for a table: nacre plan --columns-from "
-        "{small}/people.csv",
+    "plan of two things": (
+        ("plan", PEOPLE, "--columns-from", PEOPLE),
+        "name a schema file (*.json), or a table: one of the two",
     ),
-    "plan of nothing": (("plan",), "name a schema file, or a table with --columns-from: one of the two"),
+    "plan of nothing": (("plan",), "name a schema file (*.json), or a table: one of the two"),
+    "plan of no file": (("plan", "nowhere.csv"), "nowhere.csv*"),
+    "too many particles": (
+        ("plan", PEOPLE, "--option", "particles=1000000"),
+        "particles=1000000: expected at most 65,536; *",
+    ),
     "attest nothing": (
         ("schema", "attest", "{small}/people.json", "--by", "me", "--why", "so"),
         "attest: nothing to attest *",

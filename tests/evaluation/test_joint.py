@@ -7,8 +7,8 @@ from scipy.spatial.distance import cdist
 
 from nacre.evaluation.domain import Domain
 from nacre.evaluation.features import Features
+from nacre.evaluation.joint import row_distances
 
-pytest.importorskip("nacre.distances")
 DOMAIN = Domain.of({"x": (-5.0, 5.0), "c": ["a", "b"]})
 
 
@@ -18,8 +18,6 @@ def table(rows, seed, shift=0.0):
 
 
 def test_distances_of_all_rows_equal_scipy():
-    from nacre.evaluation.joint import row_distances
-
     a, b = table(60, 0), table(60, 1, shift=0.5)
     found, rows = row_distances(a, b, DOMAIN)
     features = Features.of(a, DOMAIN, None)
@@ -31,9 +29,15 @@ def test_distances_of_all_rows_equal_scipy():
 
 
 def test_samples_are_repeatable_and_small_tables_have_no_distance():
-    from nacre.evaluation.joint import row_distances
-
     a, b = table(200, 0), table(150, 1)
     first, rows = row_distances(a, b, DOMAIN, limit=100)
     assert rows == 100 and first == row_distances(a, b, DOMAIN, limit=100)[0]
     assert np.isnan(row_distances(a, b.head(1), DOMAIN)[0]["energy"])
+
+
+def test_tables_of_one_and_the_same_row_are_equal():
+    same = pd.DataFrame({"x": [3.0] * 5})
+    domain = Domain.of({"x": (0.0, 9.0)})
+    assert row_distances(same, same, domain)[0] == {"mmd2": 0.0, "energy": 0.0}
+    other = row_distances(same, pd.DataFrame({"x": [3.0] * 4 + [4.0]}), domain)[0]
+    assert other["energy"] > 0

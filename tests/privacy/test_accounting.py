@@ -224,7 +224,7 @@ def test_raw_rows_have_no_bound():
 
 
 def test_nothing_costs_nothing_but_the_sampler():
-    assert accounting.delta_at([], 1.0) < 1e-19
+    assert 0 < accounting.delta_at([], 1.0) < 1e-18
     assert accounting.epsilon_at([], 1e-6) == 0.0
 
 

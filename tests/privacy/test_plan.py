@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import warnings
 
 import pytest
 from tests.privacy_contract import checks, tables
@@ -250,17 +249,8 @@ def test_levels_and_certificates():
     assert all(set(e) == {"door", "name"} for e in read.entries), "no noise scale is printed beside `none`"
 
 
-def test_weak_delta_is_said_from_public_facts_only():
-    table = tables.people(40)
-    with pytest.warns(UserWarning, match="at least 1/rows"):
-        nacre.fit(table, epsilon=1.0, delta=0.1, schema=tables.schema(rows=1000), method="independent")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        nacre.fit(table, epsilon=1.0, delta=0.1, schema=tables.schema(), method="independent")
-
-
 def test_an_epsilon_beyond_the_sampler_s_proof_is_refused_by_name():
     scope = Scope("add_or_remove_one", 1)
-    assert gaussian_share(Budget(30.0, 1e-7, large=True), scope) > gaussian_share(Budget(10.0, 1e-7), scope) > 0
+    assert gaussian_share(Budget(25.0, 1e-7, large=True), scope) > gaussian_share(Budget(10.0, 1e-7), scope) > 0
     with pytest.raises(BudgetError, match="beyond what the noise sampler's proof covers"):
         gaussian_share(Budget(60.0, 1e-7, large=True), scope)

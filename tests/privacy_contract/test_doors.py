@@ -54,7 +54,7 @@ def deviation() -> Deviation:
 
 
 def record_score() -> RecordScore:
-    return RecordScore(lambda records: doors.features(records, None), 3, low=-0.5, high=40.0)
+    return RecordScore(doors.features, 3, low=-0.5, high=40.0)
 
 
 @pytest.mark.parametrize("cap", CAPS)
@@ -67,7 +67,7 @@ def test_no_neighbour_moves_a_score_further_than_its_range(score, relation, cap)
 def test_a_score_of_range_zero_is_refused():
     for low, high in ((1.0, 1.0), (2.0, 1.0), (0.0, math.inf), (math.nan, 1.0)):
         with pytest.raises(PlanError, match="record score"):
-            RecordScore(lambda records: None, 2, low, high)
+            RecordScore(lambda records, public: None, 2, low, high)
 
 
 # ------------------------------------------------------------------------------------------------------------- noise

@@ -76,7 +76,9 @@ def test_certificate_is_complete_and_public(method, tmp_path):
     certificate = checks.certificate_of(outcome.release)
     assert certificate["guarantee"] == METHODS[method].guarantee and certificate["epsilon"] == 8.0
     assert all(e.get("sigmas") or e.get("sigma") for e in certificate["entries"])
-    assert certificate["schema"]["rows"] is None, "the row count was not declared and is not in the certificate"
+    assert certificate["entries"][0]["name"] == "rows" and certificate["entries"][0]["cliques"] == [[]]
+    assert certificate["schema"]["provenance"][""] == {"rows": "bought"}
+    assert certificate["schema"]["rows"] == outcome.transcript.answers[0][0] != 300, "the noisy count, not the true one"
 
 
 CANARIES = {

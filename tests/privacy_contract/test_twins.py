@@ -320,29 +320,39 @@ def output_type_from_the_file(patch):
 
 @twin(instances.replay_bought)
 def leaked_bounds(patch):
-    real = discovery.buy
+    real = discovery.buy_domain
 
     def leaky(curator, plan, schema):
-        bought, rows = real(curator, plan, schema)
+        bought = real(curator, plan, schema)
         values = [v for b in curator._rows.batches(["age"]) for v in b.column(0).to_pylist() if v is not None]
         low, high = int(np.nanmin(values)), int(np.nanmax(values))
         columns = {**bought.columns, "age": Numeric(bounds=(low, high), integer=True)}
-        return dataclasses.replace(bought, columns=columns), rows
+        return dataclasses.replace(bought, columns=columns)
 
-    patch.setattr(discovery, "buy", leaky)
+    patch.setattr(discovery, "buy_domain", leaky)
+
+
+@twin(instances.replay)
+def rows_counted_without_a_door(patch):
+    real = discovery.buy_rows
+
+    def leaky(curator, plan, schema):
+        return dataclasses.replace(real(curator, plan, schema), rows=sum(b.num_rows for b in curator._rows.batches()))
+
+    patch.setattr(discovery, "buy_rows", leaky)
 
 
 @twin(instances.replay_bought)
 def nullable_read_from_the_data(patch):
-    real = discovery.buy
+    real = discovery.buy_domain
 
     def leaky(curator, plan, schema):
-        bought, rows = real(curator, plan, schema)
+        bought = real(curator, plan, schema)
         nulls = any(b.column(0).null_count for b in curator._rows.batches(["age"]))
         columns = {**bought.columns, "age": dataclasses.replace(bought.columns["age"], nullable=nulls)}
-        return dataclasses.replace(bought, columns=columns), rows
+        return dataclasses.replace(bought, columns=columns)
 
-    patch.setattr(discovery, "buy", leaky)
+    patch.setattr(discovery, "buy_domain", leaky)
 
 
 @twin(instances.canaries)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from nacre.privacy import accounting, feature_sums
+from nacre.privacy.captured import MOST
 from nacre.privacy.plan import Total
 from nacre.synthesizers.pearl import fourier
 from nacre.synthesizers.pearl.characters import choose
@@ -75,7 +76,8 @@ def test_record_features_are_the_characters_and_have_norm_one(parts):
     chosen = some_characters(groups)
     target = 4 if parts > 1 else None
     size = 2 * len(chosen.members) + 6
-    found = character_map(chosen, NAMES, GRIDS, [g.lut for g in groups], target, (parts, size))(rows, None)
+    features, public = character_map(chosen, NAMES, GRIDS, [g.lut for g in groups], target, (parts, size))
+    found = features(rows, public)
     if parts > 1:
         assert np.array_equal(found[:, 0], rows["y"].values)
         found = found[:, 1:]
@@ -96,8 +98,24 @@ def test_character_map_is_exact_bit_by_bit():
     """The door itself tries it: an exact entry is refused if one bit of a record depends on its company."""
     groups = columns(np.random.default_rng(4))
     chosen = some_characters(groups)
-    features = character_map(chosen, NAMES, GRIDS, [g.lut for g in groups], 4, (2, 140))
-    feature_sums.check_record_map(features, None, SCHEMA, Total("s", size=140, sigma=3.0, parts=2))
+    features, public = character_map(chosen, NAMES, GRIDS, [g.lut for g in groups], 4, (2, 140))
+    feature_sums.check_record_map(features, public, SCHEMA, Total("s", size=140, sigma=3.0, parts=2))
+
+
+def test_tables_of_many_columns_reach_the_doors():
+    """The maps carry no list that grows with the table: more names than `captured.MOST` come in as public too."""
+    wide = Schema({f"x{i}": Numeric(bounds=(0.0, 1.0)) for i in range(MOST + 6)})
+    layout = Layout.of(wide, None, "test")
+    t = fourier.frequencies(50, layout.width, 1.0, (1.0,), 0)
+    for make, size in ((fourier.cosine_map, 100), (fourier.mixed_map, 100), (fourier.moment_map, layout.width + 1)):
+        entry = Total("s", size=size, sigma=3.0, exact=False)
+        feature_sums.check_record_map(make(layout), fourier.public_parameters(layout, t), wide, entry)
+    grids = [Grid.of(wide.columns[n]) for n in wide.modelled]
+    angle = [np.arange(g.cells) / g.cells for g in grids]
+    luts = [np.arange(g.cells) for g in grids]
+    chosen = choose(angle, [True] * len(grids), range(len(grids)), 80, np.random.default_rng(0), (1, 0, 0))
+    features, public = character_map(chosen, list(wide.modelled), grids, luts, None, (1, 160))
+    feature_sums.check_record_map(features, public, wide, Total("s", size=160, sigma=3.0))
 
 
 @pytest.mark.parametrize("make", (fourier.cosine_map, fourier.mixed_map))
@@ -106,7 +124,7 @@ def test_no_replacement_moves_the_sum_further_than_twice_the_bound(make):
     rng = np.random.default_rng(6)
     layout = Layout.of(SCHEMA, "y", "test")
     t = fourier.frequencies(40, layout.width if make is fourier.cosine_map else len(layout.numbers), 2.0, (1.0,), 0)
-    vectors = make(layout, t, 2)(records(rng, 300), None)
+    vectors = make(layout)(records(rng, 300), fourier.public_parameters(layout, t))
     bound = 1.0 if make is fourier.cosine_map else math.sqrt(2)
     norms = np.linalg.norm(vectors[:, 1:], axis=1)
     np.testing.assert_allclose(norms, bound, atol=1e-9)  # nothing is clipped, and nothing exceeds it

@@ -53,7 +53,7 @@ def _root(
     Examples:
       nacre demo --output demo
       nacre synth people.csv -o fake.csv --epsilon 1
-      nacre plan --columns-from people.csv --rows 20000 --epsilon 1
+      nacre plan people.csv --rows 20000 --epsilon 1
     """
 
 
@@ -72,7 +72,7 @@ def run(arguments: Sequence[str]) -> int:
     as_json = "--json" in arguments
     try:
         with warnings.catch_warnings():
-            _quieten(debug)
+            _quieten(debug, quiet="--quiet" in arguments or "-q" in arguments)
             before = _stop_like_ctrl_c()
             try:
                 code = app(args=arguments, prog_name="nacre", standalone_mode=False) or OK
@@ -127,15 +127,15 @@ def _usage(error: Any, message: str, as_json: bool) -> int:
     return _fail(MISTAKE, f"{message}; see `{name} --help`", "UsageError", as_json)
 
 
-def _quieten(debug: bool) -> None:
-    """Our own warnings in one line each; those of libraries only with --debug."""
+def _quieten(debug: bool, quiet: bool) -> None:
+    """Our own warnings in one line each, none with --quiet; those of libraries only with --debug."""
 
     def show(message: Any, category: type, filename: str, lineno: int, file: Any = None, line: Any = None) -> None:
         typer.echo(f"nacre: warning: {message}", err=True)
 
     if not debug:
         warnings.simplefilter("ignore")
-        warnings.filterwarnings("always", category=UserWarning, module=r"nacre(\.|$)")
+        warnings.filterwarnings("ignore" if quiet else "always", category=UserWarning, module=r"nacre(\.|$)")
         warnings.showwarning = show
 
 

@@ -157,7 +157,15 @@ def check_table_name(path: str) -> None:
 
 
 def estimated_rows(path: str) -> int | None:
-    """About how many rows a file has, for the time left on the owner's screen only. None when it is not cheap."""
+    """About how many rows a file, pattern or folder has, for the time left on the owner's screen only. None when it is
+    not cheap to say."""
+    from nacre.engines.rows import expand
+
+    counts = [_estimated_rows(part) for part in expand(path)]
+    return sum(c for c in counts if c) if all(counts) else None
+
+
+def _estimated_rows(path: str) -> int | None:
     try:
         if path.endswith((".parquet", ".pq")):
             import pyarrow.parquet as pq

@@ -13,10 +13,12 @@ from nacre.cli.shell import Shell, plain, table
 
 
 def plan(
-    schema: Annotated[str | None, typer.Argument(metavar="[SCHEMA]", help="A schema file, as JSON.")] = None,
+    file: Annotated[
+        str | None, typer.Argument(metavar="[FILE]", help="A schema (*.json), or a table: only its header is read.")
+    ] = None,
     epsilon: o.Epsilon = "1",
     columns_from: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Without a schema: take the column names of this file.")
+        str | None, typer.Option(metavar="FILE", help="The same as naming a table: take the column names of this file.")
     ] = None,
     delta: o.Delta = None,
     target: o.Target = None,
@@ -37,7 +39,7 @@ def plan(
 
     Examples:
       nacre plan people.json --rows 20000 --epsilon 1 --target income
-      nacre plan --columns-from people.csv --rows 20000 --epsilon 0.5
+      nacre plan people.csv --rows 20000 --epsilon 0.5
     """
     from nacre.cli.inputs import Declared, check_target_column, parse_options, schema_for
     from nacre.cli.running import Terms
@@ -45,8 +47,8 @@ def plan(
     from nacre.synthesizers.forecast import forecast
 
     shell = Shell(as_json)
+    schema, columns = _schema_and_columns(file, columns_from)
     declared = Declared(schema, rows, tuple(identifiers or ()), unit, cap)
-    columns = _columns(schema, columns_from)
     described = schema_for(columns, declared)
     check_target_column(target, described)
     options = parse_options(option or (), method)
@@ -58,16 +60,16 @@ def plan(
     shell.answer({**job.plan.to_json(), "notes": seen.to_json()})
 
 
-def _columns(schema: str | None, columns_from: str | None) -> list[str]:
-    """Names from the schema (it has its own) or from a file's header; exactly one of the two."""
+def _schema_and_columns(file: str | None, columns_from: str | None) -> tuple[str | None, list[str]]:
+    """A schema file (it has its own names), or the names in a table's header; exactly one of the two."""
     from nacre.engines import open_rows
     from nacre.errors import NacreError
 
-    if schema is not None and not schema.lower().endswith(".json") and columns_from is None:
-        raise NacreError(f"{schema} is not a schema (*.json); to plan for a table: nacre plan --columns-from {schema}")
-    if (schema is None) == (columns_from is None):
-        raise NacreError("name a schema file, or a table with --columns-from: one of the two")
-    return [] if columns_from is None else list(open_rows(columns_from).column_names)
+    if (file is None) == (columns_from is None):
+        raise NacreError("name a schema file (*.json), or a table: one of the two")
+    if file is not None and file.lower().endswith(".json"):
+        return file, []
+    return None, list(open_rows(file or columns_from).column_names)
 
 
 def _tell(plan: Any, seen: Any) -> list[Any]:
@@ -89,6 +91,8 @@ def _tell(plan: Any, seen: Any) -> list[Any]:
         )
     if seen.rarest is not None:
         parts.append(f"categories     texts with fewer than about {seen.rarest:,} rows go to 'other'")
+    if seen.domain is not None:
+        parts.append(f"bought domain  rare texts and thin ends of a range are lost: about {seen.domain:.2f} per column")
     parts.append(f"time, memory   about {_seconds(seen.seconds)} and {seen.memory_mb:,.0f} MB on two cores")
     parts.append(f"verdict        {seen.advice}")
     return parts

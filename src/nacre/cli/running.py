@@ -56,13 +56,15 @@ def run(file: Any, terms: Terms, declared: Declared, shell: Shell) -> Any:
             schema = _schema(rows, terms, declared, bars)
             check_target_column(terms.target, schema)
             _warn_if_little(rows.column_names, schema, terms, shell)
-            return _fit(rows, schema, terms, transcript, bars)
+            made, outside = _fit(rows, schema, terms, transcript, bars)
         except KeyboardInterrupt:
             raise Interrupted(f"interrupted; nothing was written{_opened(transcript)}") from None
         except NacreError as error:
             if not transcript.questions:
                 raise
             raise type(error)(f"{error} (nothing was written{_opened(transcript)})") from None
+    shell.tell_owner({"outside": outside}, _outside_lines(made.schema, outside))
+    return made
 
 
 def _opened(transcript: Any) -> str:
@@ -96,10 +98,29 @@ def _warn_if_little(columns: list[str], schema: Any, terms: Terms, shell: Shell)
         shell.say(f"nacre: warning: {seen.advice}")
 
 
-def _fit(rows: Any, schema: Any, terms: Terms, transcript: Any, bars: Bars) -> Any:
+def _outside_lines(schema: Any, outside: dict[str, int]) -> list[str]:
+    """What happened to values outside the domain. Exact counts: never part of a release or certificate."""
+    lines = []
+    for name, n in outside.items():
+        column = schema.columns[name]
+        sources = {column.provenance.get(fact, "public") for fact in ("bounds", "categories")}
+        source = "bought" if "bought" in sources else "declared"
+        values = f"{n:,} value{'s' if n > 1 else ''} of column {name!r} {'were' if n > 1 else 'was'}"
+        if column.kind == "categorical":
+            fate = f"counted as {column.other!r}" if column.other is not None else "left out"
+            lines.append(f"{values} not among the {source} categories and {fate}")
+        elif column.kind in ("numeric", "datetime"):
+            lines.append(f"{values} outside the {source} range and clamped, or unreadable and taken as missing")
+        else:
+            lines.append(f"{values} unreadable and taken as missing")
+    return lines
+
+
+def _fit(rows: Any, schema: Any, terms: Terms, transcript: Any, bars: Bars) -> tuple[Any, dict[str, int]]:
     from nacre.fitting import fit
 
-    return fit(
+    outside: dict[str, int] = {}
+    made = fit(
         rows,
         epsilon=parse_epsilon(terms.epsilon),
         delta=terms.delta,
@@ -114,7 +135,9 @@ def _fit(rows: Any, schema: Any, terms: Terms, transcript: Any, bars: Bars) -> A
         options=terms.options,
         progress=bars,
         transcript=transcript,
+        tell_owner=outside.update,
     )
+    return made, outside
 
 
 def draw(release: Any, path: str, rows: int | None, shell: Shell, force: bool, **how: Any) -> int:

@@ -150,7 +150,7 @@ def schema_table(schema: Any, title: str) -> Any:
         made.add_row(
             plain(name), _kind(column), plain(_domain(column)), "yes" if column.nullable else "", ", ".join(sources)
         )
-    rows = f"{schema.rows:,} rows (public)" if schema.rows else "number of rows not declared"
+    rows = f"{schema.rows:,} rows ({schema.provenance['rows']})" if schema.rows else "number of rows not declared"
     unit = f"; unit {schema.unit.column}, at most {schema.unit.cap} rows each" if schema.unit else ""
     made.caption = plain(rows + unit)  # type: ignore[assignment]
     made.caption_justify = "left"

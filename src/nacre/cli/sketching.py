@@ -71,6 +71,7 @@ def merge(
       nacre merge site1.sketch site2.sketch site3.sketch -o all.sketch
     """
     from nacre.cli.inputs import check_outputs
+    from nacre.cli.running import promise_lines
     from nacre.sketching import load_sketch
     from nacre.sketching import merge as add
 
@@ -79,8 +80,12 @@ def merge(
     made = add([load_sketch(path) for path in sketches])
     made.save(output, force)
     shell.show(f"sketch       {output} ({made.sums.sites} sites)")
+    for line in promise_lines(made.certificate):
+        shell.show(line)
     shell.show(f"next         nacre fit --from-sketch {output} -o release.nacre")
-    shell.answer({"command": "merge", "output": output, "sites": made.sums.sites})
+    shell.answer(
+        {"command": "merge", "output": output, "sites": made.sums.sites, "guarantee": made.certificate.guarantee}
+    )
 
 
 def fit_sketch(path: str, quiet: bool) -> object:

@@ -261,7 +261,7 @@ def _report(shell: Shell, made: Any, written: dict[str, str], drawn: int | None,
     from nacre.cli.running import promise_lines
     from nacre.cli.schema import schema_table
 
-    if made.schema.weakest()[0] != "public":
+    if any(source != "public" for (column, _), source in made.schema.facts().items() if column is not None):
         shell.show(schema_table(made.schema, "The schema of the release, and where each fact comes from"))
         shell.say("What you know from elsewhere costs nothing and is better: write it in a schema (--save-schema).")
     for option, path in written.items():

@@ -110,15 +110,16 @@ def open_rows(source: Any, format: str | None = None, options: Options | None = 
     if isinstance(source, (MemoryRows, FileRows)):
         return source
     if isinstance(source, (str, os.PathLike)):
-        return FileRows(_expand(os.fspath(source)), format, options)
+        return FileRows(expand(os.fspath(source)), format, options)
     if isinstance(source, (list, tuple)) and source and all(isinstance(s, (str, os.PathLike)) for s in source):
-        return FileRows([p for s in source for p in _expand(os.fspath(s))], format, options)
+        return FileRows([p for s in source for p in expand(os.fspath(s))], format, options)
     if not isinstance(source, (list, tuple)) and isinstance(source, Rows):
         return source
     return MemoryRows(source)
 
 
-def _expand(path: str) -> list[str]:
+def expand(path: str) -> list[str]:
+    """The files that a path, a pattern or a folder stands for."""
     if os.path.isdir(path):
         found = sorted(os.path.join(path, f) for f in os.listdir(path) if Path(f).suffix.lower() in FORMATS)
         if not found:

@@ -1,4 +1,8 @@
-"""Shares of real and synthetic rows, column by column: what the page draws. Unprotected statistics, for the owner."""
+"""Shares of rows, column by column: what the pages draw.
+
+`compare_columns` reads private rows: unprotected statistics, for the owner. `profile_columns` reads synthetic rows
+alone, for the sheet that travels with them.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from nacre.report.findings import Comparison
+from nacre.evaluation import axes
+from nacre.report.findings import Comparison, Profile
 from nacre.table import Boolean, Categorical, Datetime, Numeric, Schema
 from nacre.table.encoding import Values, encode
 
@@ -18,21 +23,37 @@ _TAIL = 0.005  # of the real rows at each end that do not stretch the axis; the 
 def compare_columns(real: Any, synthetic: Any, schema: Schema) -> list[Comparison]:
     """One comparison for every modelled column of two Arrow tables described by the same schema."""
     a, b = encode(real, schema), encode(synthetic, schema)
-    names = [n for n in schema.modelled if isinstance(schema.columns[n], Numeric | Categorical | Boolean | Datetime)]
-    return [_compare(name, schema.columns[name], a[name], b[name]) for name in names]
+    return [_compare(name, schema.columns[name], a[name], b[name]) for name in _drawable(schema)]
 
 
-def _compare(name: str, column: Any, real: Values, synthetic: Values) -> Comparison:
+def profile_columns(synthetic: Any, schema: Schema) -> list[Profile]:
+    """One profile for every modelled column of a synthetic Arrow table. No other rows are read: axes, order and
+    choice of categories follow from the synthetic rows and the schema."""
+    found = encode(synthetic, schema)
+    return [_profile(name, schema.columns[name], found[name]) for name in _drawable(schema)]
+
+
+def _drawable(schema: Schema) -> list[str]:
+    return [n for n in schema.modelled if isinstance(schema.columns[n], Numeric | Categorical | Boolean | Datetime)]
+
+
+def _profile(name: str, column: Any, found: Values) -> Profile:
+    same = _compare(name, column, found, found, fenced=True)  # beside itself: one way to bin and label for both pages
+    nulls = None if same.nulls is None else same.nulls[1]
+    return Profile(name, same.kind, same.synthetic, same.labels, same.ends, nulls, same.ticks, same.bins)
+
+
+def _compare(name: str, column: Any, real: Values, synthetic: Values, fenced: bool = False) -> Comparison:
     nulls = (float(real.null.mean()), float(synthetic.null.mean())) if column.nullable else None
     kept = [v.values[~v.null] for v in (real, synthetic)]
     if isinstance(column, Categorical | Boolean):
         names = column.labels if isinstance(column, Categorical) else ("false", "true")
         labels, shares = _labels(names, kept, ordered=getattr(column, "ordered", False))
         return Comparison(name, column.kind, shares[0], shares[1], labels, nulls=nulls)
-    edges = _edges(kept, column)
+    edges = _edges(kept, column, fenced)
     shares = [_share(np.histogram(np.clip(v, edges[0], edges[-1]), edges)[0]) for v in kept]
     kind = "integer" if getattr(column, "integer", False) else column.kind
-    return Comparison(name, kind, shares[0], shares[1], ends=_ends(edges, column), nulls=nulls)
+    return Comparison(name, kind, shares[0], shares[1], ends=_ends(edges, column), nulls=nulls, **_axis(edges, column))
 
 
 def _labels(names: tuple[str, ...], kept: list[np.ndarray], ordered: bool) -> tuple[tuple[str, ...], list[np.ndarray]]:
@@ -51,10 +72,15 @@ def _share(counts: np.ndarray) -> np.ndarray:
     return counts / max(counts.sum(), 1)
 
 
-def _edges(kept: list[np.ndarray], column: Any) -> np.ndarray:
-    """Equal bins over the middle 99 % of the real rows; whole numbers of steps for integers."""
+def _edges(kept: list[np.ndarray], column: Any, fenced: bool = False) -> np.ndarray:
+    """Equal bins over the middle 99 % of the first table's rows; whole numbers of steps for integers.
+
+    `fenced` shortens an axis that a few far values would stretch, as noise puts them into synthetic tables.
+    """
     base = next((v for v in kept if len(v)), np.array([0.0]))
     low, high = np.quantile(base.astype(np.float64), [_TAIL, 1 - _TAIL]).tolist()
+    if fenced:
+        low, high = _fence(base, low, high)
     if isinstance(column, Numeric) and column.integer:
         step = max(1, int(np.ceil((high - low + 1) / BINS)))
         count = int((high - low) // step) + 1
@@ -62,13 +88,17 @@ def _edges(kept: list[np.ndarray], column: Any) -> np.ndarray:
     return np.linspace(low, high if high > low else low + 1, BINS + 1)
 
 
+def _fence(values: np.ndarray, low: float, high: float) -> tuple[float, float]:
+    """No farther from the middle half than four times its width."""
+    first, third = np.quantile(values.astype(np.float64), [0.25, 0.75]).tolist()
+    reach = 4 * (third - first)
+    return (max(low, first - reach), min(high, third + reach)) if reach > 0 else (low, high)
+
+
 def _ends(edges: np.ndarray, column: Any) -> tuple[str, str]:
-    if isinstance(column, Datetime):
-        return tuple(str(np.datetime64(int(e), "us").astype("datetime64[D]")) for e in (edges[0], edges[-1]))  # type: ignore[return-value]
-    if isinstance(column, Numeric) and column.integer:
-        return f"{edges[0] + 0.5:,.0f}", f"{edges[-1] - 0.5:,.0f}"
-    return _number(edges[0]), _number(edges[-1])
+    half = 0.5 if isinstance(column, Numeric) and column.integer else 0.0
+    return axes.value(edges[0] + half, column), axes.value(edges[-1] - half, column)
 
 
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:.3g}"
+def _axis(edges: np.ndarray, column: Any) -> dict[str, Any]:
+    return {"ticks": axes.ticks(edges, column), "bins": axes.bins(edges, column)}

@@ -62,7 +62,7 @@ def jobs(tables: Tables) -> dict[str, Callable[[], Any]]:
 
         return job
 
-    whole = _whole_rows(tables) if joint.available() else {}
+    whole = _whole_rows(tables)
     return {
         "c2st": lambda: two_sample(b, a, domain, seed),
         **whole,

@@ -21,6 +21,7 @@ import numpy as np
 
 GRID = 1e-4  # interval of the privacy-loss grid
 SAMPLER_ERROR = 2.0**-68  # total variation of 2³² certified draws at 2⁻¹⁰⁰ each
+HASH_ERROR = 2.0**-64  # 2³² texts and 2³² persons told apart by 128-bit hashes: 2·(2³²)²/2¹²⁹
 _ORDERS = tuple(np.concatenate([np.linspace(1.01, 10.9, 100), np.arange(11, 64), [80, 128, 256, 512, 1024]]))
 
 
@@ -107,8 +108,8 @@ def bounded_range_delta(epsilon: float, t: np.ndarray) -> np.ndarray:
 
 
 def sampler_cost(epsilon: float) -> float:
-    """(1 + e^ε)γ: what the error γ of the noise sampler adds to δ."""
-    return (1 + math.exp(min(epsilon, 700.0))) * SAMPLER_ERROR
+    """(1 + e^ε)γ: what the errors γ of the noise sampler and of hashed names add to δ."""
+    return (1 + math.exp(min(epsilon, 700.0))) * (SAMPLER_ERROR + HASH_ERROR)
 
 
 def _split(events: Sequence[Event]) -> tuple[float, float, list[Event]]:

@@ -6,6 +6,7 @@ sensitivity bound, adds its own noise, and can be opened once per entry of the p
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from nacre.privacy import feature_sums, selection
 from nacre.privacy.noise import NoiseSource, rounded_gaussian
 from nacre.privacy.plan import Bounds, Categories, Counts, Entry, Plan, Reveal, Select, Total
 from nacre.privacy.tables import Clique, TableCounter
+from nacre.privacy.tally import Tally, names_of
 from nacre.privacy.transcript import Transcript, digest
 from nacre.privacy.units import UnitCap
 from nacre.table import Schema, probe
@@ -24,6 +26,8 @@ from nacre.table.encoding import encode
 from nacre.table.grid import Grid
 
 KEPT_BYTES = 800_000_000  # codes kept between doors, so that 20 million rows of 15 columns are read once
+NOISE_CHUNK = 1 << 20  # noisy counts of texts at a time
+EMPTY: Mapping[str, np.ndarray] = {}
 # Progress shows rows read to the owner of the data; it is never saved.
 Progress = Callable[[int], None]
 
@@ -61,10 +65,11 @@ class Curator:
             raise PlanError(f"the plan allows {self._plan.cap} rows per unit; the schema's unit is {schema.unit}")
         if getattr(self, "schema", schema).unit != schema.unit:
             raise PlanError(f"the unit was {self.schema.unit}; a schema adopted later must keep it, not {schema.unit}")
+        if getattr(self, "schema", schema).columns != schema.columns:
+            self._code_cache = None
         self.schema = schema
         declared = [name for name in schema.modelled if not schema.columns[name].missing]
         self.grids = {n: Grid.of(schema.columns[n]) for n in declared if schema.columns[n].kind != "tensor"}
-        self._code_cache = None
 
     @property
     def opened(self) -> frozenset[str]:
@@ -79,7 +84,7 @@ class Curator:
         """Noisy contingency tables (int64), one per clique, with noise `entry.sigmas[j]` on table j.
 
         `groups[column]` maps each fine cell of the column's grid to a coarser group (−1: no cell). The empty
-        clique counts the rows.
+        clique counts the rows, even while the schema still lacks facts.
         """
         cliques = [tuple(c) for c in cliques]
         if entry.cliques is not None and list(entry.cliques) != cliques:
@@ -112,16 +117,14 @@ class Curator:
         sigmas = self._open(entry, Categories, columns)
         if not columns:
             return {}
-        found: dict[str, dict[str, int]] = {c: {} for c in columns}
+        tallies = {c: Tally() for c in columns}
         for batch in self._batches(list(columns)):
-            for c in columns:
-                probe.add_text_counts(batch.column(c), found[c])
-        answer = []
-        for c, sigma in zip(columns, sigmas):
-            texts = sorted(found[c])
-            noisy = np.array([found[c][t] for t in texts], dtype=np.int64)
-            noisy = noisy + rounded_gaussian(sigma, len(texts), self._noise) if texts else noisy
-            answer.append([t for t, count in zip(texts, noisy) if count >= entry.threshold])
+            for c, tally in tallies.items():
+                texts, counts = probe.text_counts(batch.column(c))
+                tally.add(names_of(texts, self._key), counts)
+        passed = {c: self._passing(tallies.pop(c), sigma, entry.threshold) for c, sigma in zip(columns, sigmas)}
+        found = self._texts(passed)  # only names were kept: a second pass finds the texts of those that passed
+        answer = [sorted(found[c]) for c in columns]
         return dict(zip(columns, self._answer(entry, {"columns": list(columns)}, answer)))
 
     def total(self, entry: Total, features: feature_sums.Features, public: Any = None) -> np.ndarray:
@@ -144,8 +147,8 @@ class Curator:
 
         `allowed(picked)` restricts the candidates by the public list of earlier picks.
         """
-        question = {"score": score.describe(), "picks": entry.picks}
         score.check(self)
+        question = {"score": score.describe(), "picks": entry.picks}
         self._open(entry, Select)
         totals = score.totals(self)
         rate = entry.epsilon / score.loss_range(self._plan.scope)
@@ -192,10 +195,36 @@ class Curator:
             for table, sigma in zip(exact, sigmas)
         ]
 
+    @functools.cached_property
+    def _key(self) -> bytes:
+        """The secret of this run's names for texts and persons; from the noise, so that seeded runs repeat."""
+        return self._noise.bits64(2).tobytes()
+
+    def _passing(self, tally: Tally, sigma: float, threshold: int) -> np.ndarray:
+        """The names whose noisy count reaches the threshold."""
+        names, counts = tally.pop_all()
+        passed = [names[:0]]
+        for start in range(0, len(names), NOISE_CHUNK):
+            part = counts[start : start + NOISE_CHUNK]
+            noisy = part + rounded_gaussian(sigma, len(part), self._noise)
+            passed.append(names[start + np.flatnonzero(noisy >= threshold)])
+        return np.concatenate(passed)
+
+    def _texts(self, passed: Mapping[str, np.ndarray]) -> dict[str, set[str]]:
+        found: dict[str, set[str]] = {c: set() for c in passed}
+        whole = {c: {name.tobytes() for name in names} for c, names in passed.items()}
+        for batch in self._batches(list(passed)):
+            for c, names in passed.items():
+                texts, _ = probe.text_counts(batch.column(c))
+                here = names_of(texts, self._key)
+                likely = np.flatnonzero(np.isin(here[:, 0], names[:, 0]))
+                found[c].update(texts[i].decode("utf-8", "replace") for i in likely if here[i].tobytes() in whole[c])
+        return found
+
     def _batches(self, columns: list[str] | None) -> Iterator[Any]:
         """One pass over the rows, at most `cap` of each unit."""
         who = self.schema.unit.column if self.schema.unit else None
-        unit = UnitCap(who, self._plan.cap)
+        unit = UnitCap(who, self._plan.cap, self._key if who else b"")
         extra = [who] if who and columns is not None and who not in columns else []
         wanted = None if columns is None else [*columns, *extra]
         done = 0
@@ -217,7 +246,11 @@ class Curator:
     def _coded(self) -> Iterator[tuple[Mapping[str, np.ndarray], int]]:
         """Fine grid codes; kept in memory for later doors while they are few."""
         if self._code_cache is not None:
-            yield from self._code_cache
+            done = 0
+            for codes, rows in self._code_cache:
+                done += rows
+                self._progress(done)
+                yield codes, rows
             return
         kept: list[tuple[Mapping[str, np.ndarray], int]] | None = []
         size = 0
@@ -251,7 +284,10 @@ class Curator:
         return self._fill(_counter(cliques, groups), groups)
 
     def _fill(self, counter: TableCounter, groups: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-        for codes, rows in self._coded():
+        # A mere count of rows comes before anything is known of the columns; else its pass keeps the codes for later.
+        bare = not groups and bool(self.schema.undeclared())
+        one_column = ((EMPTY, b.num_rows) for b in self._batches(self._rows.column_names[:1]))
+        for codes, rows in one_column if bare else self._coded():
             counter.add({c: lut[codes[c]] for c, lut in groups.items()}, rows)
         return counter.tables()
 

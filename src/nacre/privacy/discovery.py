@@ -1,8 +1,9 @@
 """Buying what is not declared: the kind of each column, bounds, categories, and the number of rows.
 
-Two entries, planned from the column names alone: `kinds` (which kinds of value, and how many nulls) and `domain`: for
-each column either a histogram over a public grid of magnitudes or months, or the texts with a large enough noisy count.
-Everything they release is public; the schema made from it carries the provenance `bought`.
+Three entries, planned from the column names alone: `rows` (the number of rows, first of all), `kinds` (which kinds of
+value, and how many nulls) and `domain`: for each column either a histogram over a public grid of magnitudes or months,
+or the texts with a large enough noisy count. Each is planned only if something is lacking. Everything they release is
+public; the schema made from it carries the provenance `bought`.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from nacre.errors import BudgetError
+from nacre.errors import BudgetError, SchemaError
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
-from nacre.privacy.plan import Bounds, Categories, Entry, Plan, Scope, gaussian_share
+from nacre.privacy.plan import Bounds, Categories, Counts, Entry, Plan, Scope, gaussian_share
 from nacre.table import Boolean, Categorical, Column, Datetime, Identifier, Numeric, Schema, probe
+from nacre.table.schema import MAX_COLUMNS
 
+ROWS = 0.01  # of μ² for the number of rows: one count, so even a small share is precise
 SHARE = 0.15  # of μ² for a whole schema; a schema that lacks less pays in proportion
 _KINDS = 0.15  # of that share for the kinds; the rest buys domains
 _FAILURE = 0.1  # of δ for texts that nobody else has
@@ -27,6 +30,11 @@ OTHER = "other"
 
 def unknown(names: Sequence[str]) -> Schema:
     """A schema that knows only the column names: all to be bought."""
+    if len(names) > MAX_COLUMNS:
+        raise SchemaError(
+            f"the table has {len(names):,} columns; at most {MAX_COLUMNS:,} can be modelled: leave columns out, or "
+            "declare in a schema those that are only names as identifiers"
+        )
     return Schema({name: Undeclared() for name in names})
 
 
@@ -35,15 +43,27 @@ class Undeclared(Categorical):
     """A column of which not even the kind is known yet."""
 
 
+def rows_are_public(schema: Schema, budget: Budget) -> bool:
+    """Whether neighbours have the same number of rows: then it may be read. Persons may hold different numbers."""
+    return budget.neighbours != "add_or_remove_one" and schema.unit is None
+
+
 def entries(schema: Schema, budget: Budget) -> tuple[Entry, ...]:
     """The doors that buy what `schema` lacks; nothing when it lacks nothing."""
+    cap = schema.unit.cap if schema.unit else 1
+    whole = gaussian_share(budget, Scope(budget.neighbours, cap))
+    if schema.rows is not None or budget.epsilon is None or rows_are_public(schema, budget):
+        return _domain_entries(schema, budget, cap, whole)
+    rows = Counts("rows", sigmas=(1 / math.sqrt(ROWS * whole),), cliques=((),))
+    return (rows, *_domain_entries(schema, budget, cap, whole))
+
+
+def _domain_entries(schema: Schema, budget: Budget, cap: int, whole: float) -> tuple[Entry, ...]:
     lacking = [name for name in schema.modelled if schema.columns[name].missing]
     if not lacking:
         return ()
     if budget.epsilon is None:
         raise BudgetError("epsilon=None cannot buy a schema: declare it, or take domain='from-data'")
-    cap = schema.unit.cap if schema.unit else 1
-    whole = gaussian_share(budget, Scope(budget.neighbours, cap))
     mu2 = whole * SHARE * len(lacking) / len(schema.modelled)
 
     def noise(part: float) -> tuple[float, ...]:
@@ -65,20 +85,29 @@ def _threshold(sigmas: Sequence[float], budget: Budget, cap: int) -> int:
     return math.ceil(cap + 0.5 - max(sigmas) * ndtri(each))
 
 
-def buy(curator: Curator, plan: Plan, schema: Schema) -> tuple[Schema, int]:
-    """Open the doors planned by `entries`; return the complete schema and the noisy number of rows."""
+def buy_rows(curator: Curator, plan: Plan, schema: Schema) -> Schema:
+    """The schema with a noisy number of rows, at least 1, if the plan has an entry for it."""
+    if "rows" not in [e.name for e in plan.entries]:
+        return schema
+    (noisy,) = curator.counts(plan["rows"], [()])
+    return dataclasses.replace(schema, rows=max(1, int(noisy)), provenance={**schema.provenance, "rows": "bought"})
+
+
+def buy_domain(curator: Curator, plan: Plan, schema: Schema) -> Schema:
+    """The schema with kinds, bounds and categories of the columns that lacked them; `schema.rows` is known by now."""
     lacking = [name for name in schema.modelled if schema.columns[name].missing]
+    if not lacking:
+        return schema
     votes = curator.bounds(plan["kinds"], dict.fromkeys(lacking, "kind"))
     sigma = plan["kinds"].sigmas[0]
-    rows = max(1, round(float(np.mean([v.sum() for v in votes.values()]))))
-    kinds = {name: _kind(schema.columns[name], votes[name], sigma, rows) for name in lacking}
+    kinds = {name: _kind(schema.columns[name], votes[name], sigma, schema.rows or 1) for name in lacking}
     probes = {n: {"numeric": "magnitude", "datetime": "month"}[c.kind] for n, c in kinds.items() if c.ordered_values}
     found = curator.bounds(plan["domain"], probes)
     texts = curator.categories(plan["domain"], [n for n, c in kinds.items() if c.kind == "categorical"])
     columns = dict(schema.columns)
     for name in lacking:
         columns[name] = _column(kinds[name], found.get(name), texts.get(name), plan["domain"].sigmas[0])
-    return dataclasses.replace(schema, columns=columns), rows
+    return dataclasses.replace(schema, columns=columns)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from nacre.errors import PlanError
+from nacre.privacy.captured import refuse_captured
 from nacre.privacy.plan import Total
 
 Features = Callable[[Mapping[str, Any], Any], np.ndarray]  # encoded columns of n records -> [n, size]
@@ -84,10 +85,13 @@ def _clipped(vectors: np.ndarray, entry: Total) -> np.ndarray:
 
 
 def check_record_map(features: Features, public: Any, schema: Any, entry: Total) -> None:
-    """Refuse a feature map that looks at more than one record. Tried on made-up records: nothing private is read.
+    """Refuse a feature map that carries arrays with it (`captured`) or looks at more than one record.
+
+    It is tried on made-up records: nothing private is read.
 
     An `exact` entry needs each record's vector to be bit-identical wherever it stands and whatever stands around it.
     """
+    refuse_captured(features, public, f"entry {entry.name!r}")
     if entry.bound / grid_step(entry) > 2**30:
         raise PlanError(f"entry {entry.name!r}: sigma is too small beside the bound for integer sums")
     if coupled(lambda chunk: features(chunk, public), schema, width(entry), f"entry {entry.name!r}") and entry.exact:

@@ -7,6 +7,7 @@ fixed beforehand, together with the budget it was checked against.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -199,6 +200,12 @@ class Plan:
                 return entry
         raise PlanError(f"plan of {self.method}: no entry named {name!r}; it has {[e.name for e in self.entries]}")
 
+    def for_rows(self, rows: int | None) -> Plan:
+        """The same entries, already checked, for a number of rows that is known by now. Nothing gets cheaper by it."""
+        known = copy.copy(self)
+        object.__setattr__(known, "rows", rows)
+        return known
+
     @property
     def scope(self) -> Scope:
         return Scope(self.budget.neighbours, self.cap)
@@ -261,7 +268,7 @@ def gaussian_share(budget: Budget, scope: Scope, others: Sequence[Entry] = ()) -
     if accounting.sampler_cost(budget.epsilon) >= budget.delta - failure:
         raise BudgetError(
             f"epsilon={budget.epsilon:g} is beyond what the noise sampler's proof covers at delta={budget.delta:g} "
-            "(its error counts e^epsilon times); ask for at most 30, or for epsilon=None, which promises nothing"
+            "(its error counts e^epsilon times); ask for at most 25, or for epsilon=None, which promises nothing"
         )
     mu = accounting.gaussian_mu(budget.epsilon, budget.delta - failure, rest)
     left = mu**2 - gaussians

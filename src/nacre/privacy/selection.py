@@ -6,6 +6,7 @@ exp(ε·u/R) are then ε-bounded-range (docs/proofs/selection.md).
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ import numpy as np
 
 from nacre.errors import PlanError
 from nacre.privacy import feature_sums
+from nacre.privacy.captured import refuse_captured
 from nacre.privacy.noise import NoiseSource, exponential_choice
 from nacre.privacy.plan import Scope
 
@@ -75,7 +77,11 @@ class Deviation:
     def describe(self) -> Any:
         from nacre.privacy.transcript import digest
 
+        references = hashlib.sha256()  # one digest of all: wide tables have tens of thousands of references
+        for j in range(len(self.cliques)):
+            references.update(digest(np.asarray(self.references(j))).encode())
         shown = {"groups": digest(dict(self.groups)), "handicaps": digest(np.asarray(self.handicaps))}
+        shown["references"] = references.hexdigest()[:16]
         return {"deviation": [list(c) for c in self.cliques], **shown}
 
 
@@ -83,13 +89,15 @@ class Deviation:
 class RecordScore:
     """u_j = Σ_records clip(score(record)_j, low, high), on a grid of 2⁻²⁰ of the range, rounded toward `low`.
 
-    `function` maps the encoded columns of n records to an [n, candidates] array, record by record.
+    `function` maps the encoded columns of n records and `public` (arrays that it needs; recorded in the question) to an
+    [n, candidates] array, record by record.
     """
 
-    function: Callable[[Mapping[str, Any]], np.ndarray]
+    function: Callable[[Mapping[str, Any], Any], np.ndarray]
     candidates: int
     low: float
     high: float
+    public: Any = None
     _STEPS = 1 << 20
 
     def __post_init__(self) -> None:
@@ -97,16 +105,20 @@ class RecordScore:
             raise PlanError(f"record score: range [{self.low!r}, {self.high!r}]; expected finite low below high")
 
     def check(self, curator: Any) -> None:
-        """Refuse a score that looks at more than one record, before anything is spent."""
-        if feature_sums.coupled(self.function, curator.schema, self.candidates, "record score"):
+        """Refuse a score that carries arrays or looks at more than one record, before anything is spent."""
+        refuse_captured(self.function, self.public, "record score")
+        if feature_sums.coupled(self._of_records, curator.schema, self.candidates, "record score"):
             raise PlanError("record score: the score of one record changes in the last bits with its place; round it")
 
     def totals(self, curator: Any) -> np.ndarray:
         scores = np.zeros(self.candidates, dtype=np.int64)
         for encoded, rows in curator._encoded():
-            for values in feature_sums.record_vectors(self.function, encoded, rows):
+            for values in feature_sums.record_vectors(self._of_records, encoded, rows):
                 scores += self._steps(values).sum(axis=0)
         return scores
+
+    def _of_records(self, records: Mapping[str, Any]) -> np.ndarray:
+        return self.function(records, self.public)
 
     def _steps(self, values: np.ndarray) -> np.ndarray:
         """Integers in [0, 2²⁰], whatever the floats are."""
@@ -119,7 +131,9 @@ class RecordScore:
         return self._STEPS * scope.sum
 
     def describe(self) -> Any:
-        return {"record_score": [self.candidates, self.low, self.high]}
+        from nacre.privacy.transcript import digest
+
+        return {"record_score": [self.candidates, self.low, self.high], "public": digest(self.public)}
 
 
 def successive_choices(

@@ -8,24 +8,29 @@ person change more than `cap` rows.
 
 from __future__ import annotations
 
+import secrets
 from typing import Any
 
 import numpy as np
 
 from nacre.errors import DataError
+from nacre.privacy.tally import KEY_BYTES, Tally, names_of
 from nacre.table.casting import names as _names
+from nacre.table.casting import text_bytes
 
 
 class UnitCap:
     """Filters record batches in order, keeping the first `cap` rows of each person; without a column, all rows.
 
-    Persons are told apart by the text of their identifier, so that a dictionary that lists a name twice, or parts of
-    a table that store numbers in different types, do not make two persons of one.
+    Persons are told apart by the text of their identifier (a keyed hash of it, see `tally`), so that a dictionary that
+    lists a name twice, or parts of a table that store numbers in different types, do not make two persons of one. Give
+    the same key to all passes over a table.
     """
 
-    def __init__(self, column: str | None, cap: int = 1):
+    def __init__(self, column: str | None, cap: int = 1, key: bytes = b""):
         self.column, self.cap = column, cap
-        self._seen: dict[str, int] = {}
+        self._key = key or secrets.token_bytes(KEY_BYTES)
+        self._seen = Tally()
 
     def keep(self, batch: Any) -> Any:
         if self.column is None:
@@ -42,12 +47,10 @@ class UnitCap:
     def _ranks(self, names: Any) -> np.ndarray:
         """How many rows of the same person came before each row; any number for rows without a name."""
         encoded = names.dictionary_encode()
-        people = encoded.dictionary.to_pylist()
+        people = names_of(text_bytes(encoded.dictionary), self._key)
         ranks = np.zeros(len(names), dtype=np.int64)
         known = encoded.indices.drop_null().to_numpy(zero_copy_only=False)
-        before = np.array([self._seen.get(p, 0) for p in people], dtype=np.int64)
-        for p, n in zip(people, np.bincount(known, minlength=len(people)).tolist()):
-            self._seen[p] = self._seen.get(p, 0) + n
+        before = self._seen.add(people, np.bincount(known, minlength=len(people)))
         ranks[names.is_valid().to_numpy(zero_copy_only=False)] = before[known] + _occurrence(known)
         return ranks
 

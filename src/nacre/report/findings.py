@@ -39,6 +39,8 @@ class Comparison:
     labels: tuple[str, ...] = ()
     ends: tuple[str, str] | None = None
     nulls: tuple[float, float] | None = None  # share without a value, real and synthetic; None: not nullable
+    ticks: tuple[tuple[float, str], ...] = ()  # marks of the axis: place between 0 and 1, and text
+    bins: tuple[str, ...] = ()  # what lies in every bar of a number or date
 
     @property
     def distance(self) -> float:
@@ -46,6 +48,20 @@ class Comparison:
         null_r, null_s = self.nulls or (0.0, 0.0)
         gaps = np.abs((1 - null_r) * self.real - (1 - null_s) * self.synthetic).sum() + abs(null_r - null_s)
         return float(gaps / 2)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One column of the synthetic table alone, with the fields of a `Comparison`: no private row stands behind it."""
+
+    name: str
+    kind: str
+    shares: np.ndarray  # of the rows with a value
+    labels: tuple[str, ...] = ()
+    ends: tuple[str, str] | None = None
+    nulls: float | None = None  # share without a value; None: not nullable
+    ticks: tuple[tuple[float, str], ...] = ()
+    bins: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

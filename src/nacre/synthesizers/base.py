@@ -113,6 +113,10 @@ METHODS: dict[str, Method] = {
 }
 
 
+# Settings beyond these would fill the memory of any machine before an error came.
+LIMITS = {"particles": 1 << 16, "steps": 1_000_000, "groups": 4096}
+
+
 def make(method: str, options: Mapping[str, Any]) -> Any:
     """The method of that name with the given hyperparameters; unknown ones are refused with the known ones named."""
     if method not in METHODS:
@@ -122,4 +126,7 @@ def make(method: str, options: Mapping[str, Any]) -> Any:
     for option in options:
         if option not in known:
             raise NacreError(f"method {method!r} has no option {option!r}; it has {', '.join(known) or 'none'}")
+        value = options[option]
+        if option in LIMITS and isinstance(value, int) and value > LIMITS[option]:
+            raise NacreError(f"{option}={value!r}: expected at most {LIMITS[option]:,}; more costs memory, not error")
     return kind(**options)

@@ -86,6 +86,11 @@ def as_text(array: pa.Array) -> pa.Array:
     return pa.nulls(len(array), pa.string())
 
 
+def text_bytes(array: pa.Array) -> list[bytes]:
+    """The UTF-8 bytes of texts without nulls."""
+    return array.cast(pa.large_binary()).to_pylist()
+
+
 def _float_text(array: pa.Array) -> pa.Array:
     values = array.cast(pa.float64(), safe=False)
     numbers = _plain(values, np.nan)

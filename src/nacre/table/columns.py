@@ -14,12 +14,12 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 from nacre.errors import SchemaError
+from nacre.table.checking import UNNAMED, check_ends, check_label, finite, need, sequence
 from nacre.table.instants import UNITS, check_zone, microseconds
 
 PROVENANCES = ("public", "bought", "read")  # strongest first
 INTEGER_LIMIT = 2**62  # so that differences and the end of the last cell fit in 64 bits
 MAX_CATEGORIES = 1_000_000
-_UNNAMED = "column"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class Column:
     fact_names: ClassVar[tuple[str, ...]] = ("kind", "nullable")
 
     def __post_init__(self) -> None:
-        _need(isinstance(self.nullable, bool), f"nullable is {self.nullable!r}; write true or false")
+        need(isinstance(self.nullable, bool), f"nullable is {self.nullable!r}; write true or false")
         self._check()
         self._set(provenance=_provenance(self))
 
@@ -75,16 +75,16 @@ class Numeric(Column):
     fact_names: ClassVar[tuple[str, ...]] = ("kind", "bounds", "edges", "atoms", "nullable")
 
     def _check(self) -> None:
-        _need(isinstance(self.integer, bool), f"integer is {self.integer!r}; write true or false")
+        need(isinstance(self.integer, bool), f"integer is {self.integer!r}; write true or false")
         edges = None if self.edges is None else self._numbers("edges", self.edges)
         if edges is not None:
-            _need(len(edges) >= 2, f"edges has {len(edges)} value(s); at least two are needed, the two ends")
+            need(len(edges) >= 2, f"edges has {len(edges)} value(s); at least two are needed, the two ends")
             for a, b in pairwise(edges):
-                _need(a < b, f"edges are not increasing: {a!r} is followed by {b!r}; sort them, without repeats")
+                need(a < b, f"edges are not increasing: {a!r} is followed by {b!r}; sort them, without repeats")
         bounds = self._bounds(edges)
         if edges is not None and (edges[0], edges[-1]) != bounds:
             raise SchemaError(
-                f"{_UNNAMED}: edges run from {edges[0]!r} to {edges[-1]!r} but bounds are {list(bounds or ())}; "
+                f"{UNNAMED}: edges run from {edges[0]!r} to {edges[-1]!r} but bounds are {list(bounds or ())}; "
                 "the first and last edge are the bounds: give one of the two, or make them agree"
             )
         self._set(bounds=bounds, edges=edges, atoms=self._atoms(bounds))
@@ -97,28 +97,28 @@ class Numeric(Column):
                 source = self.provenance.get("edges", "public")
                 self._set(provenance={"bounds": source, **self.provenance})
             return (edges[0], edges[-1])
-        return _ends(self._numbers("bounds", self.bounds))
+        return check_ends(self._numbers("bounds", self.bounds))
 
     def _atoms(self, bounds: tuple | None) -> tuple:
         atoms = self._numbers("atoms", self.atoms)
-        _need(len(set(atoms)) == len(atoms), f"atoms {list(atoms)} name the same value twice; name it once")
+        need(len(set(atoms)) == len(atoms), f"atoms {list(atoms)} name the same value twice; name it once")
         for atom in atoms:
-            _need(
+            need(
                 bounds is None or bounds[0] <= atom <= bounds[1],
                 f"atom {atom!r} lies outside the bounds {list(bounds or ())}; widen the bounds or drop the atom",
             )
         return tuple(sorted(atoms))
 
     def _numbers(self, fact: str, values: Any) -> tuple:
-        return tuple(self.number(v, fact) for v in _sequence(fact, values))
+        return tuple(self.number(v, fact) for v in sequence(fact, values))
 
     def number(self, value: Any, fact: str = "value") -> float | int:
         """`value` as this column holds it (int or float), or SchemaError."""
-        number = _finite(fact, value)
+        number = finite(fact, value)
         if not self.integer:
             return float(number)
-        _need(number == int(number), f"{fact} has {value!r} but the column is integer; write whole numbers")
-        _need(abs(int(number)) <= INTEGER_LIMIT, f"{fact} has {value!r}; integers reach from -2**62 to 2**62")
+        need(number == int(number), f"{fact} has {value!r} but the column is integer; write whole numbers")
+        need(abs(int(number)) <= INTEGER_LIMIT, f"{fact} has {value!r}; integers reach from -2**62 to 2**62")
         return int(number)
 
     @property
@@ -142,21 +142,21 @@ class Categorical(Column):
     fact_names: ClassVar[tuple[str, ...]] = ("kind", "categories", "other", "nullable")
 
     def _check(self) -> None:
-        _need(isinstance(self.ordered, bool), f"ordered is {self.ordered!r}; write true or false")
+        need(isinstance(self.ordered, bool), f"ordered is {self.ordered!r}; write true or false")
         if self.other is not None:
-            _label("other", self.other)
+            check_label("other", self.other)
         if self.categories is None:
             return
-        labels = tuple(_sequence("categories", self.categories))
-        _need(bool(labels), "categories is empty; name at least one, or leave it out to have them bought")
-        _need(
+        labels = tuple(sequence("categories", self.categories))
+        need(bool(labels), "categories is empty; name at least one, or leave it out to have them bought")
+        need(
             len(labels) <= MAX_CATEGORIES,
             f"categories has {len(labels):,} labels; at most {MAX_CATEGORIES:,}: group the rare ones under `other`",
         )
         seen: set[str] = set()
         for label in labels:
-            _label("categories", label)
-            _need(label not in seen, f"category {label!r} is listed twice; list it once")
+            check_label("categories", label)
+            need(label not in seen, f"category {label!r} is listed twice; list it once")
             seen.add(label)
         self._set(categories=labels)
 
@@ -200,20 +200,20 @@ class Datetime(Column):
     fact_names: ClassVar[tuple[str, ...]] = ("kind", "bounds", "nullable")
 
     def _check(self) -> None:
-        _need(
+        need(
             isinstance(self.unit, str) and self.unit in UNITS,
             f"unit is {self.unit!r}; choose one of {', '.join(UNITS)}",
         )
         if self.tz is not None:
-            _need(isinstance(self.tz, str), f"tz is {self.tz!r}; write the name of a zone, such as 'UTC'")
-            check_zone(self.tz, _UNNAMED)
-            _need(self.unit != "day", f"unit 'day' is a date and has no zone, but tz is {self.tz!r}; drop one")
+            need(isinstance(self.tz, str), f"tz is {self.tz!r}; write the name of a zone, such as 'UTC'")
+            check_zone(self.tz, UNNAMED)
+            need(self.unit != "day", f"unit 'day' is a date and has no zone, but tz is {self.tz!r}; drop one")
         if self.bounds is None:
             return
-        bounds = tuple(_sequence("bounds", self.bounds))
-        ends = _ends(tuple(microseconds(b, f"{_UNNAMED}: bounds") for b in bounds), shown=bounds)
+        bounds = tuple(sequence("bounds", self.bounds))
+        ends = check_ends(tuple(microseconds(b, f"{UNNAMED}: bounds") for b in bounds), shown=bounds)
         for end, text in zip(ends, bounds, strict=True):
-            _need(
+            need(
                 end % self.step == 0,
                 f"bound {text!r} is not a whole {self.unit}; round it, or use a finer unit",
             )
@@ -229,7 +229,7 @@ class Datetime(Column):
         """The bounds in microseconds since the epoch, UTC."""
         if self.bounds is None:
             return None
-        return microseconds(self.bounds[0], _UNNAMED), microseconds(self.bounds[1], _UNNAMED)
+        return microseconds(self.bounds[0], UNNAMED), microseconds(self.bounds[1], UNNAMED)
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -247,15 +247,15 @@ class Tensor(Column):
     fact_names: ClassVar[tuple[str, ...]] = ("kind", "shape", "bounds", "nullable")
 
     def _check(self) -> None:
-        shape = tuple(_sequence("shape", self.shape))
-        _need(
+        shape = tuple(sequence("shape", self.shape))
+        need(
             bool(shape) and all(isinstance(s, int) and not isinstance(s, bool) and s > 0 for s in shape),
             f"shape is {list(shape)}; write one or more positive whole numbers, such as [28, 28]",
         )
-        _need(math.prod(shape) <= 10_000_000, f"shape {list(shape)} has more than 10,000,000 numbers per row")
+        need(math.prod(shape) <= 10_000_000, f"shape {list(shape)} has more than 10,000,000 numbers per row")
         self._set(shape=shape)
         if self.bounds is not None:
-            self._set(bounds=_ends(tuple(float(_finite("bounds", b)) for b in _sequence("bounds", self.bounds))))
+            self._set(bounds=check_ends(tuple(float(finite("bounds", b)) for b in sequence("bounds", self.bounds))))
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -274,7 +274,7 @@ class Identifier(Column):
 
     def _check(self) -> None:
         for name in ("person", "text"):
-            _need(
+            need(
                 isinstance(getattr(self, name), bool),
                 f"{name} is {getattr(self, name)!r}; write true or false",
             )
@@ -283,72 +283,16 @@ class Identifier(Column):
 KINDS: dict[str, type[Column]] = {c.kind: c for c in (Numeric, Categorical, Boolean, Datetime, Tensor, Identifier)}
 
 
-def named(error: SchemaError, name: str) -> SchemaError:
-    """The same error, saying which column it is about: kinds are checked before they have a name."""
-    text = str(error)
-    return SchemaError(f"column {name!r}{text.removeprefix(_UNNAMED)}" if text.startswith(_UNNAMED) else text)
-
-
-def _need(condition: bool, message: str) -> None:
-    if not condition:
-        raise SchemaError(f"{_UNNAMED}: {message}")
-
-
-def _sequence(fact: str, values: Any) -> list:
-    _need(
-        not isinstance(values, (str, bytes, Mapping)) and hasattr(values, "__iter__"),
-        f"{fact} is {values!r}; write a list",
-    )
-    return list(values)
-
-
-def _finite(fact: str, value: Any) -> float | int:
-    if hasattr(value, "item"):  # numpy scalars
-        value = value.item()
-    _need(
-        isinstance(value, (int, float)) and not isinstance(value, bool),
-        f"{fact} has {value!r}, which is not a number; write finite numbers",
-    )
-    try:
-        finite = math.isfinite(value)
-    except OverflowError:  # an int beyond the largest float
-        finite = False
-    _need(finite, f"{fact} has a number that is not finite or too large for 64 bits; write finite numbers")
-    return value
-
-
-def _ends(pair: tuple, shown: tuple | None = None) -> tuple:
-    shown = pair if shown is None else shown
-    _need(len(pair) == 2, f"bounds has {len(pair)} value(s); write two, the lowest and the highest")
-    low, high = pair
-    _need(low <= high, f"bounds are reversed: {shown[0]!r} is above {shown[1]!r}; write the lowest first")
-    _need(
-        math.isfinite(high - low),
-        f"bounds {list(shown)} are too far apart for 64-bit arithmetic; narrow them",
-    )
-    return pair
-
-
-def _label(fact: str, label: Any) -> None:
-    _need(isinstance(label, str), f"{fact} has {label!r}, which is not text; put it in quotes")
-    _need(label != "", f"{fact} has an empty label; the empty text means a missing value: use nullable")
-    _need("\0" not in label, f"{fact} has the label {label!r} with a NUL character; remove it")
-    try:
-        label.encode()
-    except UnicodeEncodeError:
-        raise SchemaError(f"{_UNNAMED}: {fact} has the label {label!r}, which is not valid Unicode text") from None
-
-
 def _provenance(column: Column) -> dict[str, str]:
     given = column.provenance
-    _need(isinstance(given, Mapping), f"provenance is {given!r}; write fact: source pairs")
+    need(isinstance(given, Mapping), f"provenance is {given!r}; write fact: source pairs")
     for fact, source in given.items():
-        _need(
+        need(
             fact in column.facts,
             f"provenance names the fact {fact!r}, which this {column.kind} column does not state; "
             f"it states {', '.join(column.facts)}",
         )
-        _need(
+        need(
             source in PROVENANCES,
             f"provenance of {fact} is {source!r}; choose one of {', '.join(PROVENANCES)}",
         )

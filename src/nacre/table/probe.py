@@ -85,14 +85,13 @@ def _months(array: pa.Array) -> np.ndarray:
     return np.where(null | bad, -1, cell).astype(np.int32)
 
 
-def add_text_counts(array: pa.Array, counts: dict[str, int]) -> None:
-    """Add how often each text (label) occurs; null and the empty text are no labels."""
+def text_counts(array: pa.Array) -> tuple[list[bytes], np.ndarray]:
+    """The different texts (labels) as bytes, and how often each occurs; null and the empty text are no labels."""
     array = casting.unpack(array)
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     found = pc.value_counts(casting.as_text(array).drop_null())
-    for text, count in zip(found.field("values").to_pylist(), found.field("counts").to_pylist()):
-        counts[text] = counts.get(text, 0) + count
+    return casting.text_bytes(found.field("values")), found.field("counts").to_numpy(zero_copy_only=False)
 
 
 def numeric_bounds(histogram: np.ndarray, sigma: float, integer: bool) -> tuple[float, float]:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from nacre.errors import DataError, SchemaError
-from nacre.table.columns import KINDS, Column, named
+from nacre.table.checking import named
+from nacre.table.columns import KINDS, Column
 from nacre.table.rules import Between, Dependency, Unit
 from nacre.table.schema import Attestation, Schema
 

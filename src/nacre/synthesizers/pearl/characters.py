@@ -45,10 +45,6 @@ class Characters:
         phase = self.angle[column][:, None] * self.harmonic[own]
         return own, np.cos(phase), np.sin(phase)
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        """Everything that the question asked of the rows depends on."""
-        return {"column": self.column, "harmonic": self.harmonic, "members": self.members, "amplitude": self.amplitude}
-
 
 def choose(
     angle: Sequence[NDArray[np.float64]],

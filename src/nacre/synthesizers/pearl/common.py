@@ -43,6 +43,8 @@ class Recipe:
 
     def __post_init__(self) -> None:
         self.method.supports(self.schema)
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
+            raise SketchError(f"seed={self.seed!r}: expected a whole number of at least 0, the same at all sites")
         cells = 1 if self.target is None else Grid.of(self.schema.columns[self.target]).cells
         if cells > MAX_CLASSES:
             raise SchemaError(f"target {self.target!r} has {cells} cells; shared sketches take at most {MAX_CLASSES}")
@@ -109,8 +111,8 @@ def measure(curator: Curator, plan: Plan, recipe: Recipe) -> Sums:
     first, entry = plan["one-way"], plan["sketch"]
     tables = curator.counts(first, [(c,) for c in columns])
     luts = [np.arange(g.cells) for g in grids]
-    features = character_map(chosen, columns, grids, luts, recipe.place, (entry.parts, entry.size))
-    answer = np.atleast_2d(curator.total(entry, features, {**chosen.arrays(), "angle": list(chosen.angle)}))
+    features, public = character_map(chosen, columns, grids, luts, recipe.place, (entry.parts, entry.size))
+    answer = np.atleast_2d(curator.total(entry, features, public))
     steps = np.rint(answer / feature_sums.grid_step(entry)).astype(np.int64)
     return Sums(tables, steps, first.sigmas[0], entry.sigma)
 

@@ -62,7 +62,7 @@ def class_shares(curator: Curator, plan: Plan, layout: Layout) -> tuple[np.ndarr
 
 def bought_scale(curator: Curator, plan: Plan, layout: Layout, rows: float) -> float:
     """1 / (root mean squared distance of two records), from clipped moments (specs/pearl.md 12)."""
-    sums = curator.total(plan["scale"], fourier.moment_map(layout))
+    sums = curator.total(plan["scale"], fourier.moment_map(layout), fourier.public_parameters(layout))
     return 1.0 / fourier.mean_distance(layout, sums, rows)
 
 

@@ -30,21 +30,28 @@ def angles(layout: Layout, numbers: np.ndarray, codes: list[np.ndarray], t: np.n
     return out
 
 
-def cosine_map(layout: Layout, t: np.ndarray, parts: int) -> Callable[[Mapping[str, Any], Any], np.ndarray]:
-    """PEARL's record features k^{-1/2}[cos t·x, sin t·x], of norm exactly 1, after the class where there are parts."""
+def public_parameters(layout: Layout, t: np.ndarray | None = None) -> dict[str, Any]:
+    """What the maps below need besides the record: frequencies t, and the names of the numbers."""
+    return {"numbers": layout.numbers} | ({} if t is None else {"frequencies": t})
+
+
+def cosine_map(layout: Layout) -> Callable[[Mapping[str, Any], Any], np.ndarray]:
+    """PEARL's record features k^{-1/2}[cos t·x, sin t·x], of norm exactly 1, after the class where there are several."""
 
     def features(records: Mapping[str, Any], public: Any) -> np.ndarray:
+        t = public["frequencies"]
         angle = angles(layout, *layout.encode(records), t)
         waves = np.concatenate([np.cos(angle), np.sin(angle)], axis=1) / np.sqrt(len(t))
-        return waves if parts == 1 else np.column_stack([layout.kinds(records), waves])
+        return waves if layout.classes == 1 else np.column_stack([layout.kinds(records), waves])
 
     return features
 
 
-def mixed_map(layout: Layout, t: np.ndarray, parts: int) -> Callable[[Mapping[str, Any], Any], np.ndarray]:
+def mixed_map(layout: Layout) -> Callable[[Mapping[str, Any], Any], np.ndarray]:
     """DP-MERF's features for mixed tables: k^{-1/2}[cos, sin] of the numbers, one-hot/sqrt(blocks) beside (norm √2)."""
 
     def features(records: Mapping[str, Any], public: Any) -> np.ndarray:
+        t = public["frequencies"]
         numbers, codes = layout.encode(records)
         pieces = []
         if layout.numbers:
@@ -54,7 +61,7 @@ def mixed_map(layout: Layout, t: np.ndarray, parts: int) -> Callable[[Mapping[st
             pieces = [np.cos(angle) / np.sqrt(len(t)), np.sin(angle) / np.sqrt(len(t))]
         for (_, size), code in zip(layout.blocks, codes):
             pieces.append((code[:, None] == np.arange(size)) / np.sqrt(len(layout.blocks)))
-        front = [layout.kinds(records)[:, None]] if parts > 1 else []
+        front = [layout.kinds(records)[:, None]] if layout.classes > 1 else []
         return np.concatenate([*front, *pieces], axis=1)
 
     return features

@@ -143,8 +143,7 @@ class Pearl:
         """phi [classes, k] as shares of all rows, and the noise of its real and imaginary parts."""
         entry = plan["sketch"]
         luts, grids = [c.lut for c in coarse], [curator.grids[c] for c in columns]
-        features = character_map(characters, columns, grids, luts, target, (entry.parts, entry.size))
-        public = {**characters.arrays(), "angle": characters.angle, "luts": luts}
+        features, public = character_map(characters, columns, grids, luts, target, (entry.parts, entry.size))
         answer = np.atleast_2d(curator.total(entry, features, public))
         classes = 1 if target is None else len(coarse[target].counts)
         k = len(characters.members)

@@ -80,7 +80,8 @@ class PearlPaper:
         scale = embedding.bought_scale(curator, plan, layout, rows) if bought else float(self.scale)
         t = fourier.frequencies(self.frequencies, layout.width, scale, self.spread, seed)
         progress("summing the characteristic function", 0, None)
-        value, noise = embedding.embed(curator, plan, fourier.cosine_map(layout, t, layout.classes), t, rows)
+        public = fourier.public_parameters(layout, t)
+        value, noise = embedding.embed(curator, plan, fourier.cosine_map(layout), public, rows)
         value = _projected(value, shares)
         blocks = tuple(size for _, size in layout.blocks)
         game = Game(

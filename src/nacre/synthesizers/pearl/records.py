@@ -22,32 +22,36 @@ def character_map(
     luts: Sequence[np.ndarray],
     target: int | None,
     shape: tuple[int, int],
-) -> Callable[[Mapping[str, Any], Any], np.ndarray]:
-    """Features of a record: amplitude·[cosines, sines] of its k characters, zeros up to the size, and, with several
-    parts, the number of its class in front (0 without a target). A value in no cell makes its characters zero."""
+) -> tuple[Callable[[Mapping[str, Any], Any], np.ndarray], dict[str, Any]]:
+    """Features of a record, and the public arrays that they need: amplitude·[cosines, sines] of its k characters, zeros
+    up to the size, and, with several parts, the number of its class in front (0 without a target). A value in no cell
+    makes its characters zero."""
     parts, size = shape
-    tables = [_padded(characters, column, luts[column]) for column in range(len(columns))]
-    k = len(characters.members)
-    used = np.unique(characters.column)
+    front, one, k = int(parts > 1), characters.one, len(characters.members)
+    public = {
+        "names": list(columns),
+        "tables": {j: _padded(characters, j, luts[j]) for j in np.unique(characters.column).tolist()},
+        "members": characters.members,
+        "amplitude": characters.amplitude,
+        "classes": np.zeros(0, np.int64) if target is None else np.append(luts[target], -1),
+    }
 
     def features(records: Mapping[str, Any], public: Any) -> np.ndarray:
-        rows = len(records[columns[0]].values)
-        cosine, sine = np.ones((rows, characters.one + 1)), np.zeros((rows, characters.one + 1))
-        for column in used.tolist():
-            own, cos, sin = tables[column]
-            codes = grids[column].codes(records[columns[column]])  # -1 picks the row of zeros at the end
+        names = public["names"]
+        rows = len(records[names[0]].values)
+        cosine, sine = np.ones((rows, one + 1)), np.zeros((rows, one + 1))
+        for column, (own, cos, sin) in public["tables"].items():
+            codes = grids[column].codes(records[names[column]])  # -1 picks the row of zeros at the end
             cosine[:, own], sine[:, own] = cos[codes], sin[codes]
-        re, im = _product(cosine, sine, characters.members)
-        front = int(parts > 1)
+        re, im = _product(cosine, sine, public["members"])
         out = np.zeros((rows, front + size))
         if front and target is not None:
-            lut = np.append(luts[target], -1)
-            out[:, 0] = lut[grids[target].codes(records[columns[target]])]
-        out[:, front : front + k] = re * characters.amplitude
-        out[:, front + k : front + 2 * k] = im * characters.amplitude
+            out[:, 0] = public["classes"][grids[target].codes(records[names[target]])]
+        out[:, front : front + k] = re * public["amplitude"]
+        out[:, front + k : front + 2 * k] = im * public["amplitude"]
         return out
 
-    return features
+    return features, public
 
 
 def _padded(characters: Characters, column: int, lut: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -1,0 +1,121 @@
+"""Columns as cards: a drawing, the distance, what is missing. The same cards serve the report and the release sheet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from nacre.report.findings import Comparison, Profile, Score
+from nacre.report.markup import details, number, percent, table, text
+from nacre.report.svg import bars, histogram
+
+OPEN = 48  # cards on the page; further ones open on demand
+DRAWN = 240  # columns with a drawing; the distances of further ones stand in the table of all columns
+KEY = '<ul class="key"><li><i class="real"></i>real</li><li><i class="made"></i>synthetic</li></ul>'
+
+
+def comparison_cards(columns: Sequence[Comparison], scores: Mapping[str, Sequence[Score]]) -> str:
+    """The farthest column first. `scores` holds the figures of single columns by column name."""
+    ranked = sorted(enumerate(columns), key=lambda pair: -pair[1].distance)
+    cards = [_compared(i, column, scores.get(column.name, ())) for i, column in ranked[:DRAWN]]
+    drawn = {i for i, _ in ranked[:DRAWN]}
+    return KEY + _grid(cards, "less distant") + _index(ranked, scores, drawn)
+
+
+def profile_cards(profiles: Sequence[Profile]) -> str:
+    """The columns of one table, in their own order."""
+    cards = [_alone(p) for p in profiles[:DRAWN]]
+    left = len(profiles) - len(cards)
+    note = f"<p>{left:,} further columns are not drawn.</p>" if left > 0 else ""
+    return _grid(cards, "further") + note
+
+
+def _grid(cards: Sequence[str], kind: str) -> str:
+    first = f'<div class="grid">{"".join(cards[:OPEN])}</div>'
+    rest = cards[OPEN:]
+    if not rest:
+        return first
+    return first + details(f"{len(rest):,} {kind} columns", f'<div class="grid">{"".join(rest)}</div>', long=True)
+
+
+def _compared(i: int, column: Comparison, scores: Sequence[Score]) -> str:
+    title = f"{column.name}: shares of real and synthetic rows, distance {number(column.distance)}"
+    nulls = column.nulls
+    real = (1 - (nulls[0] if nulls else 0.0)) * column.real
+    made = (1 - (nulls[1] if nulls else 0.0)) * column.synthetic
+    if column.ends is None:
+        drawing = _bars(column.labels, real, made, title, nulls)
+    else:
+        drawing = histogram(real, made, title, column.ticks or _ends(column.ends), column.bins, nulls)
+    foot = [f"{s.metric} {number(s.value)}" for s in scores if s.of == "synthetic"]
+    if nulls is not None and column.ends is not None:
+        foot.append(f"missing: real {percent(nulls[0])}, synthetic {percent(nulls[1])}")
+    return _card(f"c{i}", column.name, f"{column.kind}, distance {number(column.distance)}", drawing, foot)
+
+
+def _alone(profile: Profile) -> str:
+    title = f"{profile.name}: shares of synthetic rows"
+    gone = profile.nulls or 0.0
+    made = (1 - gone) * profile.shares
+    nulls = None if profile.nulls is None else (profile.nulls,)
+    if profile.ends is None:
+        drawing = _bars(profile.labels, None, made, title, nulls)
+    else:
+        drawing = histogram(None, made, title, profile.ticks or _ends(profile.ends), profile.bins, nulls)
+    foot = [f"missing: {percent(gone)}"] if nulls is not None and profile.ends is not None else []
+    return _card("", profile.name, profile.kind, drawing, foot)
+
+
+def _bars(
+    labels: Sequence[str], real: np.ndarray | None, made: np.ndarray, title: str, nulls: tuple[float, ...] | None
+) -> str:
+    if nulls is not None:
+        labels, made = (*labels, "(missing)"), np.append(made, nulls[-1])
+        real = None if real is None else np.append(real, nulls[0])
+    return bars(labels, real, made, title)
+
+
+def _ends(ends: tuple[str, str]) -> tuple[tuple[float, str], ...]:
+    return ((0.0, ends[0]), (1.0, ends[1]))
+
+
+def _card(anchor: str, name: str, about: str, drawing: str, foot: Sequence[str]) -> str:
+    under = f'<p class="foot">{text("; ".join(foot), 400)}</p>' if foot else ""
+    mark = f' id="{anchor}"' if anchor else ""
+    return (
+        f'<article class="card"{mark}><div class="head"><h3><bdi>{text(name)}</bdi></h3>'
+        f"<span>{text(about)}</span></div>{drawing}{under}</article>"
+    )
+
+
+def _interval(score: Score) -> str:
+    return f" ({number(score.low)} to {number(score.high)})" if score.low is not None and score.high is not None else ""
+
+
+def _index(ranked: Sequence[tuple[int, Comparison]], scores: Mapping[str, Sequence[Score]], drawn: set[int]) -> str:
+    """All columns as a table: the way to a column by its name, and the figures for those who cannot see drawings."""
+    kinds = list(dict.fromkeys(s.metric for found in scores.values() for s in found if s.of == "synthetic"))
+    rows = []
+    for i, column in ranked:
+        name = f"<bdi>{text(column.name)}</bdi>"
+        values = {
+            s.metric: f"{number(s.value)}{_interval(s)}" for s in scores.get(column.name, ()) if s.of == "synthetic"
+        }
+        gone = ("n/a", "n/a") if column.nulls is None else tuple(percent(n) for n in column.nulls)
+        figures = [values.get(k, "n/a") for k in kinds]
+        link = f'<a href="#c{i}">{name}</a>' if i in drawn else name
+        rows.append((link, text(column.kind), number(column.distance), *figures, *map(text, gone)))
+    heads = (
+        "Column",
+        "Kind",
+        "Distance",
+        *(f"<code>{text(k)}</code>" for k in kinds),
+        "Missing, real",
+        "Missing, synthetic",
+    )
+    caption = f"{len(rows):,} columns, the farthest first"
+    title = f"All {len(rows):,} columns as a table"
+    if len(drawn) < len(rows):
+        title += f"; the {len(drawn):,} farthest are drawn above"
+    return details(title, table(caption, heads, rows, " t" + "n" * (len(heads) - 2)), long=len(rows) > OPEN)

@@ -1,0 +1,146 @@
+"""The owner's report as one HTML file: what is weakest first, then the promise, the columns, dependence and models."""
+
+from __future__ import annotations
+
+from nacre.report.cards import comparison_cards
+from nacre.report.figures import Scores, downstream_tables, how_to_read, pair_table, whole_table
+from nacre.report.findings import Report
+from nacre.report.heat import heat_maps
+from nacre.report.markup import bullets, document, facts_table, part, prose, text
+from nacre.report.promise import chip, promise
+from nacre.report.tiles import in_short, tiles, weaknesses
+
+TITLE = "Evaluation of a synthetic table"
+BANNER = (
+    "<strong>Contains unprotected statistics: not for release.</strong> Figures and drawings on this page were "
+    "computed from private rows. Keep it as you keep the data. What may travel with the synthetic table is the "
+    "release sheet."
+)
+Part = tuple[str, str, str]
+
+
+def report_html(report: Report) -> str:
+    """The whole page as text. It renders what the report holds and leaves out what it does not; nothing is computed
+    from rows, nothing fetched, no script run. Raises KeyError for a score whose metric is not registered."""
+    scores = Scores(report.scores)
+    made = (
+        _weakest(report, scores),
+        _promise(report),
+        _columns(report, scores),
+        _dependence(report),
+        _downstream(report, scores),
+        _fidelity(scores),
+        _reading(report, scores),
+        _about(report, scores),
+    )
+    return document(TITLE, ("", BANNER), _top(report, scores), [p for p in made if p], _foot(report))
+
+
+def _top(report: Report, scores: Scores) -> str:
+    words = [f"{len(report.columns):,} columns compared"] if report.columns else []
+    if report.target:
+        words.append(f"target <strong><bdi>{text(report.target)}</bdi></strong>")
+    words += [f"{text(k)}: {text(v)}" for k, v in list(report.facts.items())[:3]]
+    label = chip(report.certificate) if report.certificate is not None else '<span class="chip">No certificate</span>'
+    short = in_short(report, scores)
+    return f'<p class="lead">{" · ".join(words)}</p><p>{label}</p>' + (
+        f'<p class="short">{prose(short)}</p>' if short else ""
+    )
+
+
+def _weakest(report: Report, scores: Scores) -> Part | None:
+    found = weaknesses(report, scores)
+    if not found:
+        return None
+    lead = "The worst case of every kind of figure, so that nobody has to look for it."
+    return "weakest", "What is weakest", part("weakest", "What is weakest", lead, tiles(found))
+
+
+def _promise(report: Report) -> Part:
+    if report.certificate is None:
+        body = (
+            "<p>No certificate was given with this table. Read nothing on this page as a statement about privacy.</p>"
+        )
+        return "promise", "The promise", part("promise", "The promise of privacy", "", body)
+    lead = "What is promised to the people in the private table, in words and in numbers."
+    return "promise", "The promise", part("promise", "The promise of privacy", lead, promise(report.certificate))
+
+
+def _columns(report: Report, scores: Scores) -> Part | None:
+    if not report.columns:
+        return None
+    lead = (
+        "Shares of all rows, real and synthetic. The distance is half the sum of the differences of the bars: 0 is "
+        "equal, 1 has nothing in common. The farthest column comes first; the outermost bars of numbers and dates hold "
+        "all that lies beyond."
+    )
+    by_column = scores.of_columns()
+    if by_column:
+        lead += " Figures under a drawing have bins of their own and may differ from its distance."
+    body = comparison_cards(report.columns, by_column)
+    return "columns", "Columns", part("columns", "Column by column", lead, body)
+
+
+def _dependence(report: Report) -> Part | None:
+    maps = "".join(heat_maps(m) for m in report.matrices if len(m.names) > 1)
+    if not maps:
+        return None
+    lead = "How strongly columns move together. Blue is positive, orange negative; the third map shows what changed."
+    return "dependence", "Dependence", part("dependence", "Dependence between columns", lead, maps)
+
+
+def _downstream(report: Report, scores: Scores) -> Part | None:
+    body = downstream_tables(scores)
+    if not body:
+        return None
+    target = f"of <strong><bdi>{text(report.target)}</bdi></strong> " if report.target else ""
+    lead = (
+        f"Models {target}trained on the synthetic table and tested on real rows that no training saw. The ceiling is "
+        "the same model trained on the real table; the gap is how much is lost against it (a negative gap: nothing)."
+    )
+    return "models", "Models", part("models", "What models learn from it", lead, body)
+
+
+def _fidelity(scores: Scores) -> Part | None:
+    names = scores.whole_table()
+    body = whole_table(scores, names, "Figures of the whole table") if names else ""
+    body += pair_table(scores)
+    if scores.costs():
+        body += whole_table(scores, scores.costs(), "Time and memory")
+    if not body:
+        return None
+    lead = (
+        "Distances between the tables as a whole. Where it says <em>real rows redrawn</em>, private rows drawn with "
+        "replacement stood in for the synthetic table: what even a perfect copy of the population would lose."
+    )
+    return "fidelity", "Fidelity", part("fidelity", "How close the tables are", lead, body)
+
+
+def _reading(report: Report, scores: Scores) -> Part:
+    say = [
+        "A distance near 0 says that a column or pair looks alike; it says nothing about single people.",
+        "An interval of 95 % would hold the true figure in 95 of 100 repetitions. Smaller differences mean little.",
+        "A model's figure counts against two marks: the constant guess, which knows nothing, and the ceiling, which "
+        "real rows reach.",
+        "No figure here measures privacy. Good figures do not weaken the promise, and bad ones do not strengthen it.",
+    ]
+    body = bullets(say) + (how_to_read(scores) if scores.names else "")
+    return "reading", "How to read", part("reading", "How to read the figures", "", body)
+
+
+def _about(report: Report, scores: Scores) -> Part | None:
+    body = f"<h3>What to know of the figures</h3>{bullets(report.notes)}" if report.notes else ""
+    if report.facts:
+        body += facts_table("How this page came about", report.facts.items())
+    return ("about", "Facts", part("about", "Facts and notes", "", body)) if body else None
+
+
+def _foot(report: Report) -> str:
+    made = ""
+    if report.certificate is not None:
+        made = (
+            " Release made with "
+            + text(", ".join(f"{k} {v}" for k, v in report.certificate.versions.items()), 300)
+            + "."
+        )
+    return f"Contains unprotected statistics: not for release. This page runs no scripts and fetches nothing.{made}"

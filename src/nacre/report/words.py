@@ -1,0 +1,161 @@
+"""The certificate in plain words, for readers who have never met epsilon. Words only; pages set them.
+
+Every figure follows from the definition: for any set S of outcomes and neighbouring tables D and D',
+P[S | D] ≤ e^ε·P[S | D'] + δ, both ways.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from nacre.privacy.budget import NEIGHBOURS
+
+FALSE_ALARMS = (0.001, 0.01, 0.05, 0.1)
+LEVELS = {
+    "proven": "Every step that read private rows has a written proof, and the proof covers the arithmetic as the "
+    "computer does it, rounding included.",
+    "proven (real arithmetic)": "Every step that read private rows has a written proof, which takes arithmetic with "
+    "unlimited precision for granted. Computers round, and what rounding could reveal is not covered by the proof.",
+    "conditional": "The promise holds only if the conditions listed below hold, and at least one is not proved.",
+    "none": "No privacy promise is made. Treat the synthetic table and everything made with it as if it were the "
+    "private data.",
+}
+NEIGHBOUR_WORDS = {
+    "add_or_remove_one": "the table with {whose} and the same table without",
+    "zero_out": "the table with {whose} and the same table in which {that} is left out of every count",
+    "replace_one": "the table with {whose} and the same table in which {that} is exchanged for any other",
+}
+
+
+@dataclass(frozen=True)
+class Words:
+    """`headline` says it in one sentence, `paragraphs` explain it, `not_promised` lists what it does not cover."""
+
+    headline: str
+    paragraphs: tuple[str, ...]
+    not_promised: tuple[str, ...]
+
+
+def whose(unit: Any) -> str:
+    """Whose data the promise is about."""
+    if not unit.get("column"):
+        return "one row"
+    cap = unit.get("cap", 1)
+    return f"all rows of one {unit['column']} (at most {cap} {'row' if cap == 1 else 'rows'} each)"
+
+
+def detection(epsilon: float, delta: float, false_alarm: float) -> float:
+    """The most that any test can detect, as a share, at a given rate of false alarms.
+
+    The definition read both ways: power ≤ e^ε·α + δ and power ≤ 1 − e^−ε·(1 − δ − α).
+    """
+    grown = false_alarm * math.exp(min(epsilon, 700.0)) + delta
+    return min(1.0, grown, 1 - math.exp(-epsilon) * max(0.0, 1 - delta - false_alarm))
+
+
+def plain(certificate: Any) -> Words:
+    """The promise of a certificate, or that there is none."""
+    return _promised(certificate) if certificate.epsilon is not None else _nothing(certificate)
+
+
+def _nothing(certificate: Any) -> Words:
+    because = f" The reason: {'; '.join(certificate.reasons)}." if certificate.reasons else ""
+    return Words(
+        "No privacy promise is made.",
+        (
+            LEVELS["none"] + because,
+            "Without a promise there is no number to give: any figure that looks like a measure of privacy would be "
+            "misleading, so none is printed here.",
+        ),
+        ("Nothing is promised. Rows of the synthetic table may repeat rows of private people.",),
+    )
+
+
+def _promised(c: Any) -> Words:
+    who, factor = whose(c.unit), math.exp(c.epsilon)
+    that = "that row" if not c.unit.get("column") else f"that {c.unit['column']}"
+    pair = NEIGHBOUR_WORDS.get(c.neighbours, "two neighbouring tables").format(whose=who, that=that)
+    sure = factor / (1 + factor)
+    strength = " A factor this large rules out little by itself." if factor > 50 else ""
+    epsilon, delta = f"epsilon\u00a0=\u00a0{exact(c.epsilon)}", f"Delta\u00a0=\u00a0{exact(c.delta)}"
+    return Words(
+        f"What anyone can learn from this release about {who} has a limit, whatever they know already.",
+        (
+            f"The promise compares two worlds: {pair}. Whatever is released, its probability in one world is at most "
+            f"{at_most(factor)} times its probability in the other, save for the slack delta. The factor is e to the "
+            f"power epsilon, with {epsilon}. This holds whatever an attacker knows already and however much they "
+            f"compute, now or later.{strength}",
+            f"For example, leaving delta aside, someone who thought it as likely as not that {who} was used may be at "
+            f"most {at_most_percent(sure)} sure of it after seeing the release.",
+            f"{delta} is the slack of the promise: no set of outcomes is more likely than the factor allows by more "
+            f"than {_one_in(c.delta)}. It should lie far below one in the number of rows.",
+            LEVELS.get(c.guarantee, f"The level of this promise is: {c.guarantee}."),
+        ),
+        _limits(c, who),
+    )
+
+
+def _limits(c: Any, who: str) -> tuple[str, ...]:
+    limits = [
+        "Facts about people in general are meant to come through. If a trait is common in a group, the release shows "
+        "it, and it may be guessed of members of that group, whether or not they are in the table.",
+        "A synthetic row may equal a real one by chance. The promise is that a row's own data changed the odds "
+        "of that by no more than the factor above, not that it cannot happen.",
+        "Every other release about the same people adds to this one: at worst, the epsilons and the deltas of all "
+        "releases add up.",
+        "Facts marked public in the schema (names, limits and categories of columns) are not protected.",
+        "The promise is about privacy. It does not say that the synthetic table is accurate.",
+    ]
+    if not c.unit.get("column"):
+        limits.insert(
+            0,
+            "The promise is for one row. A person with k rows is protected less: the factor above is raised to the "
+            "power k, and delta grows too.",
+        )
+    else:
+        limits.insert(0, f"It protects {who}. Rows beyond that number were left out, and no other unit is protected.")
+    return tuple(limits)
+
+
+def numbers(c: Any) -> list[tuple[str, str]]:
+    """The promise in numbers: pairs of name and figure. Without a promise no epsilon and no delta appear."""
+    found = [("Guarantee", c.guarantee), ("Method", c.method)]
+    if c.epsilon is not None:
+        found += [
+            ("Epsilon", exact(c.epsilon)),
+            ("Delta", exact(c.delta)),
+            ("Largest change of odds, e to the power epsilon", at_most(math.exp(c.epsilon))),
+            ("Neighbours", f"{c.neighbours}: {NEIGHBOURS.get(c.neighbours, 'as named by the method')}"),
+            ("Protected unit", whose(c.unit)),
+        ]
+    rows = c.schema.get("rows")
+    found += [("Rows, declared public", f"{rows:,}" if rows is not None else "not public")]
+    return [*found, ("Source of the noise", c.noise), ("Fingerprint of the schema", str(c.schema.get("digest", "")))]
+
+
+def exact(value: float) -> str:
+    """A parameter as it was given."""
+    return f"{value:.12g}"
+
+
+def at_most(value: float, digits: int = 3) -> str:
+    """An upper bound, rounded up to so many digits that matter: it never reads smaller than it is."""
+    if value <= 0:
+        return "0"
+    place = digits - 1 - math.floor(math.log10(value))
+    # A hair is forgiven, so that 0.3 stays 0.3 although its nearest double lies above.
+    up = math.ceil(value * 10.0**place * (1 - 1e-12)) / 10.0**place
+    return f"{up:,.{max(place, 0)}f}".rstrip("0").rstrip(".") if place > 0 else f"{up:,.0f}"
+
+
+def at_most_percent(share: float) -> str:
+    """A bound on a chance; only certainty reads 100 %."""
+    if share > 0.999999:
+        return "100\u00a0%" if share >= 1 else "nearly 100\u00a0%"
+    return f"{at_most(100 * share, 3 if share < 0.999 else 6)}\u00a0%"
+
+
+def _one_in(delta: float) -> str:
+    return f"1 in {math.floor(1 / delta * (1 + 1e-12)):,}" if delta < 0.5 else f"{delta:g}"

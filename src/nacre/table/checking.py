@@ -1,0 +1,70 @@
+"""Checks of what a schema states, with errors that say what was found and what to write instead.
+
+A column is checked before it has a name; `named` puts it in.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from nacre.errors import SchemaError
+
+UNNAMED = "column"
+
+
+def named(error: SchemaError, name: str) -> SchemaError:
+    """The same error, saying which column it is about: kinds are checked before they have a name."""
+    text = str(error)
+    return SchemaError(f"column {name!r}{text.removeprefix(UNNAMED)}" if text.startswith(UNNAMED) else text)
+
+
+def need(condition: bool, message: str) -> None:
+    if not condition:
+        raise SchemaError(f"{UNNAMED}: {message}")
+
+
+def sequence(fact: str, values: Any) -> list:
+    need(
+        not isinstance(values, (str, bytes, Mapping)) and hasattr(values, "__iter__"),
+        f"{fact} is {values!r}; write a list",
+    )
+    return list(values)
+
+
+def finite(fact: str, value: Any) -> float | int:
+    if hasattr(value, "item"):  # numpy scalars
+        value = value.item()
+    need(
+        isinstance(value, (int, float)) and not isinstance(value, bool),
+        f"{fact} has {value!r}, which is not a number; write finite numbers",
+    )
+    try:
+        finite = math.isfinite(value)
+    except OverflowError:  # an int beyond the largest float
+        finite = False
+    need(finite, f"{fact} has a number that is not finite or too large for 64 bits; write finite numbers")
+    return value
+
+
+def check_ends(pair: tuple, shown: tuple | None = None) -> tuple:
+    shown = pair if shown is None else shown
+    need(len(pair) == 2, f"bounds has {len(pair)} value(s); write two, the lowest and the highest")
+    low, high = pair
+    need(low <= high, f"bounds are reversed: {shown[0]!r} is above {shown[1]!r}; write the lowest first")
+    need(
+        math.isfinite(high - low),
+        f"bounds {list(shown)} are too far apart for 64-bit arithmetic; narrow them",
+    )
+    return pair
+
+
+def check_label(fact: str, label: Any) -> None:
+    need(isinstance(label, str), f"{fact} has {label!r}, which is not text; put it in quotes")
+    need(label != "", f"{fact} has an empty label; the empty text means a missing value: use nullable")
+    need("\0" not in label, f"{fact} has the label {label!r} with a NUL character; remove it")
+    try:
+        label.encode()
+    except UnicodeEncodeError:
+        raise SchemaError(f"{UNNAMED}: {fact} has the label {label!r}, which is not valid Unicode text") from None

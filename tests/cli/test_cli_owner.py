@@ -1,0 +1,67 @@
+"""What only the owner of the data may see: said on stderr, in `--json` under `owner`, and nowhere else."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+
+import pytest
+
+FAST = ("--method", "independent")
+
+
+@pytest.fixture
+def strange(small, tmp_path):
+    """The small table beside a schema that is too narrow for it; returns the schema and the exact counts."""
+    import pyarrow.csv as pacsv
+
+    from nacre.table import Categorical, Numeric, Schema
+
+    schema = Schema.load(small / "people.json")
+    columns = {**schema.columns, "age": Numeric((30, 40), integer=True), "region": Categorical(("north",), other="o")}
+    Schema({**columns, "sex": Categorical(("nobody",))}, rows=700).save(tmp_path / "narrow.json")
+    table = pacsv.read_csv(small / "people.csv").to_pydict()
+    counts = {
+        "age": sum(not 30 <= a <= 40 for a in table["age"]),
+        "region": sum(r not in ("north", "", None) for r in table["region"]),
+        "sex": sum(s not in ("", None) for s in table["sex"]),
+    }
+    return tmp_path / "narrow.json", counts
+
+
+@pytest.mark.parametrize("command", ("synth", "fit"))
+def test_values_outside_the_domain_are_told_to_the_owner(call, small, strange, tmp_path, command):
+    schema, counts = strange
+    out = tmp_path / ("fake.csv" if command == "synth" else "fake.nacre")
+    end = call(command, small / "people.csv", "-o", out, "-e", 1, *FAST, "--schema", schema)
+    assert end.code == 0, end.err
+    said = [line for line in end.err.splitlines() if "owner only" in line]
+    assert len(said) == 3 and "owner only" not in end.out
+    assert f"nacre: owner only: {counts['age']:,} values of column 'age' were outside the declared range" in said[1]
+    assert f"{counts['region']:,} values of column 'region' were not among the declared categories" in said[2]
+    assert "counted as 'o'" in said[2] and "left out" in said[0]
+
+
+def test_they_are_in_the_json_but_in_nothing_that_leaves(call, small, strange, tmp_path):
+    schema, counts = strange
+    paths = {"--release": tmp_path / "r.nacre", "--certificate": tmp_path / "c.json", "--save-schema": tmp_path / "s"}
+    more = [str(p) for pair in paths.items() for p in pair]
+    end = call(
+        "synth", small / "people.csv", "-o", tmp_path / "f.csv", "-e", 1, *FAST, "--schema", schema, "--json", *more
+    )
+    assert end.json["owner"] == {"outside": counts}
+    assert "outside" not in json.dumps({k: v for k, v in end.json.items() if k != "owner"})
+    with zipfile.ZipFile(paths["--release"]) as archive:
+        parts = [archive.read(n) for n in archive.namelist()] + [p.read_bytes() for p in list(paths.values())[1:]]
+    assert not any(b"outside" in part or b"owner" in part for part in parts)
+
+
+def test_nothing_is_said_when_all_values_fit(call, small, tmp_path):
+    arguments = ("synth", small / "people.csv", "-e", 1, *FAST, "--schema", small / "people.json")
+    assert "owner only" not in call(*arguments, "-o", tmp_path / "a.csv").err
+    assert call(*arguments, "-o", tmp_path / "b.csv", "--json").json["owner"] == {"outside": {}}
+
+
+def test_quiet_keeps_it_from_the_screen(call, small, strange, tmp_path):
+    end = call("synth", small / "people.csv", "-o", tmp_path / "f.csv", "-e", 1, *FAST, "--schema", strange[0], "-q")
+    assert (end.code, end.err) == (0, "")

@@ -1,0 +1,108 @@
+"""The number of rows: declared, public by the neighbours, or bought first with an entry of its own."""
+
+from __future__ import annotations
+
+import warnings
+
+import pyarrow as pa
+import pytest
+from tests.privacy_contract import checks, tables
+
+import nacre
+from nacre import fitting
+from nacre.privacy import discovery
+from nacre.privacy.budget import Budget
+from nacre.privacy.curator import Curator
+from nacre.privacy.plan import Counts, Plan, Scope, gaussian_share
+from nacre.privacy.transcript import Transcript
+from nacre.synthesizers.independent import Independent
+from nacre.table import Identifier, Schema, Unit
+
+
+def names(schema, relation="add_or_remove_one"):
+    return [e.name for e in fitting.prepare(list(schema.names), schema, Budget(1.0, 1e-6, relation)).plan.entries]
+
+
+def test_the_count_comes_first_and_costs_a_hundredth():
+    schema, budget = discovery.unknown(["a", "b"]), Budget(1.0, 1e-6)
+    job = fitting.prepare(["a", "b"], schema, budget)
+    entry = job.plan.entries[0]
+    assert (entry.name, entry.cliques) == ("rows", ((),))
+    whole = gaussian_share(budget, Scope("add_or_remove_one"))
+    assert entry.sigmas[0] ** -2 == pytest.approx(0.01 * whole)
+
+
+def test_it_is_bought_only_where_it_is_neither_declared_nor_public():
+    person = Unit("person", 3)
+    assert names(tables.schema())[0] == "rows"
+    assert "rows" not in names(tables.schema(rows=500))
+    for relation in ("zero_out", "replace_one"):
+        assert "rows" not in names(tables.schema(), relation), "neighbours have the same number of rows"
+        assert names(tables.schema(person), relation)[0] == "rows", "persons may hold different numbers of rows"
+
+
+@pytest.mark.parametrize("cap", (None, 2))
+def test_rows_are_counted_before_anything_is_known(cap):
+    """Exactly, without noise: every row, or at most `cap` of each person; one column is read."""
+    schema = Schema(
+        {"who": Identifier(), **discovery.unknown(["a", "b"]).columns}, unit=Unit("who", cap) if cap else None
+    )
+    table = pa.table({"who": [1, 1, 1, 2, None], "a": ["x"] * 5, "b": [None] * 5})
+    entry = Counts("rows", sigmas=(3.0,), cliques=((),))
+    rows = checks.CountedRows(table)
+    room = Curator(rows, Plan("test", (entry,), checks.FREE, cap or 1), schema, checks.ZeroNoise())
+    (found,) = room.counts(entry, [()])
+    assert found == (5 if cap is None else 3) and rows.passes == 1
+
+
+def test_codes_read_for_the_count_serve_the_next_door():
+    entries = (Counts("rows", sigmas=(3.0,), cliques=((),)), Counts("age", sigmas=(3.0,)))
+    rows = checks.CountedRows(tables.people(50))
+    room = Curator(rows, Plan("test", entries, checks.FREE), tables.schema(), checks.ZeroNoise())
+    (found,) = room.counts(entries[0], [()])
+    room.adopt(tables.schema(rows=int(found)))
+    (ages,) = room.counts(entries[1], [("age",)])
+    assert found == 50 == ages.sum() and rows.passes == 1
+
+
+@pytest.mark.parametrize("schema", (None, tables.schema()), ids=("bought domain", "declared domain"))
+def test_everything_after_uses_the_noisy_count(schema, monkeypatch):
+    """The plan that the method gets, the release and the saved schema agree on it; the true number is nowhere."""
+    seen, transcript = [], Transcript()
+    real = Independent.fit
+
+    def fit(self, curator, plan, seed, progress=fitting.silent):
+        seen.append((plan.rows, curator.schema.rows))
+        return real(self, curator, plan, seed, progress)
+
+    monkeypatch.setattr(Independent, "fit", fit)
+    monkeypatch.setattr(fitting, "NoiseSource", checks.FixedNoise)
+    release = nacre.fit(tables.people(3_000), epsilon=2.0, schema=schema, method="independent", transcript=transcript)
+    bought = int(transcript.answers[0][0])
+    assert transcript.questions[0]["entry"] == "rows" and bought != 3_000
+    assert seen == [(bought, bought)] and release.rows == bought == release.schema.rows
+    assert release.schema.provenance["rows"] == "bought"
+    assert abs(bought - 3_000) < 6 * release.certificate.entries[0]["sigmas"][0]
+
+
+@pytest.mark.parametrize("relation", ("zero_out", "replace_one"))
+def test_a_public_number_of_rows_is_taken_as_it_is(relation):
+    release = nacre.fit(
+        tables.people(300), epsilon=1.0, schema=tables.schema(), neighbours=relation, method="independent"
+    )
+    assert release.rows == 300 and release.schema.provenance["rows"] == "public"
+    assert [e["name"] for e in release.certificate.entries] == ["one-way"]
+
+
+def test_weak_delta_is_said_of_declared_and_of_bought_rows():
+    table = tables.people(400)
+    settings = {"epsilon": 1.0, "delta": 0.1, "method": "independent"}
+    with pytest.warns(UserWarning, match=r"at least 1/rows.*for 1,000 rows"):
+        nacre.fit(table, schema=tables.schema(rows=1000), **settings)
+    transcript = Transcript()
+    with pytest.warns(UserWarning, match="at least 1/rows") as said:
+        nacre.fit(table, schema=tables.schema(), transcript=transcript, **settings)
+    assert f"for {int(transcript.answers[0][0]):,} rows" in str(said[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nacre.fit(table, schema=tables.schema(rows=1000), epsilon=1.0, delta=1e-6, method="independent")

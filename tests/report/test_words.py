@@ -1,0 +1,58 @@
+"""The certificate in words: its figures follow from the definition and never flatter."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from tests.report.test_html import certificate, no_promise
+
+from nacre.report.words import at_most, at_most_percent, detection, plain
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0, 10.0])
+@pytest.mark.parametrize("delta", [1e-9, 1e-3, 0.2])
+@pytest.mark.parametrize("alarm", [0.0, 0.001, 0.05, 0.5, 1.0])
+def test_detection_is_that_of_the_best_test_against_the_worst_mechanism(epsilon, delta, alarm):
+    """The worst (ε, δ) mechanism has four outcomes; the best test orders them by likelihood ratio (Neyman-Pearson)."""
+    share = (1 - delta) / (1 + math.exp(epsilon))
+    present = [delta, share * math.exp(epsilon), share, 0.0]
+    absent = [0.0, share, share * math.exp(epsilon), delta]
+    power, left = 0.0, alarm
+    for p, q in zip(present, absent, strict=True):
+        taken = 1.0 if q <= left else left / q
+        power, left = power + taken * p, left - taken * q
+    assert detection(epsilon, delta, alarm) == pytest.approx(power, abs=1e-12)
+
+
+@pytest.mark.parametrize("value", [1.6487, 2.718281828, 3.00417, 20.0855, 22026.46, 0.4913, 0.99999, 1e-7, 1.0, 0.3])
+def test_bounds_are_rounded_up_by_little(value):
+    shown = float(at_most(value).replace(",", ""))
+    assert value * (1 - 1e-11) <= shown <= value * 1.01
+
+
+def test_certainty_is_never_rounded_to():
+    shown = [at_most_percent(s).replace("\u00a0", " ") for s in (0.7310585, 1 - 1e-5, 1 - 1e-9, 1.0)]
+    assert shown == ["73.2 %", "99.999 %", "nearly 100 %", "100 %"]
+
+
+def test_words_hold_the_numbers_and_the_limits():
+    said = plain(certificate(epsilon=2.0, delta=1e-6))
+    text = " ".join((said.headline, *said.paragraphs, *said.not_promised)).replace("\u00a0", " ")
+    assert "7.39" in text and "epsilon = 2" in text and "1 in 1,000,000" in text and "88.1 %" in text
+    assert "one row" in said.headline and "k rows" in said.not_promised[0]
+    assert "rules out little" not in text
+    assert "rules out little" in " ".join(plain(certificate(epsilon=8.0)).paragraphs)
+
+
+@pytest.mark.parametrize("neighbours", ["add_or_remove_one", "zero_out", "replace_one"])
+def test_both_worlds_are_described(neighbours):
+    worlds = plain(certificate(neighbours=neighbours)).paragraphs[0]
+    assert "the table with one row and the same table" in worlds and "{" not in worlds
+
+
+def test_nothing_promised_is_said_plainly_and_without_numbers():
+    said = plain(no_promise())
+    text = " ".join((said.headline, *said.paragraphs, *said.not_promised))
+    assert "No privacy promise" in said.headline and "without noise" in text
+    assert "epsilon" not in text and not any(c.isdigit() for c in text)

@@ -48,6 +48,8 @@ def _typed(name: str, text: str, kind: Any) -> Any:
         value = json.loads(text)
     except ValueError:
         value = text
+    if "bool" in str(kind) and not isinstance(value, bool):
+        raise NacreError(f"--option {name}={text}: expected true or false")
     whole = isinstance(value, int) and not isinstance(value, bool)
     if "tuple" in str(kind):
         if not isinstance(value, list):

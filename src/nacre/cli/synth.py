@@ -31,7 +31,8 @@ ReportFile = Annotated[
     ),
 ]  # fmt: skip
 Holdout = Annotated[
-    float, typer.Option(metavar="SHARE", rich_help_panel=o.FILES, help="Share of rows held out for --report.")
+    float | None,
+    typer.Option(metavar="SHARE", rich_help_panel=o.FILES, help="Share of rows held out for --report. [default: 0.2]"),
 ]
 Sheet = Annotated[
     str | None,
@@ -58,7 +59,7 @@ def synth(
     certificate: CertificateFile = None,
     save_schema: SaveSchema = None,
     report: ReportFile = None,
-    holdout: Holdout = 0.2,
+    holdout: Holdout = None,
     sheet: Sheet = None,
     option: o.MethodOption = None,
     seed: o.Seed = 0,
@@ -82,14 +83,18 @@ def synth(
     """
     from nacre.cli.inputs import check_outputs, check_table_name
     from nacre.cli.judging import Split, check_report, unit_of
+    from nacre.engines.holdout import SHARE
 
     shell = Shell(as_json, quiet)
     check_table_name(output)
     outputs = {"--output": output, "--release": release, "--certificate": certificate, "--save-schema": save_schema}
     pages = {"--report": report, "--sheet": sheet}
-    check_outputs({**outputs, **pages}, force, [file])
+    check_outputs({**outputs, **pages}, force, [file, *([schema] if schema else [])])
     check_report("--report", report)
-    split = Split(file, holdout, unit_of(schema, unit)) if report is not None else None
+    if holdout is not None and report is None:
+        raise NacreError("--holdout keeps rows to test a report on; add --report FILE, or leave it out")
+    share = SHARE if holdout is None else holdout
+    split = Split(file, share, unit_of(schema, unit)) if report is not None else None
     source = split.train if split else file
     made = _run(shell, source, schema, rows, identifiers, unit, cap, epsilon=epsilon, delta=delta, target=target,
                 method=method, neighbours=neighbours, domain=domain, option=option, seed=seed, noise_seed=noise_seed,

@@ -74,7 +74,7 @@ class Allocation:
     @property
     def steps(self) -> int:
         """Steps of the fit, in chunks of 50: a stronger signal bears a longer fit before it learns noise."""
-        return 50 * int(np.clip(round(0.125 * self.signal**0.6), 2, 24))
+        return 50 * int(np.clip(round(0.125 * self.signal**0.6), 1, 24))
 
     @property
     def particles(self) -> int:

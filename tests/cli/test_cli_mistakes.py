@@ -42,7 +42,7 @@ MISTAKES = {
     "delta two": (swap("--delta", "2"), "delta=2.0: expected a number strictly between 0 and 1*"),
     "delta text": (swap("--delta", "tiny"), "Invalid value for '--delta': *; see `nacre synth --help`"),
     "neighbours": (swap("--neighbours", "nobody"), "neighbours='nobody': expected one of add_or_remove_one, *"),
-    "method": (swap("--method", "gan"), "method 'gan' is not known; choose one of sketch, independent*"),
+    "method": (swap("--method", "gan"), "method 'gan' is not known; choose one of sketch, pearl*"),
     "target": (
         swap("--target", "wealth"),
         "--target 'wealth' is not a modelled column; choose among person_id, sex, *",

@@ -51,6 +51,12 @@ def _typed(name: str, text: str, kind: Any) -> Any:
     if "bool" in str(kind) and not isinstance(value, bool):
         raise NacreError(f"--option {name}={text}: expected true or false")
     whole = isinstance(value, int) and not isinstance(value, bool)
+    if "tuple" in str(kind):
+        if not isinstance(value, list):
+            raise NacreError(f"--option {name}={text}: expected a list of numbers, such as [1, 2]")
+        return tuple(value)
+    if "str" in str(kind):  # a word, or a number where the method takes both
+        return value
     if "int" in str(kind) and not whole:
         raise NacreError(f"--option {name}={text}: expected a whole number")
     if "float" in str(kind) and not (whole or isinstance(value, float)):

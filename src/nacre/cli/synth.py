@@ -133,9 +133,10 @@ def _pages(shell: Shell, made: Any, split: Any, pages: dict[str, str | None], wr
 
 
 def fit(
-    file: o.TableFile,
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The release to write, *.nacre.")],
-    epsilon: o.Epsilon,
+    file: o.MaybeTableFile = None,
+    epsilon: o.MaybeEpsilon = None,
+    from_sketch: o.FromSketch = None,
     delta: o.Delta = None,
     schema: o.SchemaFile = None,
     target: o.Target = None,
@@ -161,13 +162,21 @@ def fit(
     Examples:
       nacre fit people.csv -o people.nacre --epsilon 1 --schema people.json
       nacre fit 'parts/*.parquet' -o people.nacre --epsilon 0.5 --rows 1000000
+      nacre fit --from-sketch all.sketch -o all.nacre
     """
     from nacre.cli.inputs import check_outputs
 
     shell = Shell(as_json, quiet)
     outputs = {"--release": output, "--certificate": certificate, "--save-schema": save_schema}
-    check_outputs({"--output": output, **{k: v for k, v in outputs.items() if k != "--release"}}, force,
-                  [f for f in (file, schema) if f is not None])  # fmt: skip
+    if (from_sketch is None) == (file is None) or (from_sketch is None) != (epsilon is not None):
+        raise NacreError("name a table and --epsilon, or a sketch with --from-sketch: one of the two")
+    inputs = [f for f in (file, from_sketch, schema) if f is not None]
+    check_outputs({"--output": output, **{k: v for k, v in outputs.items() if k != "--release"}}, force, inputs)
+    if from_sketch is not None:
+        from nacre.cli.sketching import fit_sketch
+
+        made = fit_sketch(from_sketch, quiet)
+        return _report(shell, made, _keep(made, outputs, force), None)
     made = _run(shell, file, schema, rows, identifiers, unit, cap, epsilon=epsilon, delta=delta, target=target,
                 method=method, neighbours=neighbours, domain=domain, option=option, seed=seed, noise_seed=noise_seed,
                 large=i_understand)  # fmt: skip

@@ -90,6 +90,21 @@ METHODS: dict[str, Method] = {
         "proven",
         "all pairwise tables (with the target, if one is declared), particles fitted to them; the default",
     ),
+    "pearl": Method(
+        "nacre.synthesizers.pearl.method:Pearl",
+        "proven",
+        "one characteristic-function sketch of low-order frequencies by class, particles fitted to it",
+    ),
+    "pearl-paper": Method(
+        "nacre.synthesizers.pearl.paper:PearlPaper",
+        "proven (real arithmetic)",
+        "PEARL as published: Gaussian frequencies, a network trained against the critic; needs a declared schema",
+    ),
+    "merf": Method(
+        "nacre.synthesizers.merf:Merf",
+        "proven (real arithmetic)",
+        "DP-MERF: mean random features per class, a network fitted to them; needs a declared schema",
+    ),
     "independent": Method(
         "nacre.synthesizers.independent:Independent",
         "proven",

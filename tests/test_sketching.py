@@ -1,0 +1,142 @@
+"""Sketches of several sites: they add exactly, are refused when they do not fit, and say whose promise they carry."""
+
+from __future__ import annotations
+
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.privacy_contract import checks
+
+import nacre
+from nacre import cli, sketching
+from nacre.errors import DomainNotDeclared, ReleaseFileError, SketchError
+from nacre.table import Boolean, Categorical, Numeric, Schema
+
+SCHEMA = Schema(
+    {"x": Numeric(bounds=(0.0, 1.0)), "c": Categorical(categories=("a", "b", "c"), nullable=True), "y": Boolean()}
+)
+SETTINGS = {"schema": SCHEMA, "epsilon": 8.0, "delta": 1e-5, "target": "y", "frequencies": 60}
+
+
+def table(rows=3000, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.random(rows) < 0.4
+    c = np.where(rng.random(rows) < 0.8, np.where(y, "a", "c"), "b").astype(object)
+    c[rng.random(rows) < 0.05] = None
+    return pd.DataFrame({"x": np.clip(rng.normal(np.where(y, 0.7, 0.3), 0.1), 0, 1), "c": c, "y": y})
+
+
+def shards(frame):
+    return [part.reset_index(drop=True) for part in (frame[:700], frame[700:1900], frame[1900:])]
+
+
+@pytest.fixture
+def silent_noise(monkeypatch):
+    monkeypatch.setattr(sketching, "NoiseSource", lambda seed: checks.ZeroNoise(0))
+
+
+def test_three_shards_merged_are_the_single_sketch_exactly(silent_noise):
+    whole = nacre.sketch(table(), **SETTINGS)
+    merged = nacre.merge([nacre.sketch(part, **SETTINGS) for part in shards(table())])
+    assert np.array_equal(merged.sums.sums, whole.sums.sums)
+    assert all(np.array_equal(a, b) for a, b in zip(merged.sums.tables, whole.sums.tables, strict=True))
+    assert merged.sums.sites == 3 and len(merged.certificates) == 3
+    assert sum(int(t) for t in whole.sums.tables[2]) == 3000
+
+
+def test_every_site_adds_its_own_noise():
+    """The sum over sites spreads like three noises: a chi-square of 240 numbers, 6 standard deviations."""
+    exact = [nacre.sketch(p, **SETTINGS, noise_seed=None) for p in shards(table())]
+    again = [nacre.sketch(p, **SETTINGS, noise_seed=None) for p in shards(table())]
+    a, b = nacre.merge(exact), nacre.merge(again)
+    k = 2 * len(a.recipe.characters().members)
+    gap = (a.sums.sums - b.sums.sums)[:, :k].ravel() / (2**14 * np.sqrt(2 * 3))
+    assert abs(np.square(gap).mean() - 1) < 6 * np.sqrt(2 / len(gap))
+
+
+def test_a_model_of_all_sites(tmp_path):
+    paths = []
+    for number, part in enumerate(shards(table())):
+        path = tmp_path / f"{number}.sketch"
+        nacre.sketch(part, **SETTINGS).save(path)
+        paths.append(path)
+    merged = nacre.merge([nacre.load_sketch(p) for p in paths])
+    release = merged.release(particles=128, steps=150)
+    assert release.certificate.guarantee == "proven" and release.certificate.epsilon == 8.0
+    assert release.certificate.extras["sites"] == 3
+    assert any("3 sites" in a for a in release.certificate.assumptions)
+    fake, real = release.sample(3000, seed=1), table()
+    assert abs(len(real) - release.rows) < 200
+    for value in (False, True):
+        ours, theirs = fake[fake["y"] == value], real[real["y"] == value]
+        assert abs(ours["x"].mean() - theirs["x"].mean()) < 0.05
+        gap = ours["c"].value_counts(normalize=True).sub(theirs["c"].value_counts(normalize=True), fill_value=0)
+        assert gap.abs().max() < 0.1
+    release.save(tmp_path / "r.nacre")
+    pd.testing.assert_frame_equal(nacre.load(tmp_path / "r.nacre").sample(20, seed=3), release.sample(20, seed=3))
+
+
+@pytest.mark.parametrize("change", ({"seed": 1}, {"frequencies": 61}, {"target": None}, {"epsilon": 4.0}))
+def test_sketches_of_other_recipes_are_refused(change):
+    one, other = nacre.sketch(table(50), **SETTINGS), nacre.sketch(table(50, 1), **{**SETTINGS, **change})
+    with pytest.raises(SketchError, match="differ"):
+        nacre.merge([one, other])
+
+
+def test_the_same_sketch_twice_and_nothing_at_all_are_refused():
+    one = nacre.sketch(table(50), **SETTINGS)
+    with pytest.raises(SketchError, match="twice"):
+        nacre.merge([one, one])
+    with pytest.raises(SketchError):
+        nacre.merge([])
+
+
+def test_an_undeclared_schema_is_refused_before_rows_are_read():
+    rows = checks.CountedRows(table(50))
+    with pytest.raises(DomainNotDeclared):
+        nacre.sketch(rows, **{**SETTINGS, "schema": Schema({"x": Numeric(), "c": SCHEMA.columns["c"], "y": Boolean()})})
+    assert rows.passes == 0
+
+
+def test_tampered_files_are_refused(tmp_path):
+    from nacre.release_file import pack, unpack
+
+    path, bad = tmp_path / "a.sketch", tmp_path / "b.sketch"
+    nacre.sketch(table(50), **SETTINGS).save(path)
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(bad, "w") as new:
+        for name in old.namelist():
+            data = old.read(name)
+            new.writestr(name, data.replace(b'"seed": 0', b'"seed": 1') if name == "model.json" else data)
+    with pytest.raises(ReleaseFileError):
+        nacre.load_sketch(bad)
+    import json
+
+    documents, arrays = unpack(path)
+    texts = {name: json.dumps(d) for name, d in documents.items()}
+    for spoilt in (
+        {**arrays, "sums": arrays["sums"][:, :-1]},
+        {**arrays, "sums": arrays["sums"] * 1.0},
+        {"sums": arrays["sums"]},
+    ):
+        pack(bad, texts, spoilt, force=True)
+        with pytest.raises(ReleaseFileError):
+            nacre.load_sketch(bad)
+    with pytest.raises(ReleaseFileError):
+        nacre.load(path)  # a sketch is no release
+
+
+def test_the_command_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    SCHEMA.save("s.json")
+    common = ["--schema", "s.json", "--epsilon", "8", "--delta", "1e-5", "--target", "y", "--frequencies", "40", "-q"]
+    for number, part in enumerate(shards(table())):
+        part.to_csv(f"{number}.csv", index=False)
+        assert cli.run(["sketch", f"{number}.csv", "-o", f"{number}.sketch", *common]) == 0
+    assert cli.run(["merge", "0.sketch", "1.sketch", "2.sketch", "-o", "all.sketch", "-q"]) == 0
+    assert cli.run(["fit", "--from-sketch", "all.sketch", "-o", "all.nacre", "-q"]) == 0
+    assert len(nacre.load("all.nacre").sample(7)) == 7
+    assert cli.run(["merge", "0.sketch", "0.sketch", "-o", "twice.sketch", "-q"]) == 2
+    assert cli.run(["fit", "-o", "x.nacre", "-q"]) == 2
+    assert "one of the two" in capsys.readouterr().err

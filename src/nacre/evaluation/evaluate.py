@@ -56,7 +56,8 @@ def evaluate(
     real rows that were not. `schema` is a `Schema` or the path of one; without it one is drafted from `train`, which
     only an owner's document may do. With a `target` and a holdout, the models of `suites` are trained on the
     synthetic table, on `train` (the ceiling) and on a bootstrap of it, and tested on the holdout: "default", "quick",
-    "strong", "ten", "nine", "fidelity" (none), or single models. A table of more than `rows` rows is sampled, and
+    "strong", "ten", "nine", "fidelity" (none), or single models;
+    "joint" adds `kl_knn` of the numeric columns. A table of more than `rows` rows is sampled, and
     `Report.notes` says what that costs (None: never). Equal arguments give equal scores, whatever `n_jobs` (None: all
     cores).
 
@@ -68,7 +69,7 @@ def evaluate(
         suites = (suites,)
     tables, notes = _open(synthetic, train, holdout, schema, target, rows, seed, progress)
     models = _models(tables, suites, notes)
-    jobs = likeness.jobs(tables)
+    jobs = likeness.jobs(tables, "joint" in suites)
     trial = usefulness.Trial.of(tables, models) if models else None
     if trial:
         jobs = {**trial.jobs(), **jobs}  # the slowest first

@@ -8,6 +8,7 @@ from nacre.report.findings import Report
 from nacre.report.heat import heat_maps
 from nacre.report.markup import bullets, document, facts_table, part, prose, text
 from nacre.report.promise import chip, promise
+from nacre.report.ranking import describe, weakest
 from nacre.report.tiles import in_short, tiles, weaknesses
 
 TITLE = "Evaluation of a synthetic table"
@@ -40,6 +41,8 @@ def _top(report: Report, scores: Scores) -> str:
     words = [f"{len(report.columns):,} columns compared"] if report.columns else []
     if report.target:
         words.append(f"target <strong><bdi>{text(report.target)}</bdi></strong>")
+    elif not scores.downstream():
+        words.append("no target was given, so no model was trained")
     words += [f"{text(k)}: {text(v)}" for k, v in list(report.facts.items())[:3]]
     label = chip(report.certificate) if report.certificate is not None else '<span class="chip">No certificate</span>'
     short = in_short(report, scores)
@@ -52,8 +55,10 @@ def _weakest(report: Report, scores: Scores) -> Part | None:
     found = weaknesses(report, scores)
     if not found:
         return None
-    lead = "The worst case of every kind of figure, so that nobody has to look for it."
-    return "weakest", "What is weakest", part("weakest", "What is weakest", lead, tiles(found))
+    lead = "What stands out most from chance, the worst first; below it the largest figure of every kind."
+    ranked = [describe(s) for s in weakest(report)] or ["Nothing stands out from chance."]
+    body = f'<ol class="ranked">{"".join(f"<li>{prose(line)}</li>" for line in ranked)}</ol>' if report.scores else ""
+    return "weakest", "What is weakest", part("weakest", "What is weakest", lead, body + tiles(found))
 
 
 def _promise(report: Report) -> Part:

@@ -129,11 +129,11 @@ def test_every_benchmark_has_a_runner_and_the_page_knows_its_columns():
 
 
 def test_figures_of_another_package_name_it_as_their_source(tmp_path):
-    results = Results("r", "command", folder=tmp_path, work=tmp_path)
+    results = result_files.Results("r", "command", folder=tmp_path, work=tmp_path)
     results.tell("a", {"method": "mst", "package": "other", "version": "1.2"})
     results.tell("b", {"method": "sketch", "package": "nacre", "version": "0.1"})
     for method in ("mst", "sketch", "real"):
-        results.add(Setting(method, "adult"), 0, {"tvd1": 0.1})
+        results.add(result_files.Setting(method, "adult"), 0, {"tvd1": 0.1})
     assert {r["method"]: r["source"] for r in results.rows()} == {
         "mst": "other 1.2",
         "sketch": "nacre",

@@ -36,7 +36,7 @@ def public_parameters(layout: Layout, t: np.ndarray | None = None) -> dict[str, 
 
 
 def cosine_map(layout: Layout) -> Callable[[Mapping[str, Any], Any], np.ndarray]:
-    """PEARL's record features k^{-1/2}[cos t·x, sin t·x], of norm exactly 1, after the class where there are several."""
+    """PEARL's record features k^{-1/2}[cos t·x, sin t·x], of norm exactly 1, after the class if there are several."""
 
     def features(records: Mapping[str, Any], public: Any) -> np.ndarray:
         t = public["frequencies"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import zipfile
 
 import numpy as np
@@ -12,6 +14,7 @@ from tests.privacy_contract import checks
 import nacre
 from nacre import cli, sketching
 from nacre.errors import DomainNotDeclared, ReleaseFileError, SketchError
+from nacre.privacy.transcript import Transcript
 from nacre.table import Boolean, Categorical, Numeric, Schema
 
 SCHEMA = Schema(
@@ -111,8 +114,6 @@ def test_tampered_files_are_refused(tmp_path):
             new.writestr(name, data.replace(b'"seed": 0', b'"seed": 1') if name == "model.json" else data)
     with pytest.raises(ReleaseFileError):
         nacre.load_sketch(bad)
-    import json
-
     documents, arrays = unpack(path)
     texts = {name: json.dumps(d) for name, d in documents.items()}
     for spoilt in (
@@ -125,6 +126,92 @@ def test_tampered_files_are_refused(tmp_path):
             nacre.load_sketch(bad)
     with pytest.raises(ReleaseFileError):
         nacre.load(path)  # a sketch is no release
+
+
+def rewritten(path, bad, change):
+    """The same file with its certificates changed and its hashes made to fit."""
+    from nacre.release_file import pack, unpack
+
+    documents, arrays = unpack(path)
+    for site in documents["certificate.json"]["sites"]:
+        change(site)
+    pack(bad, {name: json.dumps(d) for name, d in documents.items()}, arrays, force=True)
+    return bad
+
+
+def _louder(site):
+    site["entries"][1]["sigma"] *= 2  # more noise than the sketch says, for a better promise
+    site["epsilon"] /= 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    (
+        lambda site: site.update(epsilon=4.0),
+        lambda site: site.update(delta=1e-6),
+        lambda site: site.update(neighbours="replace_one"),
+        lambda site: site.update(guarantee="certain"),
+        lambda site: site.update(guarantee="proven (real arithmetic)"),
+        lambda site: site["unit"].update(cap=2),
+        lambda site: site["schema"].update(digest="0" * 64),
+        _louder,
+    ),
+)
+def test_a_promise_that_the_noise_does_not_pay_for_is_refused(change, tmp_path):
+    nacre.sketch(table(50), **SETTINGS).save(tmp_path / "a")
+    nacre.load_sketch(rewritten(tmp_path / "a", tmp_path / "b", lambda site: None))
+    with pytest.raises(ReleaseFileError):
+        nacre.load_sketch(rewritten(tmp_path / "a", tmp_path / "b", change))
+
+
+def test_one_site_without_a_promise_leaves_none_for_all(tmp_path):
+    good, seeded = nacre.sketch(table(60), **SETTINGS), nacre.sketch(table(60, 1), **SETTINGS, noise_seed=3)
+    assert good.certificate.guarantee == "proven" and good.certificate.epsilon == 8.0
+    for path, made in ((tmp_path / "good", good), (tmp_path / "seeded", seeded)):
+        made.save(path)
+    both = nacre.merge([nacre.load_sketch(tmp_path / "good"), nacre.load_sketch(tmp_path / "seeded")])
+    for stated in (seeded.certificate, both.certificate):
+        assert stated.guarantee == "none" and stated.epsilon is None and stated.delta is None and not stated.curve
+        assert any("seeded" in reason for reason in stated.reasons)
+    with pytest.raises(ReleaseFileError):  # nor can the stamp be taken off
+        nacre.load_sketch(
+            rewritten(
+                tmp_path / "seeded", tmp_path / "b", lambda s: s.update(guarantee="proven", epsilon=8.0, delta=1e-5)
+            )
+        )
+
+
+def test_domains_read_from_rows_leave_no_promise(tmp_path):
+    read = dataclasses.replace(
+        SCHEMA, columns={**SCHEMA.columns, "x": Numeric(bounds=(0.0, 1.0), provenance={"bounds": "read"})}
+    )
+    made = nacre.sketch(table(60), **{**SETTINGS, "schema": read})
+    assert made.certificate.guarantee == "none" and any("x.bounds" in r for r in made.certificate.reasons)
+    nothing = nacre.sketch(table(60), **{**SETTINGS, "epsilon": None})
+    assert nothing.certificate.guarantee == "none"
+
+
+def test_the_whole_budget_of_a_site_goes_into_the_sketch_and_no_size_comes_out():
+    """A declared number of rows differs between sites and is not part of the recipe; none is bought either."""
+    sized = dataclasses.replace(SCHEMA, rows=60)
+    one, other = nacre.sketch(table(60), **{**SETTINGS, "schema": sized}), nacre.sketch(table(80), **SETTINGS)
+    nacre.merge([one, other])
+    stated = one.certificate
+    assert [e["name"] for e in stated.entries] == ["one-way", "sketch"] and stated.schema["rows"] is None
+    assert dict(stated.curve)[1e-5] == pytest.approx(8.0, rel=1e-4)
+
+
+def test_replay_on_neighbours_shows_the_same_bytes(tmp_path, monkeypatch):
+    """Nothing of the rows is in the file but what went through the doors."""
+    monkeypatch.setattr(sketching, "NoiseSource", checks.FixedNoise)
+    base, seen, recorded = table(200), [], None
+    near = [base, base[1:], base.assign(x=base["x"].where(base.index > 0, 99.0)), base[::-1]]
+    for rows in near:
+        transcript = Transcript(replay=recorded)
+        nacre.sketch(rows.reset_index(drop=True), **SETTINGS, transcript=transcript).save(tmp_path / "s", force=True)
+        recorded = recorded or transcript
+        seen.append((tmp_path / "s").read_bytes())
+    assert len(set(seen)) == 1
 
 
 def test_the_command_line(tmp_path, monkeypatch, capsys):

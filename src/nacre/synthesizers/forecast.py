@@ -97,8 +97,8 @@ def forecast(plan: Plan, schema: Schema, rows: int | None, synthesizer: Any) -> 
 
 
 def forecasts(plan: Plan) -> bool:
-    """Whether `forecast` can say anything of this plan: it knows methods that begin with one-way tables."""
-    return any(e.name == "one-way" for e in plan.entries)
+    """Whether `forecast` can say anything of this plan: of methods that begin with one-way tables, or buy one sum."""
+    return any(e.name == "one-way" or e.door == "total" for e in plan.entries)
 
 
 def _of_sums(plan: Plan, schema: Schema, rows: int | None, synthesizer: Any, entry: Any) -> Forecast:
@@ -116,7 +116,7 @@ def _of_sums(plan: Plan, schema: Schema, rows: int | None, synthesizer: Any, ent
         return Forecast(rows, "unknown", why, None, (), None, 0, threshold, None, seconds, memory)
     resolution = rows / (3 * one)
     lost = None if threshold is None else min(1.0, _LOST * threshold / rows)
-    bought = len({name for name, _ in schema.undeclared()}) / len(schema.columns)
+    bought = sum(bool(schema.columns[n].missing) for n in schema.modelled) / max(1, len(schema.modelled))
     verdict, advice = _verdict(plan, rows, resolution, bought * (lost or 0.0))
     return Forecast(rows, verdict, advice, resolution, (), None, 0, threshold, lost, seconds, memory)
 

@@ -41,6 +41,8 @@ CATALOGUE: Mapping[str, Benchmark] = {
             "the sketch on Adult: utility and distances at ε 0.1-10",
         ),
         Benchmark("sketch-covertype", "benchmarks.sketch_covertype", "the sketch on Covertype: macro-F1 and Kendall"),
+        Benchmark("pearl-adult", "benchmarks.pearl_adult", "PEARL and DP-MERF on thinned Adult, hard labels"),
+        Benchmark("pearl-credit", "benchmarks.pearl_credit", "PEARL and DP-MERF on thinned credit-card payments"),
         Benchmark(
             "distances", "benchmarks.distances", "distances and tests against NumPy and others; memory at 50,000"
         ),

@@ -30,6 +30,7 @@ class Source:
 SOURCES: Mapping[str, Source] = {
     "adult": Source("adult.parquet", 48_842, "Adult / Census Income, UCI, doi:10.24432/C5XW20"),
     "covertype": Source("covtype.parquet", 581_012, "Covertype, UCI, doi:10.24432/C50K5N"),
+    "credit": Source("creditcard.parquet", 284_807, "Credit card fraud, ULB, doi:10.1109/SSCI.2015.33"),
 }
 
 
@@ -113,6 +114,12 @@ def covertype() -> Dataset:
         )
     )
     return Dataset("covertype", small, _schema("covertype", len(frame)), "Cover_Type")
+
+
+def credit() -> pd.DataFrame:
+    """29 features and the class as text; `Time` is left out."""
+    frame = _read("credit").drop(columns="Time")
+    return frame.assign(Class=frame["Class"].astype(str))
 
 
 def covertype55() -> Dataset:

@@ -69,8 +69,12 @@ def bootstrap(task: Task, case: Case) -> Made:
     return Made(task.private.iloc[rows].reset_index(drop=True))
 
 
-def nacre_method(method: str, *, target: bool = True, domain: str = "public") -> Maker:
-    """`nacre.fit` with that method; `domain="bought"` gives it no schema; `target=False` hides the target."""
+def nacre_method(
+    method: str, *, target: bool = True, domain: str = "public", options: Mapping[str, Any] | None = None
+) -> Maker:
+    """`nacre.fit` with that method and its `options`; `domain="bought"` gives it no schema; `target=False` hides the
+    target."""
+    own = {"options": dict(options)} if options else {}
 
     def make(task: Task, case: Case) -> Made:
         import nacre
@@ -79,7 +83,9 @@ def nacre_method(method: str, *, target: bool = True, domain: str = "public") ->
         options |= {"target": task.dataset.target} if target else {}
         schema = task.dataset.schema if domain == "public" else None
         start = time.perf_counter()
-        release = nacre.fit(task.private, schema=schema, epsilon=case.epsilon, method=method, seed=task.seed, **options)
+        release = nacre.fit(
+            task.private, schema=schema, epsilon=case.epsilon, method=method, seed=task.seed, **own, **options
+        )
         fitted = time.perf_counter()
         table = release.sample(len(task.private), as_="pandas", seed=task.seed)
         sampled = time.perf_counter()

@@ -25,6 +25,7 @@ ALLOWED = {
     "release_file": {"table"},
     "release": {"table", "privacy", "synthesizers", "release_file"},
     "fitting": {"table", "engines", "privacy", "synthesizers", "release"},
+    "sketching": {"table", "engines", "privacy", "synthesizers", "release", "release_file", "fitting"},
     "metrics": set(),
     "report": {"table", "privacy", "metrics"},
     "evaluation": {"table", "engines", "distances", "nets", "metrics", "report"},

@@ -12,6 +12,9 @@ _HOMES = {
     "fit": "nacre.fitting",
     "evaluate": "nacre.evaluation.evaluate",
     "load": "nacre.release",
+    "sketch": "nacre.sketching",
+    "merge": "nacre.sketching",
+    "load_sketch": "nacre.sketching",
     "Release": "nacre.release",
     "Schema": "nacre.table",
     "Numeric": "nacre.table",
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from nacre.privacy.budget import Budget
     from nacre.privacy.certificate import Certificate
     from nacre.release import Release, load
+    from nacre.sketching import load_sketch, merge, sketch
     from nacre.table import (
         Between,
         Boolean,

@@ -29,5 +29,9 @@ class ReleaseFileError(NacreError):
     """A release file is damaged, altered, too large or of another version. Nothing in it was run."""
 
 
+class SketchError(NacreError):
+    """Sketches that cannot be added or fitted: made by different recipes, or not holding what they should."""
+
+
 class ConvergenceError(NacreError):
     """An iteration did not reach what its guarantee or its use needs."""

@@ -203,7 +203,16 @@ def warn_weak_delta(budget: Budget, rows: int | None) -> None:
 
 def assumptions(schema: Schema) -> tuple[str, ...]:
     """What the promise rests on besides the proofs."""
-    stated = ["the facts marked public in the schema were not taken from this table"]
+    attested = {fact for a in schema.attestations for fact in a.facts}
+    stated = [f"the facts marked public in the schema{', those attested apart,' if attested else ''} were not taken "
+              "from this table"]  # fmt: skip
+    stated += [
+        f"{len(a.facts)} facts were read from the data and declared public by {a.by}, because: {a.why}"
+        for a in schema.attestations
+    ]
+    earlier = sum(source == "bought" for source in schema.facts().values())
+    if earlier:
+        stated.append(f"{earlier} facts of the schema were bought by an earlier run; if from these rows, its cost adds")
     if schema.undeclared():
         stated.append("column names, and whether the file stores a column as text, numbers or dates, are public")
     if schema.unit is None:

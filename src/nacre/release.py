@@ -174,6 +174,11 @@ class Release:
         values = list(shares.values())
         if not values or any(not np.isfinite(s) or s < 0 for s in values) or sum(values) <= 0:
             raise NacreError(f"rebalance: shares of {name!r} are {dict(shares)}; expected numbers >= 0, not all zero")
+        if abs(sum(values) - 1) > 1e-6:
+            raise NacreError(
+                f"rebalance: the shares of {name!r} sum to {sum(values):g}, not 1; give every value that is to occur "
+                "its share"
+            )
         return [(float(s), self._on_determinants({name: value})) for value, s in shares.items() if s > 0]
 
     def save(self, path: str | os.PathLike, force: bool = False) -> None:

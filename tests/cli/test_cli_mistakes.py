@@ -42,7 +42,7 @@ MISTAKES = {
     "delta two": (swap("--delta", "2"), "delta=2.0: expected a number strictly between 0 and 1*"),
     "delta text": (swap("--delta", "tiny"), "Invalid value for '--delta': *; see `nacre synth --help`"),
     "neighbours": (swap("--neighbours", "nobody"), "neighbours='nobody': expected one of add_or_remove_one, *"),
-    "method": (swap("--method", "gan"), "method 'gan' is not known; choose one of sketch, independent*"),
+    "method": (swap("--method", "gan"), "method 'gan' is not known; choose one of sketch, pearl*"),
     "target": (
         swap("--target", "wealth"),
         "--target 'wealth' is not a modelled column; choose among person_id, sex, *",
@@ -237,3 +237,14 @@ def _matches(found: str, expected: str) -> bool:
             return False
         spot += len(part)
     return True
+
+
+def test_a_share_held_out_for_no_report_is_a_mistake(call, small, tmp_path):
+    end = call("synth", small, "-o", tmp_path / "f.csv", "-e", 1, "--holdout", 0.5)
+    assert end.code == 2 and "--holdout keeps rows to test a report on; add --report FILE" in end.err
+
+
+@pytest.mark.parametrize("word", ["no", "False", "0"])
+def test_a_switch_takes_true_or_false(call, small, tmp_path, word):
+    end = call("synth", small, "-o", tmp_path / "f.csv", "-e", 1, "--option", f"thinning={word}")
+    assert end.code == 2 and f"thinning={word}: expected true or false" in end.err

@@ -21,11 +21,13 @@ def start(*arguments: object, **options) -> subprocess.Popen:
 
 
 def best_of(times: int, *arguments: str) -> float:
+    """The least processor time of several runs: unlike the clock on the wall, it does not count other programs."""
     found = []
     for _ in range(times):
-        begun = time.monotonic()
+        before = os.times()
         subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
-        found.append(time.monotonic() - begun)
+        after = os.times()
+        found.append(after.children_user + after.children_system - before.children_user - before.children_system)
     return min(found)
 
 

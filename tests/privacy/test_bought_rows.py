@@ -16,7 +16,7 @@ from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Counts, Plan, Scope, gaussian_share
 from nacre.privacy.transcript import Transcript
 from nacre.synthesizers.independent import Independent
-from nacre.table import Identifier, Schema, Unit
+from nacre.table import Boolean, Categorical, Identifier, Schema, Unit
 
 
 def names(schema, relation="add_or_remove_one"):
@@ -106,3 +106,15 @@ def test_weak_delta_is_said_of_declared_and_of_bought_rows():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         nacre.fit(table, schema=tables.schema(rows=1000), epsilon=1.0, delta=1e-6, method="independent")
+
+
+def test_tables_of_an_undeclared_schema_have_equal_noise():
+    """A bought column may turn out to be a mere name and drop out; noise planned by position would shift then."""
+    mixed = Schema(
+        {"name": Categorical(), "yes": Boolean(), "code": Categorical(tuple(map(str, range(400))))}, rows=10**6
+    )
+    plan = fitting.prepare(["name", "yes", "code"], mixed, Budget(3.0, 1e-7), "sketch", None, "buy").plan
+    assert len(set(plan["one-way"].sigmas)) == 1
+    known = Schema({n: c for n, c in mixed.columns.items() if n != "name"}, rows=10**6)
+    plan = fitting.prepare(["yes", "code"], known, Budget(3.0, 1e-7), "sketch", None, "buy").plan
+    assert plan["one-way"].sigmas[0] > 2 * plan["one-way"].sigmas[1]

@@ -38,6 +38,13 @@ class Model:
         return self.features(records, public)
 
 
+class Holder:
+    rows = ROWS
+
+    def __call__(self, records, public):
+        return age(records) + self.rows[0]
+
+
 def closing_over(rows):
     return lambda records, public: age(records) + rows[0]
 
@@ -68,6 +75,11 @@ CARRIERS = {
     "closure over an Arrow table": lambda: closing_over(pa.table({"x": ROWS})),
     "closure over a dictionary of arrays": lambda: closing_over({0: {"x": ROWS}}),
     "closure over a function with rows": lambda: closing_over([closing_over(ROWS)]),
+    "closure over rows as lists": lambda: closing_over(np.stack([ROWS] * 3, axis=1).tolist()),
+    "closure over rows as dictionaries": lambda: closing_over([{"x": float(v)} for v in ROWS]),
+    "closure over rows as small arrays": lambda: closing_over([np.array([v, v]) for v in ROWS]),
+    "closure over bytes": lambda: closing_over(np.tile(ROWS, 100).tobytes()),
+    "attribute of a class": lambda: Holder(),
     "default argument": lambda: with_default,
     "partial": lambda: functools.partial(with_default, rows=ROWS),
     "partial of a partial": lambda: functools.partial(functools.partial(lambda w, r, p: age(r), ROWS)),

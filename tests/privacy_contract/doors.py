@@ -42,6 +42,16 @@ def _total(room: Curator, entry: Any) -> list[np.ndarray]:
     return [room.total(entry, features)]
 
 
+def _total_parts(room: Curator, entry: Any) -> list[np.ndarray]:
+    """The same vectors in sums of their own by city; a number that is no part, or NaN, enters nowhere."""
+
+    def by_city(records: Any, public: Any) -> np.ndarray:
+        part = np.where(records["age"].values > 99, np.nan, records["city"].values.astype(np.float64))
+        return np.column_stack([part, features(records, public)])
+
+    return [room.total(entry, by_city)]
+
+
 def _text_counts(table: Any, schema: Any) -> list[np.ndarray]:
     """Exact counts behind the door `categories`, found by raising the threshold until a text no longer passes."""
     texts: dict[str, dict[str, int]] = {c: {} for c in COUNT}
@@ -63,10 +73,11 @@ COUNTS = checks.Door("counts", Counts("tables", sigmas=(3.0, 4.5, 7.0)), _counts
 ROWS = checks.Door("counts", Counts("rows", sigmas=(2.0,)), lambda room, entry: room.counts(entry, [()]))
 BOUNDS = checks.Door("bounds", Bounds("probes", sigmas=(3.0, 4.5, 7.0, 2.0)), _bounds)
 TOTAL = checks.Door("total", Total("sum", size=3, bound=2.0, sigma=1.5), _total)
+PARTS = checks.Door("total", Total("by city", size=3, bound=2.0, sigma=1.5, parts=3), _total_parts)
 CATEGORIES = checks.Door(
     "categories", Categories("texts", sigmas=(2.5, 4.0), threshold=30), lambda r, e: [], _text_counts
 )
-DOORS = (COUNTS, ROWS, BOUNDS, TOTAL, CATEGORIES)
+DOORS = (COUNTS, ROWS, BOUNDS, TOTAL, PARTS, CATEGORIES)
 # Inside the domain in every column, and different in every column: the two ends of the largest move.
 HERE = {"person": 1, "age": 7, "income": 5e4, "city": "oslo", "joined": datetime.date(2001, 1, 1), "smoker": True}
 THERE = {"person": 7, "age": 72, "income": 1.5, "city": "bergen", "joined": datetime.date(2004, 1, 1), "smoker": False}

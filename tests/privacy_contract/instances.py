@@ -54,6 +54,26 @@ def sums(tmp_path) -> None:
     )
 
 
+def sums_by_part(tmp_path) -> None:
+    checks.check_sensitivity(
+        doors.PARTS, doors.pairs("add_or_remove_one", None, 27, 12), doors.schema(None), "add_or_remove_one"
+    )
+    checks.check_sensitivity(doors.PARTS, doors.pairs("replace_one", None, 28, 12), doors.schema(None), "replace_one")
+
+
+def law_of_sums(tmp_path) -> None:
+    def answers(room: Any, entry: Any) -> list[np.ndarray]:
+        def halves(records: Any, public: Any) -> np.ndarray:
+            values = records["a"].values.astype(np.float64)
+            return np.column_stack([values % 2, np.zeros((len(values), 1500)) + values[:, None]])
+
+        return [room.total(entry, halves)]
+
+    schema, table = test_doors.wide_schema()
+    door = checks.Door("total", Total("s", size=1500, bound=1.0, sigma=7.0, parts=2), answers)
+    checks.check_door_noise(door, table, schema)
+
+
 def ranges(tmp_path) -> None:
     pairs = doors.pairs("replace_one", None, 25, 60)
     checks.check_loss_range(test_doors.deviation(), pairs, doors.schema(None), "replace_one")
@@ -82,6 +102,24 @@ def stamp(tmp_path) -> None:
 def replay(tmp_path) -> None:
     base = tables.people(200)
     checks.check_replay(checks.fit_with("independent", tables.schema(), {}), base, tables.neighbours(base), tmp_path)
+
+
+SMALL_PEARL = {"frequencies": 24, "particles": 16, "steps": 4}
+SMALL_NETWORK = {"frequencies": 8, "steps": 3, "batch": 12}
+
+
+def _replay(method: str, options: dict[str, Any], target: str, tmp_path) -> None:
+    base = tables.people(200)
+    near = {k: v for k, v in tables.neighbours(base).items() if k in ("first row removed", "outlier", "reordered")}
+    checks.check_replay(checks.fit_with(method, tables.schema(), options, target), base, near, tmp_path)
+
+
+def replay_pearl(tmp_path) -> None:
+    _replay("pearl", SMALL_PEARL, "smoker", tmp_path)
+
+
+def replay_merf(tmp_path) -> None:
+    _replay("merf", {**SMALL_NETWORK, "scale": "bought"}, "city", tmp_path)
 
 
 def replay_bought(tmp_path) -> None:

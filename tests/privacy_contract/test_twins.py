@@ -124,6 +124,60 @@ def total_clips_coordinates_not_norms(patch):
     patch.setattr(feature_sums, "_clipped", boxed)
 
 
+@twin(instances.sums_by_part)
+def a_record_in_two_parts(patch):
+    """As if features of neighbouring classes were shared without telling the accountant."""
+    real = feature_sums.integer_sum
+
+    def twice(features, public, encoded, rows, entry):
+        found = real(features, public, encoded, rows, entry)
+        return found + np.roll(found, 1, axis=0) if entry.parts > 1 else found
+
+    patch.setattr(feature_sums, "integer_sum", twice)
+
+
+@twin(instances.sums_by_part)
+def parts_without_clipping(patch):
+    def unclipped(vectors, entry):
+        return np.nan_to_num(np.clip(vectors / feature_sums.grid_step(entry), -1e15, 1e15)).astype(np.int64)
+
+    patch.setattr(feature_sums, "_clipped", unclipped)
+
+
+@twin(instances.law_of_sums)
+def half_the_noise_on_sums(patch):
+    real = noise.rounded_gaussian
+    patch.setattr(
+        curator_module,
+        "rounded_gaussian",
+        lambda sigma, size, source: real(sigma / 2 if sigma == 2**14 else sigma, size, source),
+    )
+
+
+@twin(instances.replay_pearl)
+def sketch_divided_by_the_true_row_count(patch):
+    from nacre.synthesizers.pearl.method import Pearl
+
+    real = Pearl._first_round
+
+    def leaky(self, curator, plan, columns, target):
+        coarse, _ = real(self, curator, plan, columns, target)
+        return coarse, float(sum(b.num_rows for b in curator._rows.batches()))
+
+    patch.setattr(Pearl, "_first_round", leaky)
+
+
+@twin(instances.replay_merf)
+def frequency_scale_read_from_the_data(patch):
+    from nacre.synthesizers.pearl import embedding
+
+    def leaky(scale, curator, plan, layout, rows):
+        ages = [a for b in curator._rows.batches(["age"]) for a in b.column(0).to_pylist() if a is not None]
+        return 1.0 / max(float(np.std(ages)), 1e-3)
+
+    patch.setattr(embedding, "frequency_scale", leaky)
+
+
 @twin(instances.ranges)
 def selection_with_half_the_range(patch):
     patch.setattr(selection.Deviation, "loss_range", lambda self, scope: scope.sum)

@@ -12,7 +12,9 @@ import pytest
 from nacre.fitting import fit, prepare
 from nacre.privacy.budget import Budget
 from nacre.privacy.discovery import Undeclared, unknown
+from nacre.synthesizers.base import make
 from nacre.synthesizers.forecast import forecast, tvd
+from nacre.table import Categorical, Numeric, Schema
 from nacre.table.encoding import encode
 from nacre.table.grid import Grid
 from nacre.table.simulate import people, people_schema
@@ -123,6 +125,20 @@ def test_independent_measures_no_pairs():
     found = plan_and_forecast(method="independent")
     assert found.pair_tvd is None and found.pairs == 0
     assert found.seconds < plan_and_forecast().seconds
+
+
+@pytest.mark.parametrize("method", ("pearl", "pearl-paper", "merf"))
+def test_methods_that_buy_one_sum_have_a_verdict_too(method):
+    """Few rows are too few, many are enough, and without a number of rows nothing is claimed."""
+    columns = {"a": Numeric((0, 9)), "c": Categorical(("x", "y"))}
+    seen = []
+    for rows in (None, 300, 100_000):
+        schema = Schema(columns, rows=rows)
+        synthesizer = make(method, {"target": "c"})
+        plan = synthesizer.plan(schema, rows, Budget(1.0, 1e-6))
+        seen.append(forecast(plan, schema, rows, synthesizer))
+    assert [f.verdict for f in seen] == ["unknown", "too little", "enough"]
+    assert all(0 < f.seconds < 3600 and f.memory_mb > 0 for f in seen)
 
 
 def mean_distance(table, release):

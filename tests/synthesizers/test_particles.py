@@ -210,7 +210,7 @@ def test_noise_planned_by_table_costs_what_equal_noise_costs(mu):
     assert math.isclose(sum(s**-2 for s in sigmas), 4 * parts.deep**-2, rel_tol=1e-12)
     assert sigmas[0] >= sigmas[1] >= sigmas[2] == sigmas[3]
     # A clear sketch spends more on large tables; a faint one treats all alike.
-    assert (sigmas[0] > 1.5 * sigmas[2]) == (mu > 0.1)
+    assert (sigmas[0] > 1.5 * sigmas[2]) == (mu > 1)
 
 
 def test_particles_of_a_class_weigh_its_share():

@@ -65,3 +65,19 @@ def test_the_choice_follows_the_data():
     assert seen[-1][1] == len(reconstruction.SHRINKS) + 2 * len(reconstruction.PACES) >= len(seen)
     clear = choose(product_tables(200_000, 20.0, rng, dependent=True), start, rng)
     assert clear.steps == 120  # strong dependence, hardly any noise: the longest fit is the best
+
+
+def test_a_release_can_be_made_with_thinning():
+    import nacre
+    from nacre.table.simulate import people, people_schema
+
+    options = {"thinning": True, "particles": 32, "steps": 50}
+    table = people(2_000, seed=5).select(["age", "smoker", "income"])
+    schema = people_schema(2_000)
+    schema = nacre.Schema({n: schema.columns[n] for n in table.column_names}, rows=2_000)
+    steps = []
+    release = nacre.fit(
+        table, schema=schema, epsilon=2.0, options=options, progress=lambda name, *_: steps.append(name)
+    )
+    assert "choosing" in steps and release.certificate.guarantee == "proven"
+    assert release.sample(10).shape == (10, 3)

@@ -14,6 +14,14 @@ TableFile = Annotated[
 Epsilon = Annotated[
     str, typer.Option("--epsilon", "-e", metavar="NUMBER", rich_help_panel=MODEL, help="Privacy budget; 1 is usual.")
 ]
+MaybeTableFile = Annotated[str | None, typer.Argument(metavar="[FILE]", help="The private table; or --from-sketch.")]
+MaybeEpsilon = Annotated[
+    str | None,
+    typer.Option("--epsilon", "-e", metavar="NUMBER", rich_help_panel=MODEL, help="Privacy budget; 1 is usual."),
+]
+FromSketch = Annotated[
+    str | None, typer.Option(metavar="FILE", rich_help_panel=MODEL, help="A sketch, merged or not, instead of a table.")
+]
 Delta = Annotated[
     float | None, typer.Option(rich_help_panel=MODEL, help="Default: 10^-max(6, 1.5 log10 rows) of the declared rows.")
 ]

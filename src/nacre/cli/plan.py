@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from typing import Annotated, Any
 
 import typer
@@ -104,6 +105,8 @@ def _doors(plan: Any) -> Any:
     for entry in plan.entries:
         sigmas = getattr(entry, "sigmas", ())
         noise = f"{sigmas[0]:,.1f}" if sigmas else f"range {entry.epsilon:.3g}" if entry.door == "select" else ""
+        if entry.door == "total":
+            noise = f"{entry.sigma:,.1f} (norm {entry.bound:.3g})"
         made.add_row(entry.name, entry.door, str(len(sigmas) or getattr(entry, "picks", "")), noise)
     return made
 
@@ -161,8 +164,15 @@ def methods(as_json: o.Json = False) -> None:
     found = {}
     for name, method in METHODS.items():
         settings = {f.name: f.default for f in dataclasses.fields(method.load()) if f.name != "target"}
-        told = ", ".join(f"{k}={'auto' if v is None else format(v, 'g')}" for k, v in settings.items())
+        told = ", ".join(f"{k}={_setting(v)}" for k, v in settings.items())
         made.add_row(name, method.guarantee, method.summary, told)
         found[name] = {"guarantee": method.guarantee, "summary": method.summary, "settings": settings}
     shell.show(made)
     shell.answer({"methods": found})
+
+
+def _setting(value: Any) -> str:
+    """A default as `--option` takes it."""
+    if isinstance(value, bool | tuple):
+        return json.dumps(value)
+    return "auto" if value is None else value if isinstance(value, str) else format(value, "g")

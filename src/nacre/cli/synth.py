@@ -31,7 +31,8 @@ ReportFile = Annotated[
     ),
 ]  # fmt: skip
 Holdout = Annotated[
-    float, typer.Option(metavar="SHARE", rich_help_panel=o.FILES, help="Share of rows held out for --report.")
+    float | None,
+    typer.Option(metavar="SHARE", rich_help_panel=o.FILES, help="Share of rows held out for --report. [default: 0.2]"),
 ]
 Sheet = Annotated[
     str | None,
@@ -58,7 +59,7 @@ def synth(
     certificate: CertificateFile = None,
     save_schema: SaveSchema = None,
     report: ReportFile = None,
-    holdout: Holdout = 0.2,
+    holdout: Holdout = None,
     sheet: Sheet = None,
     option: o.MethodOption = None,
     seed: o.Seed = 0,
@@ -82,14 +83,18 @@ def synth(
     """
     from nacre.cli.inputs import check_outputs, check_table_name
     from nacre.cli.judging import Split, check_report, unit_of
+    from nacre.engines.holdout import SHARE
 
     shell = Shell(as_json, quiet)
     check_table_name(output)
     outputs = {"--output": output, "--release": release, "--certificate": certificate, "--save-schema": save_schema}
     pages = {"--report": report, "--sheet": sheet}
-    check_outputs({**outputs, **pages}, force, [file])
+    check_outputs({**outputs, **pages}, force, [f for f in (file, schema) if f is not None])
     check_report("--report", report)
-    split = Split(file, holdout, unit_of(schema, unit)) if report is not None else None
+    if holdout is not None and report is None:
+        raise NacreError("--holdout keeps rows to test a report on; add --report FILE, or leave it out")
+    share = SHARE if holdout is None else holdout
+    split = Split(file, share, unit_of(schema, unit)) if report is not None else None
     source = split.train if split else file
     made = _run(shell, source, schema, rows, identifiers, unit, cap, epsilon=epsilon, delta=delta, target=target,
                 method=method, neighbours=neighbours, domain=domain, option=option, seed=seed, noise_seed=noise_seed,
@@ -128,9 +133,10 @@ def _pages(shell: Shell, made: Any, split: Any, pages: dict[str, str | None], wr
 
 
 def fit(
-    file: o.TableFile,
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The release to write, *.nacre.")],
-    epsilon: o.Epsilon,
+    file: o.MaybeTableFile = None,
+    epsilon: o.MaybeEpsilon = None,
+    from_sketch: o.FromSketch = None,
     delta: o.Delta = None,
     schema: o.SchemaFile = None,
     target: o.Target = None,
@@ -156,12 +162,25 @@ def fit(
     Examples:
       nacre fit people.csv -o people.nacre --epsilon 1 --schema people.json
       nacre fit 'parts/*.parquet' -o people.nacre --epsilon 0.5 --rows 1000000
+      nacre fit --from-sketch all.sketch -o all.nacre
     """
     from nacre.cli.inputs import check_outputs
 
     shell = Shell(as_json, quiet)
     outputs = {"--release": output, "--certificate": certificate, "--save-schema": save_schema}
-    check_outputs({"--output": output, **{k: v for k, v in outputs.items() if k != "--release"}}, force, [file])
+    if (from_sketch is None) == (file is None) or (from_sketch is None) != (epsilon is not None):
+        raise NacreError("name a table and --epsilon, or a sketch with --from-sketch: one of the two")
+    inputs = [f for f in (file, from_sketch, schema) if f is not None]
+    check_outputs({"--output": output, **{k: v for k, v in outputs.items() if k != "--release"}}, force, inputs)
+    if from_sketch is not None:
+        from nacre.cli.sketching import fit_sketch
+
+        idle = {"--schema": schema, "--target": target, "--delta": delta, "--rows": rows, "--id": identifiers,
+                "--unit": unit, "--cap": cap, "--option": option, "--noise-seed": noise_seed}  # fmt: skip
+        if told := [name for name, value in idle.items() if value]:
+            raise NacreError(f"{', '.join(told)}: the sketch has settled that already; leave it out with --from-sketch")
+        made = fit_sketch(from_sketch, quiet)
+        return _report(shell, made, _keep(made, outputs, force), None)
     made = _run(shell, file, schema, rows, identifiers, unit, cap, epsilon=epsilon, delta=delta, target=target,
                 method=method, neighbours=neighbours, domain=domain, option=option, seed=seed, noise_seed=noise_seed,
                 large=i_understand)  # fmt: skip

@@ -22,13 +22,14 @@ from nacre.table.grid import Grid
 
 MOST = 64  # numbers or texts in one array or list
 _DEPTH = 8
+_TEXT = 4096  # bytes or letters of one text
 _SCALARS = (bool, int, float, complex, str, bytes, type(None))
 _PUBLIC = (Schema, Column, Grid, types.ModuleType, type)
 
 
 def refuse_captured(function: Callable[..., Any], public: Any, where: str) -> None:
     """Raise PlanError, before anything is spent, when `function` carries a large array that is not in `public`."""
-    declared = {id(value) for _, value in _walk(public, "public", set(), 0)}
+    declared = {id(value) for _, value in _walk(public, "public", set(), 0, through=True)}
     for path, value in _walk(function, "the function", set(), 0):
         size = _size(value)
         if size > MOST and id(value) not in declared:
@@ -38,14 +39,23 @@ def refuse_captured(function: Callable[..., Any], public: Any, where: str) -> No
             )
 
 
-def _size(value: Any) -> int:
-    """How many plain values an array, frame or collection holds itself."""
-    if isinstance(value, Mapping):
-        return sum(isinstance(v, _SCALARS) for v in value.values())
-    if isinstance(value, list | tuple | set | frozenset):
-        return sum(isinstance(v, _SCALARS) or not getattr(v, "shape", (1,)) for v in value)
-    if isinstance(value, bytearray | memoryview):
-        return len(value)
+def _size(value: Any, depth: int = 0) -> int:
+    """How many plain values an array, frame or collection holds, in the collections and arrays inside it too.
+
+    Counting stops soon after `MOST`, so that a long list costs no more than a short one. A long text or string of
+    bytes counts by its length, since rows can be packed into it.
+    """
+    if isinstance(value, str | bytes | bytearray | memoryview):
+        return 1 if len(value) <= _TEXT else len(value)
+    if isinstance(value, _SCALARS):
+        return 1
+    if isinstance(value, Mapping | list | tuple | set | frozenset):
+        held = 0
+        for item in value.values() if isinstance(value, Mapping) else value:
+            held += _size(item, depth + 1) if depth < _DEPTH else MOST + 1
+            if held > MOST:
+                break
+        return held
     shape = getattr(value, "shape", None)  # NumPy, JAX, pandas, polars, Arrow tables
     if isinstance(shape, tuple) and all(isinstance(n, int) for n in shape):
         return functools.reduce(lambda a, b: a * b, shape, 1)
@@ -54,16 +64,17 @@ def _size(value: Any) -> int:
     return 0
 
 
-def _walk(value: Any, path: str, seen: set[int], depth: int) -> Iterator[tuple[str, Any]]:
-    """Everything reachable from `value`, each object once, with the way to it."""
-    if depth > _DEPTH or id(value) in seen or isinstance(value, (*_SCALARS, *_PUBLIC)):
+def _walk(value: Any, path: str, seen: set[int], depth: int, through: bool = False) -> Iterator[tuple[str, Any]]:
+    """Everything reachable from `value`, each object once, with the way to it; `through` enters large things too."""
+    short = isinstance(value, _SCALARS) and _size(value) <= MOST
+    if depth > _DEPTH or id(value) in seen or short or isinstance(value, _PUBLIC):
         return
     seen.add(id(value))
     yield path, value
-    if _size(value) > MOST:
+    if _size(value) > MOST and not through:
         return
     for name, part in _parts(value):
-        yield from _walk(part, f"{path}, {name}", seen, depth + 1)
+        yield from _walk(part, f"{path}, {name}", seen, depth + 1, through)
 
 
 def _parts(value: Any) -> Iterable[tuple[str, Any]]:
@@ -79,12 +90,20 @@ def _parts(value: Any) -> Iterable[tuple[str, Any]]:
         return _listed("item", value)
     if hasattr(value, "shape"):
         return []
-    held = dict(getattr(value, "__dict__", None) or {})
+    held = {n: v for kind in type(value).__mro__ if kind.__module__ != "builtins" for n, v in _own(kind).items()}
+    held |= dict(getattr(value, "__dict__", None) or {})
     for name in (n for kind in type(value).__mro__ for n in _slots(kind)):
         held[name] = getattr(value, name, None)
     if hasattr(value, "__wrapped__"):  # functools.wraps, jax.jit
         held["__wrapped__"] = value.__wrapped__
     return held.items()
+
+
+def _own(kind: type) -> dict[str, Any]:
+    """Plain attributes of a class: data, not its methods."""
+    return {
+        n: v for n, v in vars(kind).items() if not n.startswith("__") and not callable(v) and not hasattr(v, "__get__")
+    }
 
 
 def _slots(kind: type) -> list[str]:

@@ -130,7 +130,8 @@ def _entry_line(entry: Mapping[str, Any]) -> str:
     sigmas = entry.get("sigmas")
     if sigmas:
         spread = f"noise {min(sigmas):.4g}" + (f" to {max(sigmas):.4g}" if max(sigmas) > min(sigmas) else "")
-        return f"{entry['name']}: {len(sigmas)} tables through `{entry['door']}`, {spread} counts per cell"
+        tables = "1 table" if len(sigmas) == 1 else f"{len(sigmas)} tables"
+        return f"{entry['name']}: {tables} through `{entry['door']}`, {spread} counts per cell"
     if entry["door"] == "select" and "picks" in entry:
         return f"{entry['name']}: {entry['picks']} choices through `select`, range {entry['epsilon']:.4g} each"
     if entry["door"] == "total" and "sigma" in entry:

@@ -130,14 +130,18 @@ class Curator:
         return dict(zip(columns, self._answer(entry, {"columns": list(columns)}, answer)))
 
     def total(self, entry: Total, features: feature_sums.Features, public: Any = None) -> np.ndarray:
-        """The noisy sum over records of features(record, public), each clipped to L2 norm `entry.bound`."""
+        """The noisy sum over records of features(record, public), each clipped to L2 norm `entry.bound`.
+
+        With several parts the map's first column says which part a record belongs to (any other number: none) and the
+        answer is [parts, size].
+        """
         feature_sums.check_record_map(features, public, self.schema, entry)
         self._open(entry, Total)
         step = feature_sums.grid_step(entry)
-        exact = np.zeros(entry.size, dtype=np.int64)
+        exact = np.zeros(feature_sums.shape(entry), dtype=np.int64)
         for encoded, rows in self._encoded():
             exact += feature_sums.integer_sum(features, public, encoded, rows, entry)
-        noisy = exact + rounded_gaussian(entry.sigma / step, entry.size, self._noise)
+        noisy = exact + rounded_gaussian(entry.sigma / step, exact.size, self._noise).reshape(exact.shape)
         return self._answer(entry, {"public": digest(public)}, noisy * step)
 
     def select(self, entry: Select, score: selection.Score, allowed: selection.Rule | None = None) -> list[int]:

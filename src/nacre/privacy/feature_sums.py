@@ -28,11 +28,28 @@ def grid_step(entry: Total) -> float:
     return entry.sigma / _STEPS_PER_SIGMA
 
 
+def width(entry: Total) -> int:
+    """Columns of the feature map: its vector, after the number of the record's part where there are several."""
+    return entry.size + (entry.parts > 1)
+
+
+def shape(entry: Total) -> tuple[int, ...]:
+    """The shape of the answer: [size], or [parts, size]."""
+    return (entry.parts, entry.size) if entry.parts > 1 else (entry.size,)
+
+
 def integer_sum(features: Features, public: Any, encoded: Mapping[str, Any], rows: int, entry: Total) -> np.ndarray:
     """Σ over the given records of their clipped features, in grid steps."""
-    total = np.zeros(entry.size, dtype=np.int64)
+    total = np.zeros(shape(entry), dtype=np.int64)
     for vectors in record_vectors(lambda chunk: features(chunk, public), encoded, rows):
-        total += _clipped(vectors, entry).sum(axis=0)
+        if entry.parts == 1:
+            total += _clipped(vectors, entry).sum(axis=0)
+            continue
+        if vectors.ndim != 2 or vectors.shape[1] != width(entry):
+            raise PlanError(f"entry {entry.name!r}: features must be [records, {width(entry)}], got {vectors.shape}")
+        steps = _clipped(vectors[:, 1:], entry)
+        for part in range(entry.parts):  # a number that is none of these, NaN included, enters nowhere
+            total[part] += steps[vectors[:, 0] == part].sum(axis=0)
     return total
 
 
@@ -78,7 +95,7 @@ def check_record_map(features: Features, public: Any, schema: Any, entry: Total)
     refuse_captured(features, public, f"entry {entry.name!r}")
     if entry.bound / grid_step(entry) > 2**30:
         raise PlanError(f"entry {entry.name!r}: sigma is too small beside the bound for integer sums")
-    if coupled(lambda chunk: features(chunk, public), schema, entry.size, f"entry {entry.name!r}") and entry.exact:
+    if coupled(lambda chunk: features(chunk, public), schema, width(entry), f"entry {entry.name!r}") and entry.exact:
         raise PlanError(
             f"entry {entry.name!r}: features of one record change in the last bits with its place in the chunk; "
             "plan it with exact=False (guarantee: proven in real arithmetic)"

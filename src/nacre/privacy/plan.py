@@ -58,7 +58,7 @@ class Entry:
                         f"entry {self.name!r}: {scale} {value!r}; expected numbers above 0, up to 2**34. "
                         "A budget that asks for more noise than that buys nothing"
                     )
-        for number, least in (("picks", 1), ("size", 1), ("threshold", 1)):
+        for number, least in (("picks", 1), ("size", 1), ("threshold", 1), ("parts", 1)):
             value = getattr(self, number, least)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise PlanError(f"entry {self.name!r}: {number} {value!r}; expected a whole number, {least} or more")
@@ -119,13 +119,18 @@ class Categories(Entry):
 
 @dataclass(frozen=True)
 class Total(Entry):
-    """A sum of per-record vectors, each clipped to L2 norm `bound`, with rounded Gaussian noise of scale `sigma`."""
+    """A sum of per-record vectors, each clipped to L2 norm `bound`, with rounded Gaussian noise of scale `sigma`.
+
+    With several `parts` there is one sum per part and a record enters one of them, or none: since the parts are
+    disjoint, their vectors side by side have the norm of the one that is not zero, and the price is that of one sum.
+    """
 
     door: ClassVar[str] = "total"
     size: int = 0
     bound: float = 1.0
     sigma: float = 1.0
     exact: bool = True  # the record map is a bit-exact function of the record alone
+    parts: int = 1
 
     @property
     def level(self) -> Level:  # type: ignore[override]

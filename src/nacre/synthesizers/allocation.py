@@ -16,10 +16,10 @@ import numpy as np
 
 FIRST = 0.15  # of mu^2: one-way tables on the fine grid (round one)
 NEAR = 0.25  # of the rest, with a target: (a, y); what remains goes to (a, b, y)
-ENOUGH = 600.0  # signal from which on small tables are known well and need less: their shares fall as 1/signal ...
+ENOUGH = 1000.0  # signal from which on small tables are known well and need less: their shares fall as 1/signal ...
 LEAST = 1 / 3  # ... down to this part of them
 FLOOR = 3.0  # standard errors that a group's count must reach
-WEAK, STRONG = 100.0, 400.0  # signals between which the rules of a faint sketch give way to those of a clear one
+WEAK, STRONG = 1000.0, 1800.0  # signals between which the rules of a faint sketch give way to those of a clear one
 UNKNOWN_ROWS = 30_000  # stands for undeclared rows until they have been counted
 
 
@@ -54,7 +54,7 @@ class Allocation:
     @property
     def signal(self) -> float:
         """Rows in noise units of a deep table's cell, all classes alike: how much detail the tables can carry."""
-        return self.rows / (self.error if self.deep is None else self.classes * self.deep)
+        return self.rows / max(self.error, 0.0 if self.deep is None else self.classes * self.deep)
 
     @property
     def groups(self) -> int:
@@ -63,18 +63,18 @@ class Allocation:
 
     @property
     def power(self) -> float:
-        """How groups follow the mass (see :func:`grouping.group`): equal mass where every count is faint."""
+        """How groups follow the mass (see :func:`grouping.group`): equal mass unless the tables are clear."""
         return 1.0 - 0.5 * _clarity(self.signal)
 
     @property
     def shrink(self) -> float:
         """How much of the shrinkage of `denoising` is applied: half of it where cells stand clear of the noise."""
-        return 0.5 if self.signal >= 3 * STRONG else 1.0
+        return 0.5 if self.signal >= WEAK else 1.0
 
     @property
     def steps(self) -> int:
         """Steps of the fit, in chunks of 50: a stronger signal bears a longer fit before it learns noise."""
-        return 50 * int(np.clip(round(0.142 * self.signal**0.6), 2, 24))
+        return 50 * int(np.clip(round(0.125 * self.signal**0.6), 1, 24))
 
     @property
     def particles(self) -> int:
@@ -122,8 +122,8 @@ def _clarity(signal: float) -> float:
 def spread(level: float, cells: Sequence[float], parts: Allocation) -> tuple[float, ...]:
     """Noise of the tables of one level with these numbers of cells, at the same total cost.
 
-    sigma^-2 grows as the root of the cells (specs/sketch.md 3, noise planning), and less so for a faint sketch,
-    where small tables carry most of what can be known.
+    sigma^-2 grows as the root of the cells (specs/sketch.md 3, noise planning), but only for clear tables: of faint
+    ones, the small carry most of what can be known.
     """
     share = np.asarray(cells, np.float64) ** (0.5 * _clarity(parts.signal))
     return tuple((level / np.sqrt(share / share.mean())).tolist())

@@ -33,6 +33,9 @@ _START_S, _COMPILE_S = 1.5, 2.0  # imports and accounting; first compilation of 
 _CSV_CELLS_PER_S = 4e6  # Parquet is about five times faster
 _COUNTED_PER_S = 6e7  # rows times tables
 _PARTICLE_OPS_PER_S = 1.5e10
+_WAVES_PER_S = 1.4e7  # generated rows times frequencies, trained on
+_SMALL_PARTICLES_PER_S = 2e4  # particles times steps of a fit to low-order frequencies
+_SUMMED_PER_S = 3e7  # coordinates of a sum of vectors
 _BASE_MB, _FIT_MB = 230.0, 270.0
 
 
@@ -75,6 +78,9 @@ def tvd(cells: float, sigma: float, rows: float) -> float:
 
 def forecast(plan: Plan, schema: Schema, rows: int | None, synthesizer: Any) -> Forecast:
     """What `plan` of `synthesizer` will give on a table of `rows` rows described by `schema`."""
+    sums = [e for e in plan.entries if e.door == "total"]
+    if sums:
+        return _of_sums(plan, schema, rows, synthesizer, sums[-1])
     shape = _Shape.of(plan, schema, synthesizer, rows or 30_000)
     threshold = max((e.threshold for e in plan.entries if e.door == "categories"), default=None)
     costs = {"seconds": _seconds(plan, schema, rows, shape), "memory_mb": _memory(schema, rows, shape)}
@@ -91,8 +97,28 @@ def forecast(plan: Plan, schema: Schema, rows: int | None, synthesizer: Any) -> 
 
 
 def forecasts(plan: Plan) -> bool:
-    """Whether `forecast` can say anything of this plan: it knows methods that begin with one-way tables."""
-    return any(e.name == "one-way" for e in plan.entries)
+    """Whether `forecast` can say anything of this plan: of methods that begin with one-way tables, or buy one sum."""
+    return any(e.name == "one-way" or e.door == "total" for e in plan.entries)
+
+
+def _of_sums(plan: Plan, schema: Schema, rows: int | None, synthesizer: Any, entry: Any) -> Forecast:
+    """Methods that buy one sum of k waves: with norm 1 over 2k coordinates, the count behind one wave is off by
+    σ·sqrt(k) rows, and a group of rows must stand three times above that."""
+    threshold = max((e.threshold for e in plan.entries if e.door == "categories"), default=None)
+    one = entry.sigma / entry.bound * math.sqrt(entry.size / 2)
+    work = synthesizer.steps * getattr(synthesizer, "batch", 0) * synthesizer.frequencies
+    fitting = work / _WAVES_PER_S if work else synthesizer.steps * synthesizer.particles / _SMALL_PARTICLES_PER_S
+    reading = (rows or 0) * (len(schema.columns) / _CSV_CELLS_PER_S + entry.size / _SUMMED_PER_S)
+    seconds = _START_S + 2 * _COMPILE_S + reading + fitting
+    memory = _BASE_MB + _FIT_MB + 6 * 8 * 4096 * entry.size / 1e6
+    if rows is None or plan.budget.epsilon is None:
+        why = "declare the number of rows (--rows) to see whether they suffice" if rows is None else "no noise is added"
+        return Forecast(rows, "unknown", why, None, (), None, 0, threshold, None, seconds, memory)
+    resolution = rows / (3 * one)
+    lost = None if threshold is None else min(1.0, _LOST * threshold / rows)
+    bought = sum(bool(schema.columns[n].missing) for n in schema.modelled) / max(1, len(schema.modelled))
+    verdict, advice = _verdict(plan, rows, resolution, bought * (lost or 0.0))
+    return Forecast(rows, verdict, advice, resolution, (), None, 0, threshold, lost, seconds, memory)
 
 
 @dataclass(frozen=True)

@@ -18,13 +18,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from nacre.errors import NacreError, SchemaError
+from nacre.errors import NacreError
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Counts, Entry, Plan, Scope, Select, gaussian_share
 from nacre.synthesizers import grouping, wide
 from nacre.synthesizers.allocation import UNKNOWN_ROWS, Allocation, allocate, spread
-from nacre.synthesizers.base import Progress, refuse_tensors, silent
+from nacre.synthesizers.base import Progress, check_whole, refuse_tensors, refuse_unknown_target, silent
 from nacre.synthesizers.drawing import Particles
 from nacre.synthesizers.table_model import TableModel
 from nacre.table import Schema
@@ -37,7 +37,8 @@ MAX_CLASSES = 12  # most groups of a target: each multiplies the cells of every 
 class Sketch:
     """Hyperparameters of the sketch, tuned on other tables than the reported ones (docs/methods/sketch.md).
 
-    `target`: the column whose relation to all pairs is kept. `particles`: how many products the model mixes; `groups`:
+    `target`: the column whose relation to all pairs is kept; of more than twelve values the rarest share one class
+    there, and each keeps its own share of rows. `particles`: how many products the model mixes; `groups`:
     most groups per column; `steps`: steps of the fit; None leaves these to `allocation`. `wide`: with more columns than
     this, pairs are selected instead of all measured, unless all can be paid. `thinning`: choose shrinkage, steps and
     particles on a validation set split off the noisy answers; slower, and nearer to the tables, not always more useful.
@@ -54,17 +55,13 @@ class Sketch:
     thinning: bool = False
 
     def __post_init__(self) -> None:
-        for option in ("particles", "groups", "steps", "wide"):
-            value = getattr(self, option)
-            if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-                raise NacreError(f"{option}={value!r}: expected a whole number, at least 1")
+        check_whole(self, "particles", "groups", "steps", "wide")
+        if not isinstance(self.thinning, bool):
+            raise NacreError(f"thinning={self.thinning!r}: expected true or false")
 
     def supports(self, schema: Schema) -> None:
         refuse_tensors(schema, self.name)
-        if self.target is not None and self.target not in schema.modelled:
-            raise SchemaError(
-                f"target {self.target!r} is not a modelled column; choose among {', '.join(schema.modelled[:12])}"
-            )
+        refuse_unknown_target(schema, self.target)
 
     # ------------------------------------------------------------------ plan
 
@@ -85,11 +82,15 @@ class Sketch:
         classes = sizes[schema.modelled.index(self.target)] if self.target in schema.modelled else 0
         parts = allocate(rows, columns, classes, math.sqrt(mu2), picks)
         features = [min(s, parts.groups) for c, s in zip(schema.modelled, sizes) if c != self.target]
+        cells = [a * b for a, b in itertools.combinations(features, 2)]
+        if picks is not None:
+            cells = [1] * picks  # which pairs these will be is not known yet
+        if schema.undeclared():  # nor which columns will turn out to be mere names, and drop out
+            sizes, features, cells = [1] * len(sizes), [1] * len(features), [1] * len(cells)
         entries = [Counts("one-way", spread(parts.first, sizes, parts)), *select]
         if parts.near is not None:
             entries.append(Counts("with target", spread(parts.near, features, parts)))
         if parts.deep is not None:
-            cells = [1] * picks if picks is not None else [a * b for a, b in itertools.combinations(features, 2)]
             entries.append(Counts("tables", spread(parts.deep, cells, parts)))
         return Plan(self.name, (*before, *entries), budget, cap, rows)
 

@@ -33,7 +33,7 @@ class TableModel:
     def draw(self, rows: int, rng: np.random.Generator, where: Mapping[str, Any] | None = None) -> dict[str, Values]:
         """`rows` rows that satisfy `where` exactly (a value, a set of values, or a (low, high) range per column)."""
         conditions = {self._place(name): condition for name, condition in (where or {}).items()}
-        masks = {j: self.grids[j].mask(condition) for j, condition in conditions.items()}
+        masks = {j: self._mask(j, condition) for j, condition in conditions.items()}
         codes = self.particles.draw(rows, rng, masks or None)
         values = {}
         for j, (name, grid) in enumerate(zip(self.columns, self.grids)):
@@ -46,9 +46,13 @@ class TableModel:
 
     def probability(self, where: Mapping[str, Any]) -> float:
         """The share of synthetic rows that satisfy a condition, exactly."""
-        return self.particles.probability(
-            {self._place(c): self.grids[self._place(c)].mask(w) for c, w in where.items()}
-        )
+        return self.particles.probability({self._place(c): self._mask(self._place(c), w) for c, w in where.items()})
+
+    def _mask(self, j: int, condition: Any) -> np.ndarray:
+        try:
+            return self.grids[j].mask(condition)
+        except SchemaError as error:
+            raise SchemaError(f"column {self.columns[j]!r}, {error}") from None
 
     def _place(self, name: str) -> int:
         if name not in self.columns:

@@ -137,6 +137,7 @@ class Grid:
         if not share.any():
             raise SchemaError(
                 f"condition: nothing of the declared domain lies between {condition.low!r} and {condition.high!r}"
+                "; write the lower end first, inside the column's bounds"
             )
         return self._padded(share)
 

@@ -1,0 +1,98 @@
+"""`sketch` and `merge`: several sites sketch their own rows, and one model is fitted to the sum of the sketches."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from nacre.cli import options as o
+from nacre.cli.shell import Interrupted, Shell
+
+SketchFile = Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The sketch to write.")]
+
+
+def sketch(
+    file: o.TableFile,
+    output: SketchFile,
+    epsilon: o.Epsilon,
+    schema: Annotated[str, typer.Option("--schema", metavar="FILE", help="The schema that all sites share, as JSON.")],
+    delta: o.Delta = None,
+    target: o.Target = None,
+    neighbours: o.Neighbours = "add_or_remove_one",
+    frequencies: Annotated[int, typer.Option(min=1, help="Numbers of the characteristic function per class.")] = 1000,
+    seed: o.Seed = 0,
+    noise_seed: o.NoiseSeed = None,
+    force: o.Force = False,
+    as_json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Sketch this site's rows, with this site's noise, to be added to the sketches of other sites.
+
+    All sites use the same schema, target, frequencies, seed and budget. A sketch is public: it carries its promise.
+
+    Examples:
+      nacre sketch visits.csv -o site1.sketch --schema visits.json --epsilon 1 --delta 1e-6 --target outcome
+      nacre merge site1.sketch site2.sketch -o all.sketch
+      nacre fit --from-sketch all.sketch -o all.nacre
+    """
+    from nacre.cli.inputs import check_outputs, parse_epsilon
+    from nacre.cli.progress import Bars
+    from nacre.cli.running import promise_lines
+    from nacre.sketching import sketch as make
+    from nacre.table import Schema
+
+    shell = Shell(as_json, quiet)
+    check_outputs({"--output": output}, force, [file, schema])
+    try:
+        with Bars(not quiet, {"reading rows": None}) as bars:
+            made = make(file, schema=Schema.load(schema), epsilon=parse_epsilon(epsilon), delta=delta, target=target,
+                        neighbours=neighbours, frequencies=frequencies, seed=seed, noise_seed=noise_seed,
+                        progress=bars)  # fmt: skip
+    except KeyboardInterrupt:
+        raise Interrupted(f"interrupted; {output} was not written. If you keep books, count the run as spent") from None
+    made.save(output, force)
+    shell.show(f"sketch       {output}")
+    for line in promise_lines(made.certificates[0]):
+        shell.show(line)
+    shell.answer({"command": "sketch", "output": output, "certificate": made.certificates[0].to_json()})
+
+
+def merge(
+    sketches: Annotated[list[str], typer.Argument(metavar="SKETCH...", help="Sketches of the sites.")],
+    output: SketchFile,
+    force: o.Force = False,
+    as_json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Add the sketches of several sites. No data is touched and no budget is spent.
+
+    Examples:
+      nacre merge site1.sketch site2.sketch site3.sketch -o all.sketch
+    """
+    from nacre.cli.inputs import check_outputs
+    from nacre.cli.running import promise_lines
+    from nacre.sketching import load_sketch
+    from nacre.sketching import merge as add
+
+    shell = Shell(as_json, quiet)
+    check_outputs({"--output": output}, force, sketches)
+    made = add([load_sketch(path) for path in sketches])
+    made.save(output, force)
+    shell.show(f"sketch       {output} ({made.sums.sites} sites)")
+    for line in promise_lines(made.certificate):
+        shell.show(line)
+    shell.show(f"next         nacre fit --from-sketch {output} -o release.nacre")
+    shell.answer(
+        {"command": "merge", "output": output, "sites": made.sums.sites, "guarantee": made.certificate.guarantee}
+    )
+
+
+def fit_sketch(path: str, quiet: bool) -> object:
+    """The release of a sketch file, for `nacre fit --from-sketch`."""
+    from nacre.cli.progress import Bars
+    from nacre.sketching import load_sketch
+
+    loaded = load_sketch(path)
+    with Bars(not quiet) as bars:
+        return loaded.release(progress=bars)

@@ -1,0 +1,199 @@
+"""Sketches as objects: made where the rows are, saved, added, and turned into one release of all sites' rows.
+
+Every site adds its own noise and has its own certificate; the rows of a unit are at one site, so that adding sketches,
+like all that follows, is post-processing of what each site released under its own promise (docs/proofs/sites.md).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nacre.engines import open_rows
+from nacre.errors import DomainNotDeclared, NacreError, ReleaseFileError, SketchError
+from nacre.fitting import assumptions, check_rows, warn_weak_delta
+from nacre.privacy.budget import Budget, Level, default_delta
+from nacre.privacy.certificate import Certificate, certify
+from nacre.privacy.curator import Curator
+from nacre.privacy.noise import NoiseSource
+from nacre.privacy.plan import Counts, Plan, Total
+from nacre.privacy.transcript import Transcript
+from nacre.release import Release
+from nacre.synthesizers.base import Progress, silent
+from nacre.synthesizers.pearl import common
+from nacre.synthesizers.pearl.common import Recipe, Sums
+from nacre.table import Schema
+
+METHOD = "pearl"
+_LEVELS = {level.label: level for level in Level}
+
+
+@dataclass(frozen=True)
+class SharedSketch:
+    """The recipe, the noisy sums, and the certificate of every site that is in them. Public, all of it."""
+
+    recipe: Recipe
+    sums: Sums
+    certificates: tuple[Certificate, ...]
+
+    def save(self, path: str | os.PathLike, force: bool = False) -> None:
+        """Write the sketch file; an existing file is kept unless `force`."""
+        from nacre.release_file import pack
+
+        facts = {**self.recipe.facts(), "table_sigma": self.sums.table_sigma, "sum_sigma": self.sums.sum_sigma}
+        sites = {"sites": [c.to_json() for c in self.certificates]}
+        documents = {
+            "schema.json": self.recipe.schema.to_json(),
+            "certificate.json": json.dumps(sites, indent=1, sort_keys=True),
+            "model.json": json.dumps({"method": "shared sketch", "facts": facts}, indent=1, sort_keys=True),
+        }
+        arrays = {f"table.{j}": t for j, t in enumerate(self.sums.tables)} | {"sums": self.sums.sums}
+        pack(path, documents, arrays, force)
+
+    def release(self, particles: int = 1024, steps: int = 300, progress: Progress = silent) -> Release:
+        """One model of all rows, with the joint certificate."""
+        model = common.fit(self.recipe, self.sums, particles, steps, progress=progress)
+        return Release(METHOD, self.recipe.schema, model, self.certificate)
+
+    @property
+    def certificate(self) -> Certificate:
+        """The weakest of the sites' promises, and how many sites there were; it holds for units at one site."""
+        return _joint(self.certificates)
+
+
+def sketch(
+    table: Any,
+    *,
+    schema: Schema,
+    epsilon: float | None,
+    delta: float | None = None,
+    target: str | None = None,
+    neighbours: str = "add_or_remove_one",
+    frequencies: int = 1000,
+    seed: int = 0,
+    noise_seed: int | None = None,
+    progress: Progress = silent,
+    transcript: Transcript | None = None,
+) -> SharedSketch:
+    """One site's sketch. The schema must be declared: what a site bought on its own rows would differ between sites.
+
+    Sites that want to add their sketches use the same schema, target, frequencies, seed and budget. A schema with facts
+    read from the data, a seeded noise or `epsilon=None` leave this sketch, and all it is added to, without a guarantee.
+    """
+    for name, fact in schema.undeclared():
+        raise DomainNotDeclared(f"column {name!r}: {fact} not declared; all sites must share one declared schema")
+    # The recipe is for all sites, whatever their sizes. Nothing needs the number of rows: none is bought.
+    provenance = {fact: source for fact, source in schema.provenance.items() if fact != "rows"}
+    schema = dataclasses.replace(schema, rows=None, provenance=provenance)
+    recipe = Recipe(schema, target, frequencies, seed=seed)
+    budget = Budget(epsilon, default_delta(None) if delta is None else delta, neighbours)
+    plan = recipe.method.plan(schema, None, budget)
+    rows = open_rows(table)
+    check_rows(rows, schema)
+    warn_weak_delta(budget, None)
+    noise = NoiseSource(noise_seed)
+    curator = Curator(rows, plan, schema, noise, transcript, lambda done: progress("reading rows", done, None))
+    sums = common.measure(curator, plan, recipe)
+    stated = certify(plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=assumptions(schema))
+    return SharedSketch(recipe, sums, (stated,))
+
+
+def merge(sketches: Sequence[SharedSketch]) -> SharedSketch:
+    """The sketch of the rows of all sites. SketchError when recipes or noise differ, naming what does."""
+    if not sketches:
+        raise SketchError("there is no sketch to merge; name at least one")
+    first = sketches[0]
+    sums = first.sums
+    for number, other in enumerate(sketches[1:], 2):
+        for fact, mine, theirs in (
+            ("schema", first.recipe.schema.digest()[:12], other.recipe.schema.digest()[:12]),
+            *((f, a, b) for (f, a), b in zip(first.recipe.facts().items(), other.recipe.facts().values())),
+            ("neighbours", first.certificates[0].neighbours, other.certificates[0].neighbours),
+        ):
+            if mine != theirs:
+                raise SketchError(
+                    f"sketch 1 and sketch {number} differ in {fact}: {mine!r} and {theirs!r}; sketches add only if all "
+                    "sites use the same schema, target, frequencies, seed and budget"
+                )
+        if any(np.array_equal(other.sums.sums, before.sums.sums) for before in sketches[: number - 1]):
+            raise SketchError(f"sketch {number} is there twice: its rows would be counted twice; name each once")
+        sums = sums.plus(other.sums)
+    return SharedSketch(first.recipe, sums, tuple(c for s in sketches for c in s.certificates))
+
+
+def load_sketch(path: str | os.PathLike) -> SharedSketch:
+    """Read a sketch file. Runs no code from it; a damaged, altered or unfitting one is refused with a typed error."""
+    from nacre.release_file import unpack
+
+    documents, arrays = unpack(path)
+    if documents["model.json"].get("method") != "shared sketch":
+        raise SketchError(f"{path}: a release, not a sketch; make sketches with `nacre sketch`")
+    try:
+        facts = documents["model.json"]["facts"]
+        schema = Schema.from_json(documents["schema.json"])
+        recipe = Recipe(schema, facts["target"], facts["frequencies"], tuple(facts["orders"]), facts["seed"])
+        certificates = tuple(Certificate.from_json(c) for c in documents["certificate.json"]["sites"])
+        tables = [arrays[f"table.{j}"] for j in range(len(schema.modelled))]
+        scales = float(facts["table_sigma"]), float(facts["sum_sigma"])
+        sums = Sums(tables, arrays["sums"], *scales, len(certificates))
+        good, covered = _sound(recipe, sums, len(arrays)), all(_covered(c, recipe, sums) for c in certificates)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, NacreError) as error:
+        raise ReleaseFileError(f"{path}: the sketch does not hold what it should ({error})") from None
+    if not good:
+        raise ReleaseFileError(f"{path}: the arrays of the sketch do not fit its schema")
+    if not covered:
+        raise ReleaseFileError(f"{path}: a certificate in it promises what the noise of the sketch does not give")
+    return SharedSketch(recipe, sums, certificates)
+
+
+def _sound(recipe: Recipe, sums: Sums, arrays: int) -> bool:
+    parts = 1 if recipe.place is None else recipe.grids[recipe.place].cells
+    fits = all(t.shape == (g.cells,) for t, g in zip(sums.tables, recipe.grids))
+    whole = all(a.dtype == np.int64 for a in (*sums.tables, sums.sums))
+    scales = all(0 < s < float("inf") for s in (sums.table_sigma, sums.sum_sigma))
+    size = sums.sums.shape == (parts, 2 * recipe.frequencies)
+    return fits and whole and scales and size and sums.sites > 0 and arrays == len(sums.tables) + 1
+
+
+def _covered(stated: Certificate, recipe: Recipe, sums: Sums) -> bool:
+    """Whether the noise of the sketch pays for a site's promise, by this machine's own accountant.
+
+    That the site drew that noise is the site's word, as the whole certificate is.
+    """
+    schema = recipe.schema
+    unit = {"column": schema.unit.column, "cap": schema.unit.cap} if schema.unit else {"column": None, "cap": 1}
+    if stated.schema["digest"] != schema.digest() or dict(stated.unit) != unit or stated.guarantee not in _LEVELS:
+        return False
+    if stated.guarantee == Level.NONE.label or stated.epsilon is None:
+        return stated.guarantee == Level.NONE.label and stated.epsilon is None
+    budget = {"epsilon": stated.epsilon, "delta": stated.delta, "neighbours": stated.neighbours, "large": True}
+    told = {"method": METHOD, "entries": stated.entries, "budget": budget, "cap": unit["cap"], "rows": None}
+    plan = Plan.from_json(told)  # BudgetError if the entries cost more than the promise
+    columns, classes = len(schema.modelled), len(np.atleast_2d(sums.sums))
+    noise = (
+        Counts("one-way", sigmas=(sums.table_sigma,) * columns),
+        Total("sketch", size=2 * recipe.frequencies, sigma=sums.sum_sigma, parts=classes),
+    )
+    return plan.entries == noise and plan.level.label == stated.guarantee and schema.weakest()[0] != "read"
+
+
+def _joint(sites: tuple[Certificate, ...]) -> Certificate:
+    """The promise to anybody whose rows are at one site: the weakest of the sites' promises (docs/proofs/sites.md)."""
+    weakest = min(sites, key=lambda c: (_LEVELS[c.guarantee], -(c.epsilon or 0.0), -(c.delta or 0.0)))
+    if len(sites) == 1:
+        return weakest
+    stated = (
+        f"made of the sketches of {len(sites)} sites; each added its own noise to its own rows before they were added",
+        "the rows of one unit are at one site only; whoever has rows at several pays at each of them",
+    )
+    private = weakest.epsilon is not None
+    extras = {**weakest.extras, "sites": len(sites)}
+    assumed = (*weakest.assumptions, *stated) if private else ()
+    delta = max(c.delta or 0.0 for c in sites) if private else None  # not only that of the largest epsilon
+    return dataclasses.replace(weakest, delta=delta, assumptions=assumed, extras=extras)

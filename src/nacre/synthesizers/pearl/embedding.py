@@ -1,0 +1,95 @@
+"""What `pearl-paper` and `merf` share: three releases (class shares, frequency scale, embedding) and their prices.
+
+μ² is split, not ε (specs/pearl.md E1): a small fixed share buys the class counts, a share the frequency scale, and
+the rest the embedding. The frequencies depend on the scale's noisy answer, which is public by then.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from nacre.errors import NacreError
+from nacre.privacy.budget import Budget
+from nacre.privacy.curator import Curator
+from nacre.privacy.plan import Counts, Entry, Plan, Scope, Total, gaussian_share
+from nacre.synthesizers.base import refuse_tensors
+from nacre.synthesizers.grouping import simplex
+from nacre.synthesizers.pearl import fourier
+from nacre.synthesizers.pearl.layout import Layout
+from nacre.table import Schema
+
+CLASSES = 0.02  # of μ²
+SCALE = 0.1  # of μ², where the frequency scale is bought (specs/pearl.md E1)
+
+
+def plan(
+    method: str,
+    layout: Layout,
+    rows: int | None,
+    budget: Budget,
+    before: tuple[Entry, ...],
+    embedding: tuple[int, float],
+    scale: str | float,
+) -> Plan:
+    """Entries `classes`, `scale` (where it is bought) and `embedding` of (size, norm)."""
+    schema = layout.schema
+    scope = Scope(budget.neighbours, schema.unit.cap if schema.unit else 1)
+    mu2 = gaussian_share(budget, scope, before)
+    size, norm = embedding
+    scale_share = SCALE if scale == "bought" else 0.0
+
+    def noise(share: float) -> float:
+        return scope.sum / scope.table / math.sqrt(share * mu2)
+
+    clique = () if layout.target is None else (layout.target,)
+    entries: list[Entry] = [Counts("classes", sigmas=(1 / math.sqrt(CLASSES * mu2),), cliques=(clique,))]
+    if scale_share:
+        entries.append(Total("scale", size=fourier.moment_size(layout), sigma=noise(scale_share), exact=False))
+    rest = 1 - CLASSES - scale_share
+    entries.append(
+        Total("embedding", size=size, bound=norm, sigma=norm * noise(rest), exact=False, parts=layout.classes)
+    )
+    return Plan(method, (*before, *entries), budget, scope.cap, rows)
+
+
+def class_shares(curator: Curator, plan: Plan, layout: Layout) -> tuple[np.ndarray, float]:
+    """Shares of the classes (one class without a target) and the number of rows, declared or bought."""
+    entry = plan["classes"]
+    counts = np.atleast_1d(curator.counts(entry, entry.cliques)[0]).astype(np.float64).ravel()
+    rows = float(plan.rows or max(1.0, counts.sum()))
+    return simplex(counts / max(counts.sum(), 1.0), 1.0), rows
+
+
+def frequency_scale(scale: str | float, curator: Curator, plan: Plan, layout: Layout, rows: float) -> float:
+    """The public number, or 1 over the root mean squared distance of two records, from clipped moments (E1, 12)."""
+    if scale != "bought":
+        return float(scale)
+    sums = curator.total(plan["scale"], fourier.moment_map(layout), fourier.public_parameters(layout))
+    return 1.0 / fourier.mean_distance(layout, sums, rows)
+
+
+def embed(
+    curator: Curator, plan: Plan, features: Callable[[Any, Any], np.ndarray], public: Any, rows: float
+) -> tuple[np.ndarray, float]:
+    """The noisy mean embedding [classes, size] and the noise of a coordinate."""
+    entry = plan["embedding"]
+    answer = np.atleast_2d(curator.total(entry, features, public))
+    return answer / rows, entry.sigma / rows
+
+
+def supports(method: Any, schema: Schema) -> None:
+    """Single values only, a declared schema, and at least two rows of every class in a batch."""
+    refuse_tensors(schema, method.name)
+    layout = Layout.of(schema, method.target, method.name)
+    if method.batch < 2 * layout.classes:
+        raise NacreError(f"batch={method.batch}: expected at least two rows for each of {layout.classes} classes")
+
+
+def check_scale(scale: Any) -> None:
+    good = scale == "bought" or (isinstance(scale, int | float) and not isinstance(scale, bool) and scale > 0)
+    if not good or scale == math.inf:
+        raise NacreError(f"scale={scale!r}: expected 'bought' or a number above 0, chosen without the table")

@@ -1,0 +1,141 @@
+"""Mixed records as the papers see them: numbers scaled to [0, 1] by public bounds, labels as one-hot blocks.
+
+A nullable label has one category more; a nullable number has a block of two (present, missing) beside it and stands
+at 0 where it is missing. A label outside its list has a block of zeros.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nacre.errors import DomainNotDeclared, SchemaError
+from nacre.table import Schema
+from nacre.table.columns import Datetime, Numeric
+from nacre.table.encoding import Values
+from nacre.table.grid import Grid
+
+MAX_CLASSES = 64
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which columns are numbers and which are blocks (column, size); the class column stands apart."""
+
+    schema: Schema
+    target: str | None
+    numbers: tuple[str, ...]
+    blocks: tuple[tuple[str, int], ...]
+    classes: int
+
+    @staticmethod
+    def of(schema: Schema, target: str | None, method: str) -> Layout:
+        """Raises DomainNotDeclared or SchemaError, naming the column, for a table that cannot be laid out so."""
+        for name, fact in schema.undeclared():
+            raise DomainNotDeclared(
+                f"column {name!r}: {fact} not declared; method {method!r} needs them before it plans: declare them in "
+                "the schema, or use a method that buys them (sketch, pearl)"
+            )
+        numbers = tuple(n for n in schema.modelled if n != target and _is_number(schema, n))
+        blocks: list[tuple[str, int]] = []
+        for name in schema.modelled:
+            column = schema.columns[name]
+            if name in numbers:
+                blocks += [(name, 2)] if column.nullable else []
+            elif name != target:
+                blocks.append((name, Grid.of(column).cells))
+        classes = 1
+        if target is not None:
+            if target not in schema.modelled:
+                shown = ", ".join(schema.modelled[:12])
+                raise SchemaError(f"target {target!r} is not a modelled column; choose among {shown}")
+            classes = 0 if _is_number(schema, target) else Grid.of(schema.columns[target]).cells
+            if not 1 <= classes <= MAX_CLASSES:
+                raise SchemaError(
+                    f"target {target!r}: method {method!r} needs a target of at most {MAX_CLASSES} labels; leave the "
+                    "target out, or use method 'sketch'"
+                )
+        return Layout(schema, target, numbers, tuple(blocks), classes)
+
+    @property
+    def edges(self) -> list[int]:
+        """Where each block begins among the label coordinates, and where the last ends."""
+        return np.cumsum([0, *(size for _, size in self.blocks)]).tolist()
+
+    @property
+    def width(self) -> int:
+        return len(self.numbers) + self.edges[-1]
+
+    @property
+    def norm(self) -> float:
+        """Largest length of an encoded record: every number at 1, one category per block."""
+        return math.sqrt(max(1, len(self.numbers) + len(self.blocks)))
+
+    @property
+    def diameter(self) -> float:
+        """Largest distance of two encoded records: one-hot blocks differ by sqrt 2 (specs/pearl.md E3)."""
+        return math.sqrt(max(1, len(self.numbers) + 2 * len(self.blocks)))
+
+    # ------------------------------------------------------------------ records
+
+    def encode(self, records: Mapping[str, Values]) -> tuple[np.ndarray, list[np.ndarray]]:
+        """(numbers [n, d] in [0, 1], one array of category numbers per block; -1 for none)."""
+        rows = len(next(iter(records.values())).values)
+        numbers = np.zeros((rows, len(self.numbers)))
+        for j, name in enumerate(self.numbers):
+            low, high = _ends(self.schema, name)
+            span = max(float(high) - float(low), 1e-300)
+            scaled = np.clip((records[name].values.astype(np.float64) - float(low)) / span, 0.0, 1.0)
+            numbers[:, j] = np.where(records[name].null, 0.0, scaled)
+        codes = []
+        for name, _ in self.blocks:
+            own = records[name]
+            codes.append(own.null.astype(np.int64) if name in self.numbers else self._codes(name, own))
+        return numbers, codes
+
+    def kinds(self, records: Mapping[str, Values]) -> np.ndarray:
+        """The class of each record, 0 without a target, -1 for none."""
+        if self.target is None:
+            return np.zeros(len(next(iter(records.values())).values), np.int64)
+        return self._codes(self.target, records[self.target])
+
+    def _codes(self, name: str, values: Values) -> np.ndarray:
+        return Grid.of(self.schema.columns[name]).codes(values).astype(np.int64)
+
+    def decode(self, numbers: np.ndarray, codes: list[np.ndarray], kinds: np.ndarray) -> dict[str, Values]:
+        """Back to the values of the schema, by its public bounds."""
+        found: dict[str, Values] = {}
+        missing = {name: code == 1 for (name, _), code in zip(self.blocks, codes) if name in self.numbers}
+        for j, name in enumerate(self.numbers):
+            found[name] = _number(self.schema, name, numbers[:, j], missing.get(name))
+        for (name, _), code in zip(self.blocks, codes):
+            if name not in self.numbers:
+                found[name] = Grid.of(self.schema.columns[name]).place(code, np.zeros(len(code)))
+        if self.target is not None:
+            found[self.target] = Grid.of(self.schema.columns[self.target]).place(kinds, np.zeros(len(kinds)))
+        return {name: found[name] for name in self.schema.modelled}
+
+
+def _is_number(schema: Schema, name: str) -> bool:
+    return isinstance(schema.columns[name], Numeric | Datetime)
+
+
+def _ends(schema: Schema, name: str) -> tuple[Any, Any]:
+    column = schema.columns[name]
+    ends = column.ends if isinstance(column, Datetime) else column.bounds  # type: ignore[union-attr]
+    assert ends is not None  # Layout.of refuses a column without
+    return ends
+
+
+def _number(schema: Schema, name: str, share: np.ndarray, null: np.ndarray | None) -> Values:
+    column, (low, high) = schema.columns[name], _ends(schema, name)
+    value = np.asarray(share, np.float64) * (float(high) - float(low)) + float(low)
+    step = column.step if isinstance(column, Datetime) else 1 if getattr(column, "integer", False) else None
+    if step is None:
+        return Values.of(np.clip(value, low, high), null)
+    whole = np.rint(value / step).astype(np.int64) * step
+    return Values.of(np.clip(whole, -(-low // step) * step, high // step * step), null)

@@ -1,0 +1,123 @@
+"""The model behind `pearl-paper` and `merf`: a small network run by NumPy, class shares, and public bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from nacre.errors import ConvergenceError, ReleaseFileError, SchemaError
+from nacre.synthesizers.pearl import generator
+from nacre.synthesizers.pearl.layout import Layout
+from nacre.table import Schema
+from nacre.table.encoding import Values
+from nacre.table.grid import Grid
+
+BATCH = 16_384
+ROUNDS = 2_000  # batches drawn for a condition on other columns before giving up
+
+
+class NetworkModel:
+    """Draws a class by its share, noise, and a row from the network.
+
+    `where` on the target is exact; on other columns rows are drawn until enough satisfy it, which is exact too but
+    slow for rare conditions (a single value of a number that the network gives by rounding is one).
+    """
+
+    def __init__(self, layout: Layout, net: Mapping[str, np.ndarray], shares: np.ndarray, argmax: bool, rows: int):
+        self.layout, self.net, self.shares, self.argmax, self.rows = layout, dict(net), shares, argmax, rows
+
+    def draw(self, rows: int, rng: np.random.Generator, where: Mapping[str, Any] | None = None) -> dict[str, Values]:
+        """`rows` rows that satisfy `where`; SchemaError for a column that is not modelled or cannot be met."""
+        where = dict(where or {})
+        shares = self._shares(where)
+        masks = {name: self._grid(name).mask(condition) for name, condition in where.items()}
+        parts, found = [], 0
+        for _ in range(ROUNDS):
+            if found >= rows and parts:
+                break
+            some = self._rows(BATCH if masks else min(BATCH, max(rows - found, 1)), shares, rng)
+            keep = np.ones(len(next(iter(some.values()))), bool)
+            for name, mask in masks.items():
+                grid = self._grid(name)
+                share = np.append(mask, 0.0)[grid.codes(some[name])]
+                keep &= rng.random(len(share)) < share
+            parts.append({name: v.take(np.flatnonzero(keep)) for name, v in some.items()})
+            found += int(keep.sum())
+        if found < rows:
+            names = ", ".join(map(repr, masks))
+            raise ConvergenceError(f"only {found} of {ROUNDS * BATCH:,} rows meet the condition on {names}; widen it")
+        return {
+            name: Values.of(
+                np.concatenate([p[name].values for p in parts])[:rows],
+                np.concatenate([p[name].null for p in parts])[:rows],
+            )
+            for name in parts[0]
+        }
+
+    def _shares(self, where: dict[str, Any]) -> np.ndarray:
+        """Class shares given the condition on the target, which is taken out of `where`."""
+        for name in where:
+            if name not in self.layout.schema.modelled:
+                shown = ", ".join(self.layout.schema.modelled)
+                raise SchemaError(f"where: {name!r} is not a modelled column; choose among {shown}")
+        if self.layout.target is None or self.layout.target not in where:
+            return self.shares
+        mask = self._grid(self.layout.target).mask(where.pop(self.layout.target))
+        shares = self.shares * mask
+        if not shares.sum() > 0:  # classes whose noisy share was cut to zero can still be asked for
+            shares = mask
+        return shares / shares.sum()
+
+    def _grid(self, name: str) -> Grid:
+        return Grid.of(self.layout.schema.columns[name])
+
+    def _rows(self, rows: int, shares: np.ndarray, rng: np.random.Generator) -> dict[str, Values]:
+        kinds = rng.choice(len(shares), rows, p=shares)
+        z = rng.standard_normal((rows, generator.LATENT)).astype(np.float32)
+        raw = generator.forward(self.net, np.concatenate([z, np.eye(len(shares), dtype=np.float32)[kinds]], axis=1))
+        numbers, blocks = generator.heads(raw, len(self.layout.numbers), [size for _, size in self.layout.blocks])
+        codes = [p.argmax(1) if self.argmax else _pick(p, rng) for p in blocks]
+        return self.layout.decode(numbers, codes, kinds)
+
+    # ------------------------------------------------------------------ in and out
+
+    def parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        facts = {"rows": self.rows, "target": self.layout.target, "argmax": self.argmax}
+        return facts, {**self.net, "shares": self.shares}
+
+    @classmethod
+    def from_parts(cls, schema: Schema, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> NetworkModel:
+        try:
+            layout = Layout.of(schema, facts["target"], "this release")
+            net = {name: a for name, a in arrays.items() if name != "shares"}
+            model = cls(layout, net, np.asarray(arrays["shares"]), facts["argmax"], int(facts["rows"]))
+            good = model._sound()
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError, SchemaError) as error:
+            raise ReleaseFileError(f"release file: the model does not hold what it should ({error})") from None
+        if not good:
+            raise ReleaseFileError("release file: the model's arrays do not fit its schema")
+        return model
+
+    def _sound(self) -> bool:
+        """Shapes, types and ranges, so that a hostile file ends here and not in the middle of drawing."""
+        widths = generator.sizes(generator.LATENT + self.layout.classes, self.layout.width)
+        wanted: dict[str, tuple[int, ...]] = {}
+        for i, (a, b) in enumerate(pairwise(widths)):
+            wanted |= {f"weight{i}": (a, b), f"bias{i}": (b,)}
+            if i < 2:
+                wanted |= {f"{part}{i}": (b,) for part in ("gain", "shift", "mean", "variance")}
+        fits = {n: a.shape for n, a in self.net.items()} == wanted and self.shares.shape == (self.layout.classes,)
+        arrays = [*self.net.values(), self.shares]
+        finite = fits and all(a.dtype.kind == "f" and bool(np.isfinite(a).all()) for a in arrays)
+        positive = finite and all(bool((self.net[f"variance{i}"] >= 0).all()) for i in range(2))
+        total = bool((self.shares >= 0).all()) and abs(float(self.shares.sum()) - 1) < 1e-6
+        return positive and total and isinstance(self.argmax, bool) and self.rows >= 0
+
+
+def _pick(p: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """One category per row by inversion."""
+    upto = np.cumsum(p, axis=1)
+    return np.minimum((rng.random((len(p), 1)) * upto[:, -1:] > upto).sum(axis=1), p.shape[1] - 1)

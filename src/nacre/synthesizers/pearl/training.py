@@ -1,0 +1,167 @@
+"""Train the generator on a released embedding: PEARL's game with the critic, or DP-MERF's plain least squares.
+
+Post-processing: it sees the noisy sums per class, their noise and the public frequencies. The classes are compared
+unnormalised, Phi_c with p_c·phi_c (specs/pearl.md E4); a batch's squared error loses the variance of its mean and
+the noise's own square (E6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from nacre.errors import ConvergenceError
+from nacre.synthesizers.pearl import critic, generator
+
+CHUNK = 200  # steps per jitted call
+
+
+@dataclass(frozen=True)
+class Game:
+    """outputs: how categories enter (`exact`: their expectation given z; `straight-through`: hard Gumbel draws with
+    soft gradients; `soft`: probabilities in place of categories, argmax when sampling); `kind`: "waves" for PEARL's
+    features, "mixed" for DP-MERF's; `every`: generator steps per step of the critic, 0 without one."""
+
+    numbers: int
+    blocks: tuple[int, ...]
+    classes: int
+    outputs: str
+    kind: str
+    batch: int
+    steps: int
+    every: int
+    rate: float = 0.01
+
+
+class Embedding(NamedTuple):
+    """What was released: value [classes, F] as shares of rows, its noise (standard deviation of a coordinate), class
+    shares, frequencies [k, width of the record]."""
+
+    value: Any
+    noise: Any
+    shares: Any
+    frequencies: Any
+
+
+def features(raw: jax.Array, key: jax.Array, t: jax.Array, game: Game) -> jax.Array:
+    """Features [rows, F] of generated rows, or their expectation given the noise z."""
+    numbers = jax.nn.sigmoid(raw[:, : game.numbers])
+    hot = _blocks(raw, key, game)
+    if game.kind == "mixed":
+        angle = numbers @ t[:, : game.numbers].T
+        waves = [jnp.cos(angle) * len(t) ** -0.5, jnp.sin(angle) * len(t) ** -0.5] if game.numbers else []
+        return jnp.concatenate([*waves, *(h * len(game.blocks) ** -0.5 for h in hot)], axis=1)
+    if game.outputs == "exact":
+        return jnp.concatenate(_product(numbers, hot, t, game), axis=1) * len(t) ** -0.5
+    angle = jnp.concatenate([numbers, *hot], axis=1) @ t.T
+    return jnp.concatenate([jnp.cos(angle), jnp.sin(angle)], axis=1) * len(t) ** -0.5
+
+
+def _blocks(raw: jax.Array, key: jax.Array, game: Game) -> list[jax.Array]:
+    found, start = [], game.numbers
+    for size in game.blocks:
+        logits = raw[:, start : start + size]
+        if game.outputs == "straight-through":
+            key, own = jax.random.split(key)
+            soft = jax.nn.softmax(logits + jax.random.gumbel(own, logits.shape))
+            hard = jax.nn.one_hot(soft.argmax(1), size, dtype=soft.dtype)
+            found.append(hard + soft - jax.lax.stop_gradient(soft))
+        else:
+            found.append(jax.nn.softmax(logits))
+        start += size
+    return found
+
+
+def _product(numbers: jax.Array, hot: Sequence[jax.Array], t: jax.Array, game: Game) -> tuple[jax.Array, jax.Array]:
+    """E[e^{it·x} | z] = e^{i t·numbers} Π_blocks Σ_c p_c e^{i t_c}, exact (specs/pearl.md E7)."""
+    angle = numbers @ t[:, : game.numbers].T
+    re, im = jnp.cos(angle), jnp.sin(angle)
+    start = game.numbers
+    for size, p in zip(game.blocks, hot):
+        part = t[:, start : start + size].T
+        c, s = p @ jnp.cos(part), p @ jnp.sin(part)
+        re, im = re * c - im * s, re * s + im * c
+        start += size
+    return re, im
+
+
+def squared_error(value: jax.Array, kinds: jax.Array, released: Embedding) -> jax.Array:
+    """Per coordinate, summed over classes: (released - p_c·batch mean)², unbiased for the generator's own error."""
+    count = kinds.sum(0)[:, None]
+    mean = kinds.T @ value / count
+    second = kinds.T @ value**2 / count
+    share = released.shares[:, None]
+    wrong = (released.value - share * mean) ** 2 - share**2 * (second - mean**2) / (count - 1)
+    return wrong.sum(0) - len(released.shares) * released.noise**2
+
+
+def train(
+    released: Embedding, game: Game, key: jax.Array, progress: Callable[[int, int], None] = lambda done, of: None
+) -> dict[str, np.ndarray]:
+    """Weights and running averages of the generator. Deterministic given key and device."""
+    released = Embedding(*(jnp.asarray(a, jnp.float32) for a in released))
+    key, own = jax.random.split(key)
+    net, running = generator.start(own, game.classes, game.numbers + sum(game.blocks))
+    scale = jnp.sqrt(jnp.mean(released.frequencies**2, axis=0) + 1e-12)
+    optimiser = optax.adam(game.rate)
+    state = (net, running, optimiser.init(net), jnp.log(scale), optimiser.init(jnp.log(scale)))
+    for done in range(0, game.steps, CHUNK):
+        key, own = jax.random.split(key)
+        length = min(CHUNK, game.steps - done)
+        state = _chunk(state, jnp.log(scale), own, released, game, length, done)
+        progress(done + length, game.steps)
+    found = {name: np.asarray(a, np.float32) for part in state[:2] for name, a in part.items()}
+    if not all(np.isfinite(a).all() for a in found.values()):
+        raise ConvergenceError("training left finite numbers: lower the option `rate`")
+    return found
+
+
+@partial(jax.jit, static_argnames=("game", "length"))
+def _chunk(state, log_start, key, released, game, length, done):
+    optimiser = optax.adam(game.rate)
+    kinds = jax.nn.one_hot(jnp.arange(game.batch) % game.classes, game.classes)  # as many rows of every class
+
+    def draw(key):
+        return jnp.concatenate([jax.random.normal(key, (game.batch, generator.LATENT)), kinds], axis=1)
+
+    def weigh(wrong, log_scale):
+        if not game.every:
+            return jnp.sum(wrong)
+        weight = critic.weights(released.frequencies, log_start, log_scale)
+        return jnp.sum(jnp.concatenate([weight, weight]) * wrong)
+
+    def lose(net, running, log_scale, key):
+        raw, running = generator.train_forward(net, running, draw(key))
+        value = features(raw, jax.random.fold_in(key, 1), released.frequencies, game)
+        return weigh(squared_error(value, kinds, released), log_scale), running
+
+    def step(carry, now):
+        net, running, first, log_scale, second = carry
+        number, key = now
+        grad, running = jax.grad(lose, has_aux=True)(net, running, log_scale, key)
+        update, first = optimiser.update(grad, first)
+        net: Any = optax.apply_updates(net, update)
+
+        def play(log_scale, second):
+            fresh = jax.random.fold_in(key, 2)
+            raw = generator.forward(dict(net) | dict(running), draw(fresh))
+            value = features(raw, jax.random.fold_in(fresh, 1), released.frequencies, game)
+            wrong = squared_error(value, kinds, released)
+            update, second = optimiser.update(jax.grad(lambda s: -weigh(wrong, s))(log_scale), second)
+            moved = optax.apply_updates(log_scale, update)
+            return critic.settle(log_start, log_scale, jnp.asarray(moved), released.frequencies), second
+
+        if game.every:
+            turn = number % game.every == game.every - 1
+            log_scale, second = jax.lax.cond(turn, play, lambda *same: same, log_scale, second)
+        return (net, running, first, log_scale, second), None
+
+    carry, _ = jax.lax.scan(step, state, (done + jnp.arange(length), jax.random.split(key, length)))
+    return carry

@@ -1,0 +1,168 @@
+"""Frequencies and record features of `pearl`, `pearl-paper` and `merf`, against closed forms and brute force."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from nacre.privacy import accounting, feature_sums
+from nacre.privacy.captured import MOST
+from nacre.privacy.plan import Total
+from nacre.synthesizers.pearl import fourier
+from nacre.synthesizers.pearl.characters import choose
+from nacre.synthesizers.pearl.columns import Groups
+from nacre.synthesizers.pearl.layout import Layout
+from nacre.synthesizers.pearl.records import character_map
+from nacre.table import Boolean, Categorical, Numeric, Schema
+from nacre.table.grid import Grid
+
+SCHEMA = Schema(
+    {
+        "a": Categorical(categories=("p", "q", "r", "s", "t")),
+        "b": Numeric(bounds=(0, 9), integer=True),
+        "c": Boolean(nullable=True),
+        "x": Numeric(bounds=(-1.0, 3.0), nullable=True),
+        "y": Categorical(categories=("no", "yes")),
+    }
+)
+NAMES = list(SCHEMA.modelled)
+GRIDS = [Grid.of(SCHEMA.columns[n]) for n in NAMES]
+
+
+def columns(rng):
+    counts = [rng.integers(20, 90, g.cells) for g in GRIDS]
+    return [Groups.of(g, c, 1.0, 6, j == 4) for j, (g, c) in enumerate(zip(GRIDS, counts))]
+
+
+def some_characters(groups, k=60, shares=(0.4, 0.4, 0.2)):
+    ordered = [g.ordered for g in GRIDS]
+    return choose([g.angle for g in groups], ordered, [0, 1, 2, 3], k, np.random.default_rng(5), shares)
+
+
+def records(rng, rows=200):
+    return feature_sums.made_up_records(SCHEMA, rows, rng)
+
+
+def test_characters_are_different_and_their_amplitudes_spend_the_whole_norm():
+    groups = columns(np.random.default_rng(0))
+    chosen = some_characters(groups)
+    assert len({tuple(m) for m in chosen.members.tolist()}) == len(chosen.members) <= 60
+    assert np.square(chosen.amplitude).sum() == pytest.approx(1.0)
+    spent = [np.square(chosen.amplitude[chosen.order == o]).sum() for o in (1, 2, 3)]
+    assert spent == pytest.approx([0.4, 0.4, 0.2])
+    for held in chosen.members:  # never two atoms of one column
+        own = chosen.column[held[held < chosen.one]]
+        assert len(set(own.tolist())) == len(own)
+
+
+def test_order_one_of_a_label_column_is_the_fourier_transform_of_its_table():
+    groups = columns(np.random.default_rng(1))
+    chosen = choose([g.angle for g in groups], [g.ordered for g in GRIDS], [0], 9, np.random.default_rng(0), (1, 0, 0))
+    size = len(groups[0].counts)
+    counts = np.random.default_rng(2).random(size)
+    _, cos, sin = chosen.tables(0)
+    values = (counts[:, None] * (cos + 1j * sin)).sum(0)
+    harmonics = chosen.harmonic[chosen.column == 0]
+    np.testing.assert_allclose(values, np.fft.fft(counts).conj()[harmonics], atol=1e-12)
+
+
+@pytest.mark.parametrize("parts", (1, 2))
+def test_record_features_are_the_characters_and_have_norm_one(parts):
+    rng = np.random.default_rng(3)
+    groups, rows = columns(rng), records(rng)
+    chosen = some_characters(groups)
+    target = 4 if parts > 1 else None
+    size = 2 * len(chosen.members) + 6
+    features, public = character_map(chosen, NAMES, GRIDS, [g.lut for g in groups], target, (parts, size))
+    found = features(rows, public)
+    if parts > 1:
+        assert np.array_equal(found[:, 0], rows["y"].values)
+        found = found[:, 1:]
+    angle = np.zeros((200, len(chosen.members)))
+    for i, held in enumerate(chosen.members):
+        for a in held[held < chosen.one]:
+            j = chosen.column[a]
+            cells = groups[j].lut[GRIDS[j].codes(rows[NAMES[j]])]
+            angle[:, i] += groups[j].angle[cells] * chosen.harmonic[a]
+    k = len(chosen.members)
+    np.testing.assert_allclose(found[:, :k], np.cos(angle) * chosen.amplitude, atol=1e-12)
+    np.testing.assert_allclose(found[:, k : 2 * k], np.sin(angle) * chosen.amplitude, atol=1e-12)
+    assert not found[:, 2 * k :].any()
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1.0, atol=1e-12)
+
+
+def test_character_map_is_exact_bit_by_bit():
+    """The door itself tries it: an exact entry is refused if one bit of a record depends on its company."""
+    groups = columns(np.random.default_rng(4))
+    chosen = some_characters(groups)
+    features, public = character_map(chosen, NAMES, GRIDS, [g.lut for g in groups], 4, (2, 140))
+    feature_sums.check_record_map(features, public, SCHEMA, Total("s", size=140, sigma=3.0, parts=2))
+
+
+def test_tables_of_many_columns_reach_the_doors():
+    """The maps carry no list that grows with the table: more names than `captured.MOST` come in as public too."""
+    wide = Schema({f"x{i}": Numeric(bounds=(0.0, 1.0)) for i in range(MOST + 6)})
+    layout = Layout.of(wide, None, "test")
+    t = fourier.frequencies(50, layout.width, 1.0, (1.0,), 0)
+    for make, size in ((fourier.cosine_map, 100), (fourier.mixed_map, 100), (fourier.moment_map, layout.width + 1)):
+        entry = Total("s", size=size, sigma=3.0, exact=False)
+        feature_sums.check_record_map(make(layout), fourier.public_parameters(layout, t), wide, entry)
+    grids = [Grid.of(wide.columns[n]) for n in wide.modelled]
+    angle = [np.arange(g.cells) / g.cells for g in grids]
+    luts = [np.arange(g.cells) for g in grids]
+    chosen = choose(angle, [True] * len(grids), range(len(grids)), 80, np.random.default_rng(0), (1, 0, 0))
+    features, public = character_map(chosen, list(wide.modelled), grids, luts, None, (1, 160))
+    feature_sums.check_record_map(features, public, wide, Total("s", size=160, sigma=3.0))
+
+
+@pytest.mark.parametrize("make", (fourier.cosine_map, fourier.mixed_map))
+def test_no_replacement_moves_the_sum_further_than_twice_the_bound(make):
+    """Per class and jointly (specs/pearl.md E4): the search over pairs of records includes changes of class."""
+    rng = np.random.default_rng(6)
+    layout = Layout.of(SCHEMA, "y", "test")
+    t = fourier.frequencies(40, layout.width if make is fourier.cosine_map else len(layout.numbers), 2.0, (1.0,), 0)
+    vectors = make(layout)(records(rng, 300), fourier.public_parameters(layout, t))
+    bound = 1.0 if make is fourier.cosine_map else math.sqrt(2)
+    norms = np.linalg.norm(vectors[:, 1:], axis=1)
+    np.testing.assert_allclose(norms, bound, atol=1e-9)  # nothing is clipped, and nothing exceeds it
+    wide = np.zeros((300, 2, vectors.shape[1] - 1))
+    wide[np.arange(300), vectors[:, 0].astype(int)] = vectors[:, 1:]
+    flat = wide.reshape(300, -1)
+    apart = np.sqrt(np.maximum(2 * bound**2 - 2 * flat @ flat.T, 0))
+    assert apart.max() <= 2 * bound * (1 + 1e-9)
+
+
+def test_moments_give_the_mean_squared_distance():
+    rng = np.random.default_rng(7)
+    layout, rows = Layout.of(SCHEMA, "y", "test"), records(rng, 400)
+    vectors = fourier.moment_map(layout)(rows, None)
+    assert np.linalg.norm(vectors, axis=1).max() <= 1 + 1e-12
+    numbers, codes = layout.encode(rows)
+    hot = [np.eye(size)[code] for (_, size), code in zip(layout.blocks, codes)]
+    x = np.concatenate([numbers, *hot], axis=1)
+    squares = [np.square(x[i] - x[j]).sum() for i, j in itertools.product(range(400), repeat=2)]
+    assert fourier.mean_distance(layout, vectors.sum(0), 400) == pytest.approx(math.sqrt(np.mean(squares)), rel=1e-9)
+    assert max(squares) <= layout.diameter**2 + 1e-9
+    assert fourier.mean_distance(layout, -vectors.sum(0), 400) == 0.05 * layout.diameter  # noise may say anything
+
+
+def test_records_come_back_from_their_encoding():
+    rows = records(np.random.default_rng(8), 100)
+    layout = Layout.of(SCHEMA, "y", "test")
+    numbers, codes = layout.encode(rows)
+    back = layout.decode(numbers, codes, layout.kinds(rows))
+    for name in NAMES:
+        assert np.array_equal(back[name].null, rows[name].null), name
+        here = ~rows[name].null
+        np.testing.assert_allclose(back[name].values[here], rows[name].values[here], atol=1e-9, err_msg=name)
+
+
+def test_noise_of_the_spec():
+    """Multipliers at δ = 1e-5 for one release, and two equal ones that compose to (1, 1e-5)."""
+    for epsilon, sigma in ((0.2, 16.304), (0.5, 7.032), (1, 3.7306), (2, 1.994), (5, 0.892), (10, 0.4999)):
+        assert accounting.gaussian_sigma(epsilon, 1e-5) == pytest.approx(sigma, abs=1e-3)
+    both = [accounting.Gaussian(1 / 5.2759)] * 2
+    assert accounting.delta_at(both, 1.0) == pytest.approx(1e-5, rel=1e-3)

@@ -1,0 +1,230 @@
+"""Sketches of several sites: they add exactly, are refused when they do not fit, and say whose promise they carry."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.privacy_contract import checks
+
+import nacre
+from nacre import cli, sketching
+from nacre.errors import DomainNotDeclared, ReleaseFileError, SketchError
+from nacre.privacy.transcript import Transcript
+from nacre.table import Boolean, Categorical, Numeric, Schema
+
+SCHEMA = Schema(
+    {"x": Numeric(bounds=(0.0, 1.0)), "c": Categorical(categories=("a", "b", "c"), nullable=True), "y": Boolean()}
+)
+SETTINGS = {"schema": SCHEMA, "epsilon": 8.0, "delta": 1e-5, "target": "y", "frequencies": 60}
+
+
+def table(rows=3000, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.random(rows) < 0.4
+    c = np.where(rng.random(rows) < 0.8, np.where(y, "a", "c"), "b").astype(object)
+    c[rng.random(rows) < 0.05] = None
+    return pd.DataFrame({"x": np.clip(rng.normal(np.where(y, 0.7, 0.3), 0.1), 0, 1), "c": c, "y": y})
+
+
+def shards(frame):
+    return [part.reset_index(drop=True) for part in (frame[:700], frame[700:1900], frame[1900:])]
+
+
+@pytest.fixture
+def silent_noise(monkeypatch):
+    monkeypatch.setattr(sketching, "NoiseSource", lambda seed: checks.ZeroNoise(0))
+
+
+def test_three_shards_merged_are_the_single_sketch_exactly(silent_noise):
+    whole = nacre.sketch(table(), **SETTINGS)
+    merged = nacre.merge([nacre.sketch(part, **SETTINGS) for part in shards(table())])
+    assert np.array_equal(merged.sums.sums, whole.sums.sums)
+    assert all(np.array_equal(a, b) for a, b in zip(merged.sums.tables, whole.sums.tables, strict=True))
+    assert merged.sums.sites == 3 and len(merged.certificates) == 3
+    assert sum(int(t) for t in whole.sums.tables[2]) == 3000
+
+
+def test_every_site_adds_its_own_noise():
+    """The sum over sites spreads like three noises: a chi-square of 240 numbers, 6 standard deviations."""
+    exact = [nacre.sketch(p, **SETTINGS, noise_seed=None) for p in shards(table())]
+    again = [nacre.sketch(p, **SETTINGS, noise_seed=None) for p in shards(table())]
+    a, b = nacre.merge(exact), nacre.merge(again)
+    k = 2 * len(a.recipe.characters().members)
+    gap = (a.sums.sums - b.sums.sums)[:, :k].ravel() / (2**14 * np.sqrt(2 * 3))
+    assert abs(np.square(gap).mean() - 1) < 6 * np.sqrt(2 / len(gap))
+
+
+def test_a_model_of_all_sites(tmp_path):
+    paths = []
+    for number, part in enumerate(shards(table())):
+        path = tmp_path / f"{number}.sketch"
+        nacre.sketch(part, **SETTINGS).save(path)
+        paths.append(path)
+    merged = nacre.merge([nacre.load_sketch(p) for p in paths])
+    release = merged.release(particles=128, steps=150)
+    assert release.certificate.guarantee == "proven" and release.certificate.epsilon == 8.0
+    assert release.certificate.extras["sites"] == 3
+    assert any("3 sites" in a for a in release.certificate.assumptions)
+    fake, real = release.sample(3000, seed=1), table()
+    assert abs(len(real) - release.rows) < 200
+    for value in (False, True):
+        ours, theirs = fake[fake["y"] == value], real[real["y"] == value]
+        assert abs(ours["x"].mean() - theirs["x"].mean()) < 0.05
+        gap = ours["c"].value_counts(normalize=True).sub(theirs["c"].value_counts(normalize=True), fill_value=0)
+        assert gap.abs().max() < 0.1
+    release.save(tmp_path / "r.nacre")
+    pd.testing.assert_frame_equal(nacre.load(tmp_path / "r.nacre").sample(20, seed=3), release.sample(20, seed=3))
+
+
+@pytest.mark.parametrize("change", ({"seed": 1}, {"frequencies": 61}, {"target": None}, {"epsilon": 4.0}))
+def test_sketches_of_other_recipes_are_refused(change):
+    one, other = nacre.sketch(table(50), **SETTINGS), nacre.sketch(table(50, 1), **{**SETTINGS, **change})
+    with pytest.raises(SketchError, match="differ"):
+        nacre.merge([one, other])
+
+
+def test_the_same_sketch_twice_and_nothing_at_all_are_refused():
+    one = nacre.sketch(table(50), **SETTINGS)
+    with pytest.raises(SketchError, match="twice"):
+        nacre.merge([one, one])
+    with pytest.raises(SketchError):
+        nacre.merge([])
+
+
+def test_an_undeclared_schema_is_refused_before_rows_are_read():
+    rows = checks.CountedRows(table(50))
+    with pytest.raises(DomainNotDeclared):
+        nacre.sketch(rows, **{**SETTINGS, "schema": Schema({"x": Numeric(), "c": SCHEMA.columns["c"], "y": Boolean()})})
+    assert rows.passes == 0
+
+
+def test_tampered_files_are_refused(tmp_path):
+    from nacre.release_file import pack, unpack
+
+    path, bad = tmp_path / "a.sketch", tmp_path / "b.sketch"
+    nacre.sketch(table(50), **SETTINGS).save(path)
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(bad, "w") as new:
+        for name in old.namelist():
+            data = old.read(name)
+            new.writestr(name, data.replace(b'"seed": 0', b'"seed": 1') if name == "model.json" else data)
+    with pytest.raises(ReleaseFileError):
+        nacre.load_sketch(bad)
+    documents, arrays = unpack(path)
+    texts = {name: json.dumps(d) for name, d in documents.items()}
+    for spoilt in (
+        {**arrays, "sums": arrays["sums"][:, :-1]},
+        {**arrays, "sums": arrays["sums"] * 1.0},
+        {"sums": arrays["sums"]},
+    ):
+        pack(bad, texts, spoilt, force=True)
+        with pytest.raises(ReleaseFileError):
+            nacre.load_sketch(bad)
+    with pytest.raises(ReleaseFileError):
+        nacre.load(path)  # a sketch is no release
+
+
+def rewritten(path, bad, change):
+    """The same file with its certificates changed and its hashes made to fit."""
+    from nacre.release_file import pack, unpack
+
+    documents, arrays = unpack(path)
+    for site in documents["certificate.json"]["sites"]:
+        change(site)
+    pack(bad, {name: json.dumps(d) for name, d in documents.items()}, arrays, force=True)
+    return bad
+
+
+def _louder(site):
+    site["entries"][1]["sigma"] *= 2  # more noise than the sketch says, for a better promise
+    site["epsilon"] /= 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    (
+        lambda site: site.update(epsilon=4.0),
+        lambda site: site.update(delta=1e-6),
+        lambda site: site.update(neighbours="replace_one"),
+        lambda site: site.update(guarantee="certain"),
+        lambda site: site.update(guarantee="proven (real arithmetic)"),
+        lambda site: site["unit"].update(cap=2),
+        lambda site: site["schema"].update(digest="0" * 64),
+        _louder,
+    ),
+)
+def test_a_promise_that_the_noise_does_not_pay_for_is_refused(change, tmp_path):
+    nacre.sketch(table(50), **SETTINGS).save(tmp_path / "a")
+    nacre.load_sketch(rewritten(tmp_path / "a", tmp_path / "b", lambda site: None))
+    with pytest.raises(ReleaseFileError):
+        nacre.load_sketch(rewritten(tmp_path / "a", tmp_path / "b", change))
+
+
+def test_one_site_without_a_promise_leaves_none_for_all(tmp_path):
+    good, seeded = nacre.sketch(table(60), **SETTINGS), nacre.sketch(table(60, 1), **SETTINGS, noise_seed=3)
+    assert good.certificate.guarantee == "proven" and good.certificate.epsilon == 8.0
+    for path, made in ((tmp_path / "good", good), (tmp_path / "seeded", seeded)):
+        made.save(path)
+    both = nacre.merge([nacre.load_sketch(tmp_path / "good"), nacre.load_sketch(tmp_path / "seeded")])
+    for stated in (seeded.certificate, both.certificate):
+        assert stated.guarantee == "none" and stated.epsilon is None and stated.delta is None and not stated.curve
+        assert any("seeded" in reason for reason in stated.reasons)
+    with pytest.raises(ReleaseFileError):  # nor can the stamp be taken off
+        nacre.load_sketch(
+            rewritten(
+                tmp_path / "seeded", tmp_path / "b", lambda s: s.update(guarantee="proven", epsilon=8.0, delta=1e-5)
+            )
+        )
+
+
+def test_domains_read_from_rows_leave_no_promise(tmp_path):
+    read = dataclasses.replace(
+        SCHEMA, columns={**SCHEMA.columns, "x": Numeric(bounds=(0.0, 1.0), provenance={"bounds": "read"})}
+    )
+    made = nacre.sketch(table(60), **{**SETTINGS, "schema": read})
+    assert made.certificate.guarantee == "none" and any("x.bounds" in r for r in made.certificate.reasons)
+    nothing = nacre.sketch(table(60), **{**SETTINGS, "epsilon": None})
+    assert nothing.certificate.guarantee == "none"
+
+
+def test_the_whole_budget_of_a_site_goes_into_the_sketch_and_no_size_comes_out():
+    """A declared number of rows differs between sites and is not part of the recipe; none is bought either."""
+    sized = dataclasses.replace(SCHEMA, rows=60)
+    one, other = nacre.sketch(table(60), **{**SETTINGS, "schema": sized}), nacre.sketch(table(80), **SETTINGS)
+    nacre.merge([one, other])
+    stated = one.certificate
+    assert [e["name"] for e in stated.entries] == ["one-way", "sketch"] and stated.schema["rows"] is None
+    assert dict(stated.curve)[1e-5] == pytest.approx(8.0, rel=1e-4)
+
+
+def test_replay_on_neighbours_shows_the_same_bytes(tmp_path, monkeypatch):
+    """Nothing of the rows is in the file but what went through the doors."""
+    monkeypatch.setattr(sketching, "NoiseSource", checks.FixedNoise)
+    base, seen, recorded = table(200), [], None
+    near = [base, base[1:], base.assign(x=base["x"].where(base.index > 0, 99.0)), base[::-1]]
+    for rows in near:
+        transcript = Transcript(replay=recorded)
+        nacre.sketch(rows.reset_index(drop=True), **SETTINGS, transcript=transcript).save(tmp_path / "s", force=True)
+        recorded = recorded or transcript
+        seen.append((tmp_path / "s").read_bytes())
+    assert len(set(seen)) == 1
+
+
+def test_the_command_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    SCHEMA.save("s.json")
+    common = ["--schema", "s.json", "--epsilon", "8", "--delta", "1e-5", "--target", "y", "--frequencies", "40", "-q"]
+    for number, part in enumerate(shards(table())):
+        part.to_csv(f"{number}.csv", index=False)
+        assert cli.run(["sketch", f"{number}.csv", "-o", f"{number}.sketch", *common]) == 0
+    assert cli.run(["merge", "0.sketch", "1.sketch", "2.sketch", "-o", "all.sketch", "-q"]) == 0
+    assert cli.run(["fit", "--from-sketch", "all.sketch", "-o", "all.nacre", "--target", "x", "-q"]) == 2
+    assert cli.run(["fit", "--from-sketch", "all.sketch", "-o", "all.nacre", "-q"]) == 0
+    assert len(nacre.load("all.nacre").sample(7)) == 7
+    assert cli.run(["merge", "0.sketch", "0.sketch", "-o", "twice.sketch", "-q"]) == 2
+    assert cli.run(["fit", "-o", "x.nacre", "-q"]) == 2
+    assert "one of the two" in capsys.readouterr().err

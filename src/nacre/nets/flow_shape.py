@@ -1,0 +1,71 @@
+"""The sizes of a flow and of its network, without JAX: training and sampling read the same ones."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+LINEAR = ("low-rank", "plu", "none")
+ACTIVATIONS = ("relu", "tanh")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A flow of `blocks` blocks over `columns` numbers.
+
+    `bins`, `bound`: of the splines. `linear`: the map after each, of `rank` where it is of low rank. `hidden`, `depth`,
+    `embedding`, `activation`: of the network that all blocks share. `cells[i]`: labels of column i that the network
+    also gets one-hot in the first block, 0 for none. `seed` draws the permutations of "plu".
+    """
+
+    columns: int
+    bins: int = 8
+    bound: float = 4.0
+    linear: str = "low-rank"
+    rank: int = 1
+    blocks: int = 3
+    hidden: int = 128
+    depth: int = 2
+    embedding: int = 16
+    activation: str = "relu"
+    cells: tuple[int, ...] = ()
+    seed: int = 0
+
+    @property
+    def outputs(self) -> int:
+        """Raw numbers of one spline: widths, heights and inner slopes."""
+        return 3 * self.bins - 1
+
+    @property
+    def group(self) -> int:
+        """Hidden units of one degree."""
+        return math.ceil(self.hidden / max(self.columns - 1, 1))
+
+    @property
+    def width(self) -> int:
+        """Hidden units of one layer: as many as asked for, rounded up to whole groups."""
+        return self.group * max(self.columns - 1, 1)
+
+    def layers(self) -> list[str]:
+        """The layers that lead from columns to outputs, in order."""
+        return ["made/in", *(f"made/hidden{i}" for i in range(1, self.depth)), "made/out"]
+
+    def degrees(self) -> np.ndarray:
+        """Of the hidden units, ascending: a unit of degree k sees columns 1..k."""
+        return np.repeat(np.arange(1, max(self.columns - 1, 1) + 1), self.group)
+
+    def masks(self) -> dict[str, np.ndarray]:
+        """What each layer may use [out, in]: outputs of column i see columns before i only."""
+        columns, hidden = np.arange(1, self.columns + 1), self.degrees()
+        found = {name: hidden[:, None] >= hidden for name in self.layers()[1:-1]}
+        found |= {"made/in": hidden[:, None] >= columns}
+        found["made/out"] = np.repeat(columns, self.outputs)[:, None] > hidden
+        if any(self.cells):
+            found["made/cells"] = hidden[:, None] >= np.repeat(columns, self.cells)
+        return found
+
+    def order(self, block: int) -> np.ndarray:
+        """The permutation of block's PLU map, from public randomness: entry i of P y is y[order[i]]."""
+        return np.random.default_rng([self.seed, block, self.columns]).permutation(self.columns)

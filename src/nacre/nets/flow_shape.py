@@ -69,3 +69,26 @@ class Shape:
     def order(self, block: int) -> np.ndarray:
         """The permutation of block's PLU map, from public randomness: entry i of P y is y[order[i]]."""
         return np.random.default_rng([self.seed, block, self.columns]).permutation(self.columns)
+
+    def sizes(self) -> dict[str, dict[str, tuple[int, ...]]]:
+        """layer -> part -> shape of every parameter; a layer that is one array has the part "value"."""
+        d, wide, e = self.columns, self.width, self.embedding
+        into = [d, *[wide] * self.depth]
+        out = [*[wide] * self.depth, d * self.outputs]
+        found: dict[str, dict[str, tuple[int, ...]]] = {}
+        for name, a, b in zip(self.layers(), into, out):
+            found[name] = {"weight": (b, a), "bias": (b,)}
+            if self.blocks > 1:
+                found[f"{name}/block"] = {"weight": (b, e)}
+        if any(self.cells):
+            found["made/cells"] = {"weight": (wide, sum(self.cells))}
+        if self.blocks > 1:
+            found["made/blocks"] = {"value": (self.blocks, e)}
+        for block in range(self.blocks):
+            name = f"linear{block}"
+            if self.linear == "low-rank":
+                found[name] = {"raw": (d,), "a": (d, self.rank), "b": (self.rank, d), "shift": (d,)}
+            elif self.linear == "plu":
+                found |= {f"{name}/lower": {"weight": (d, d)}, f"{name}/upper": {"weight": (d, d)}}
+                found[f"{name}/diagonal"] = {"raw": (d,), "shift": (d,)}
+        return found

@@ -124,6 +124,16 @@ METHODS: dict[str, Method] = {
         "proven (real arithmetic)",
         "DP-MERF: mean random features per class, a network fitted to them; needs a declared schema",
     ),
+    "hflow": Method(
+        "nacre.synthesizers.hflow.method:Hflow",
+        "proven (real arithmetic)",
+        "a normalizing flow trained by DP-SGD from noisy one-way tables; has log-probabilities; needs a declared schema",
+    ),
+    "hflow-paper": Method(
+        "nacre.synthesizers.hflow.paper:HflowPaper",
+        "proven (real arithmetic)",
+        "DP-HFlow as published: three blocks of splines and rank-1 maps, DP-SGD; needs a declared schema",
+    ),
     "independent": Method(
         "nacre.synthesizers.independent:Independent",
         "proven",

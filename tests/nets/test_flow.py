@@ -16,12 +16,11 @@ from nacre.nets.flow_shape import Shape
 from nacre.nets.taps import Outer, Tape, Tapped
 
 SHAPES = {
-    "low rank": Shape(5, bins=4, hidden=12, embedding=3),
+    "low rank": Shape(4, bins=4, hidden=12, embedding=3),
     "rank 2, tanh": Shape(4, bins=3, hidden=9, depth=3, rank=2, activation="tanh", blocks=2),
-    "plu": Shape(5, bins=4, hidden=12, linear="plu", embedding=3, blocks=2),
-    "labels": Shape(4, bins=4, hidden=9, linear="none", cells=(3, 0, 2, 0)),
-    "one block": Shape(3, bins=5, hidden=8, blocks=1),
-    "one column": Shape(1, bins=5, hidden=4, embedding=2),
+    "plu": Shape(5, bins=4, hidden=12, linear="plu", blocks=1),
+    "labels": Shape(4, bins=4, hidden=9, linear="none", cells=(3, 0, 2, 0), blocks=2),
+    "one column": Shape(1, bins=5, hidden=4, blocks=1),
 }
 
 
@@ -65,12 +64,13 @@ def facts(name):
     def run(parameters, h, labels):
         each = jax.vmap(jax.jacfwd(lambda x, own: z(parameters, x, own)[0][0]), (0, 0))(h, labels)
         out, log_det = jax.vmap(lambda x, own: z(parameters, x, own))(h, labels)
-        return out[:, 0], log_det[:, 0], each, jnp.abs(jax.jacfwd(lambda x: network(parameters, x))(h[0])).sum(axis=2)
+        seen = jax.vmap(jax.jacfwd(lambda x: network(parameters, x)))(h)
+        return out[:, 0], log_det[:, 0], each, jnp.abs(seen).sum(axis=(0, 3))
 
+    h = np.random.default_rng(3).normal(size=(6, shape.columns))
+    both = moved(name), flow.start(shape, jax.random.key(0))
+    double = [jax.tree.map(lambda p: np.asarray(p, np.float64), p) for p in both]
     with jax.enable_x64(True):
-        h = np.random.default_rng(3).normal(size=(6, shape.columns))
-        start = jax.tree.map(np.asarray, flow.start(shape, jax.random.key(0)))
-        double = [jax.tree.map(lambda p: np.asarray(p, np.float64), p) for p in (moved(name), start)]
         return h, *(jax.tree.map(np.asarray, run(p, h, one_hot(shape, h))) for p in double)
 
 
@@ -146,10 +146,11 @@ def test_cached_sampler_touches_every_weight_once(monkeypatch):
             counted.append(self.shape[-1] * self.shape[0] * other.shape[-1])
             return np.asarray(self) @ np.asarray(other)
 
-    zeros = np.zeros
-    monkeypatch.setattr("nacre.nets.flow_sampling.np.zeros", lambda *a: zeros(*a).view(Counted))
-    rows = 10
-    from_normal(shape, parameters, np.random.default_rng(0).normal(size=(rows, shape.columns)))
+    zeros, rows = np.zeros, 10
+    z = np.random.default_rng(0).normal(size=(rows, shape.columns))
+    with monkeypatch.context() as patch:
+        patch.setattr("nacre.nets.flow_sampling.np.zeros", lambda *a, **k: zeros(*a, **k).view(Counted))
+        from_normal(shape, parameters, z)
     whole = shape.blocks * rows * sum(m.sum() for n, m in shape.masks().items() if n in ("made/hidden1", "made/out"))
     blocks = shape.group**2 * shape.columns * shape.blocks * rows  # groups are computed whole
     assert 0 < sum(counted) <= whole + blocks
@@ -171,7 +172,7 @@ def test_density_integrates_to_one():
 @pytest.mark.parametrize("rank", [1, 3])
 def test_linear_maps_and_their_inverses(rank):
     rng = np.random.default_rng(rank)
-    for trial in range(30):
+    for _ in range(30):
         p = {"raw": rng.normal(size=6), "a": 2 * rng.normal(size=(6, rank)), "b": 2 * rng.normal(size=(rank, 6))}
         p["shift"] = rng.normal(size=6)
         s, v, w = linear_maps.factors(p, np)
@@ -196,6 +197,7 @@ def test_plu_inverse():
         np.testing.assert_allclose(linear_maps.plu_inverse(parameters, np.asarray(z), "m", order), x, atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["low rank", "labels"])
 def test_taps_of_the_whole_flow_equal_vmap_of_grad(name):
     shape = SHAPES[name]
@@ -224,7 +226,7 @@ def test_taps_of_the_whole_flow_equal_vmap_of_grad(name):
 # ------------------------------------------------------------------------------------------------ dequantisation
 
 
-@pytest.mark.parametrize(("columns", "printed"), [(1, False), (2, False), (5, False), (3, True)])
+@pytest.mark.parametrize(("columns", "printed"), [(1, False), (3, False), (3, True)])
 def test_density_of_the_noise_is_that_of_its_jacobian(columns, printed):
     """log q(u) = log N(noise) - log|du/dnoise|."""
     model = dequantise.Dequantiser(columns, context=3, printed=printed, hidden=8)

@@ -33,7 +33,9 @@ def _shared(parameters, tape, units, keys, state):
     for block in range(3):
         h = tape.dense("in", parameters["in"], x, state["mask"]) + embedding[:, block]
         shift = tape.dense("out", parameters["out"], jnp.tanh(h), state["mask"])
-        x, log_det = linear_flows.low_rank(tape.own(f"linear{block}", parameters[f"linear{block}"]), x + jnp.tanh(shift))
+        x, log_det = linear_flows.low_rank(
+            tape.own(f"linear{block}", parameters[f"linear{block}"]), x + jnp.tanh(shift)
+        )
         x, total = x[:, ::-1], total + log_det
     return 0.5 * jnp.square(x).sum(axis=1) - total
 

@@ -1,4 +1,4 @@
-"""The flow of DP-HFlow: blocks of {autoregressive spline, linear map}, columns reversed between blocks (dphflow.md 3.7).
+"""The flow of DP-HFlow: blocks of {autoregressive spline, linear map}, columns reversed between them (dphflow.md 3.7).
 
 It carries h in R^d to a standard normal. Every use of a parameter goes through a tape, so that per-record gradients
 cost what ordinary ones do. Sampling runs the blocks backwards (`flow_sampling`).

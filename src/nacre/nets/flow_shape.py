@@ -59,7 +59,7 @@ class Shape:
     def masks(self) -> dict[str, np.ndarray]:
         """What each layer may use [out, in]: outputs of column i see columns before i only."""
         columns, hidden = np.arange(1, self.columns + 1), self.degrees()
-        found = {name: hidden[:, None] >= hidden for name in self.layers()[1:-1]}
+        found = dict.fromkeys(self.layers()[1:-1], hidden[:, None] >= hidden)
         found |= {"made/in": hidden[:, None] >= columns}
         found["made/out"] = np.repeat(columns, self.outputs)[:, None] > hidden
         if any(self.cells):

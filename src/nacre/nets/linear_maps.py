@@ -18,7 +18,7 @@ def factors(p: Mapping[str, Any], xp: ModuleType) -> tuple[Any, Any, Any]:
     """(s, V, W) of the map diag(s)(I + V W): V = A / s [d, r], W = B [r, d]; its determinant is Π s · det(I + W V).
 
     s = softplus(raw) + 1e-3 > 0. With rank 1, V is bent along W so that W V becomes m(W V), where
-    m(t) = -1 + 1e-3 + (1 - 1e-3) softplus(t + log(e - 1)): m(0) = 0 and m > -1 (E8). Higher ranks are taken as they are.
+    m(t) = -1 + 1e-3 + (1 - 1e-3) softplus(t + log(e - 1)): m(0) = 0 and m > -1 (E8). Higher ranks stay as they are.
     """
     s = xp.logaddexp(p["raw"], 0.0) + LEAST_SCALE
     v, w = p["a"] / s[:, None], p["b"]

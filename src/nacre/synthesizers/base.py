@@ -127,7 +127,7 @@ METHODS: dict[str, Method] = {
     "hflow": Method(
         "nacre.synthesizers.hflow.method:Hflow",
         "proven (real arithmetic)",
-        "a normalizing flow trained by DP-SGD from noisy one-way tables; has log-probabilities; needs a declared schema",
+        "a normalizing flow trained by DP-SGD on noisy one-way tables, with log-probabilities; needs a declared schema",
     ),
     "hflow-paper": Method(
         "nacre.synthesizers.hflow.paper:HflowPaper",

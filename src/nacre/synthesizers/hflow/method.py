@@ -55,20 +55,20 @@ class Hflow:
     marginals: float = 0.1
     labels: bool = True
     space: str = "normal"
-    blocks: int = 3
+    blocks: int = 1
     bins: int = 8
     bound: float = 4.0
-    linear: str = "low-rank"
+    linear: str = "none"
     rank: int = 1
     hidden: int = 128
     depth: int = 2
     activation: str = "relu"
-    batch: int = 1024
-    steps: int = 2000
+    batch: int = 4096
+    steps: int = 1000
     clip: float = 1.0
     clipping: str = "per-layer"
     sparsity: float = 0.5
-    rate: float = 2e-3
+    rate: float = 3e-3
     decay: str = "cosine"
     averaging: float = 0.99
 

@@ -22,6 +22,10 @@ class HflowPaper(Hflow):
     marginals: float = 0.0
     labels: bool = False
     space: str = "uniform"
+    blocks: int = 3
+    linear: str = "low-rank"
+    batch: int = 1024
+    steps: int = 2300
     rate: float = 1e-3
     decay: str = "constant"
     averaging: float = 0.0

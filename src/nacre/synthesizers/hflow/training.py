@@ -17,7 +17,7 @@ from nacre.nets.flow_shape import Shape
 from nacre.nets.taps import Tape, Tapped
 
 EDGE = 1e-6  # points of the box stay this far from its ends: their normal quantiles are below 4.8
-SPACES = ("normal", "uniform")
+ROWS_AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ def query(objective: Objective) -> Tapped:
 
 
 def log_probabilities(
-    objective: Objective, parameters: Any, records: Mapping[str, Any], samples: int, key: jax.Array, batch: int = 4096
+    objective: Objective, parameters: Any, records: Mapping[str, Any], samples: int, key: jax.Array
 ) -> Any:
     """log (1/S) Σ p(y_s)·volume of the box [n]: a lower bound in expectation, the tighter the more samples."""
     import numpy as np
@@ -170,6 +170,7 @@ def log_probabilities(
         return jax.nn.logsumexp(found, axis=0) - math.log(samples) + volume
 
     rows, parts = len(records["low"]), []
+    batch = min(ROWS_AT_ONCE, 1 << max(rows - 1, 0).bit_length())
     for start in range(0, rows, batch):
         some = {k: v[start : start + batch] for k, v in records.items()}
         short = batch - len(some["low"])

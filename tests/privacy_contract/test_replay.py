@@ -59,6 +59,8 @@ def test_replay_on_neighbours_shows_the_same_bytes(case, tmp_path):
     others = tables.neighbours(base)
     if "wide" in case[2] or case[0].startswith("hflow"):  # each run composes or compiles for a second or more
         others = {k: others[k] for k in ("first row removed", "row of nulls, pandas", "new category", "outlier")}
+    if case[0].startswith("hflow"):
+        others = {k: others[k] for k in ("row of nulls, pandas", "outlier")}
     checks.check_replay(fit_for(case), base, others, tmp_path)
 
 

@@ -186,6 +186,7 @@ def test_a_hostile_file_is_refused(release, tmp_path):
             pytest.fail(name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -216,6 +217,7 @@ def test_without_epsilon_nothing_is_promised_and_nothing_is_clipped():
         got.log_prob(table(5), samples=0)
 
 
+@pytest.mark.slow
 def test_persons_with_several_rows():
     people = table(300).assign(who=np.arange(300) // 3)
     schema = Schema({"who": Identifier(person=True), **SCHEMA.columns}, unit=Unit("who", 2))

@@ -131,14 +131,16 @@ class Descending:
 
     def start(self, parameters: Any) -> dict[str, Any]:
         state = {"parameters": parameters, "optimiser": self.optimiser().init(parameters)}
-        return state | ({"average": parameters} if self.averaging else {})
+        return state | ({"average": parameters, "count": jnp.int32(0)} if self.averaging else {})
 
     def update(self, state: Any, noisy: Mapping[str, Any], key: jax.Array) -> Any:
         moves, optimiser = self.optimiser().update(noisy["gradient"], state["optimiser"], state["parameters"])
         parameters = optax.apply_updates(state["parameters"], moves)
         new = {"parameters": parameters, "optimiser": optimiser}
         if self.averaging:
-            share = 1 - self.averaging
+            count = state["count"]  # the first steps are forgotten sooner: the start must not weigh on short runs
+            share = jnp.maximum(1 - self.averaging, 9 / (10 + count))
+            new["count"] = count + 1
             new["average"] = jax.tree.map(lambda a, p: a + share * (p - a), state["average"], parameters)
         return new
 

@@ -69,7 +69,7 @@ def test_conditions_and_rebalancing(releases, method):
     both = release.sample(300, where={"y": False, "c": ["a", "b"]}, seed=0)
     assert not both["y"].any() and set(both["c"]) <= {"a", "b"} and len(both) == 300
     assert release.sample(40, where={"x": nacre.Between(0.4, None)}, seed=1)["x"].min() >= 0.4
-    even = release.sample(2000, rebalance={"y": {True: 1, False: 1}}, seed=3)
+    even = release.sample(2000, rebalance={"y": {True: 0.5, False: 0.5}}, seed=3)
     assert abs(even["y"].mean() - 0.5) < 0.06
     with pytest.raises(SchemaError):
         release.sample(5, where={"nobody": 1})

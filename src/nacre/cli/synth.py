@@ -170,7 +170,7 @@ def fit(
     outputs = {"--release": output, "--certificate": certificate, "--save-schema": save_schema}
     if (from_sketch is None) == (file is None) or (from_sketch is None) != (epsilon is not None):
         raise NacreError("name a table and --epsilon, or a sketch with --from-sketch: one of the two")
-    source = file if file is not None else from_sketch
+    source = file if file is not None else str(from_sketch)
     check_outputs({"--output": output, **{k: v for k, v in outputs.items() if k != "--release"}}, force, [source])
     if from_sketch is not None:
         from nacre.cli.sketching import fit_sketch

@@ -51,7 +51,8 @@ def run(args: argparse.Namespace) -> None:
     options = Options(seeds=seeds, quick=args.quick, jobs=args.jobs, only=only)
     name = f"{args.name}.quick" if args.quick else args.name
     results = Results(name, command_line(args), resume=args.resume)
-    results.notes += [args.note] if args.note else []
+    if args.note:
+        results.note(args.note)
     CATALOGUE[args.name].runner()(options, results)
     results.write()
     print(f"wrote {results.path.relative_to(results.path.parents[2])}")

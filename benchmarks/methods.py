@@ -74,7 +74,7 @@ def nacre_method(
 ) -> Maker:
     """`nacre.fit` with that method and its `options`; `domain="bought"` gives it no schema; `target=False` hides the
     target."""
-    own = dict(options or {})
+    own = {"options": dict(options)} if options else {}
 
     def make(task: Task, case: Case) -> Made:
         import nacre
@@ -84,7 +84,7 @@ def nacre_method(
         schema = task.dataset.schema if domain == "public" else None
         start = time.perf_counter()
         release = nacre.fit(
-            task.private, schema=schema, epsilon=case.epsilon, method=method, seed=task.seed, options=own, **options
+            task.private, schema=schema, epsilon=case.epsilon, method=method, seed=task.seed, **own, **options
         )
         fitted = time.perf_counter()
         table = release.sample(len(task.private), as_="pandas", seed=task.seed)

@@ -91,7 +91,15 @@ class Results:
             self._log({"case": case, "about": dict(about)})
             self.write()
 
+    def note(self, text: str) -> None:
+        """Keep a remark about the conditions of the run, once; a resumed run has it too."""
+        if text not in self.notes:
+            self._log({"note": text})
+
     def _keep(self, record: Mapping[str, Any]) -> None:
+        if "note" in record:
+            self.notes.append(record["note"])
+            return
         if "about" in record:
             self._told[record["case"]] = record["about"]
             return
@@ -108,8 +116,13 @@ class Results:
         return {name: v[seed] for (where, name), v in self._values.items() if where == setting and seed in v}
 
     def rows(self) -> list[dict[str, Any]]:
-        ours = [_row(setting, name, values) for (setting, name), values in self._values.items()]
-        return [*ours, *self.published]
+        """Every figure, ours and those of other packages (`source` names them), then the published ones."""
+        packages = {t["method"]: f"{t['package']} {t['version']}" for t in self._told.values() if "package" in t}
+        found = []
+        for (setting, name), values in self._values.items():
+            source = packages.get(setting.method, "nacre")
+            found.append(_row(setting, name, values, "nacre" if source.startswith("nacre ") else source))
+        return [*found, *self.published]
 
     def document(self) -> dict[str, Any]:
         return {
@@ -131,7 +144,7 @@ class Results:
         part.replace(self.path)
 
 
-def _row(setting: Setting, name: str, values: Mapping[int, float]) -> dict[str, Any]:
+def _row(setting: Setting, name: str, values: Mapping[int, float], source: str) -> dict[str, Any]:
     found = np.array([v for v in values.values() if np.isfinite(v)])
     return {
         **asdict(setting),
@@ -140,7 +153,7 @@ def _row(setting: Setting, name: str, values: Mapping[int, float]) -> dict[str, 
         "std": float(found.std(ddof=1)) if len(found) > 1 else None,
         "seeds": len(found),
         "published": None,
-        "source": "nacre",
+        "source": source,
     }
 
 

@@ -38,8 +38,8 @@ class Peer:
 
 _BINS = "Given hand-made public bins; numbers are drawn uniformly within their bin."
 _DPMM = f"{_BINS} The package's own binning is off: it would spend a further 0.1 beside epsilon."
-_OPENDP = f"{_BINS} zCDP at the rho that implies (epsilon, delta)."
-_LABELS = f"{_BINS} Which codes exist is collected from the rows: its interface takes no list."
+_OPENDP = f"{_BINS} zCDP at the rho that implies (epsilon, delta). Rows drawn independently, not with its default."
+_LABELS = f"{_BINS} Which codes exist is collected from the rows."
 _GAN = (
     "Given public bounds; category lists, and the category shares that condition the generator, come from "
     "the rows without noise, so the stated epsilon does not cover them."

@@ -103,7 +103,7 @@ def _distances() -> list[Metric]:
         lower("tvd2_holdout", 1.0, "tvd2 against the real holdout instead", TRAINED),
         lower("ks", 1.0, "largest difference of the distribution functions of a number, mean over numeric columns"),
         lower(
-            "wasserstein", 1.0, "mean distance values must travel, as a share of the public range, mean over columns"
+            "wasserstein", INF, "mean distance values must travel, as a share of the public range, mean over columns"
         ),
         lower("dwp_rmse", 1.0, "root mean square difference of the shares of all categories (dimension-wise)"),
         lower("range_query", 1.0, "mean error of 1,000 random counts over ranges of three columns, as a share of rows"),
@@ -117,7 +117,17 @@ def _distances() -> list[Metric]:
             SHARE,
             "1",
             COMPARED,
-            "how well gradient boosting tells synthetic rows from real ones it was not trained on; 0.5: not at all",
+            "how well gradient boosting tells synthetic rows from real ones it never saw; 0.5 or below: not at all",
+        ),
+        Metric("c2st_p", "higher", SHARE, "1", COMPARED, "p-value of c2st_auc: small says that the tables differ"),
+        Metric("mmd_p", "higher", SHARE, "1", COMPARED, "p-value of mmd2 by permutations: small says that they differ"),
+        Metric(
+            "kl_knn",
+            "lower",
+            (-INF, INF),
+            "nats",
+            COMPARED,
+            "divergence of the numeric columns from the real to the synthetic table, by nearest neighbours",
         ),
     ]
 
@@ -134,6 +144,8 @@ def _dependence(lower: Callable[..., Metric]) -> list[Metric]:
             unit="pairs",
         ),
         lower("correlation_rmse", 2.0, f"root mean square error of Pearson's correlation {numbers}"),
+        lower("correlation_mae", 2.0, f"mean absolute error of Pearson's correlation {numbers}"),
+        lower("correlation_max", 2.0, f"largest absolute error of Pearson's correlation {numbers}"),
         lower("cramers_v_mae", 1.0, "mean absolute error of Cramer's V over all pairs, numbers in 20 bins"),
     ]
 

@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import subprocess
 import sys
 import textwrap
 import time
@@ -92,6 +93,21 @@ def test_a_peer_that_hangs_is_killed_with_its_children(script, job, tmp_path):
     while _alive(child) and time.perf_counter() < until:
         time.sleep(0.05)
     assert not _alive(child)
+
+
+def test_waiting_for_a_core_is_not_the_peers_time():
+    """Two busy processes on one core: each waits for about as long as it runs."""
+    core = min(os.sched_getaffinity(0))
+    busy = [sys.executable, "-c", f"import os\nos.sched_setaffinity(0, [{core}])\nwhile True: pass"]
+    pair = [subprocess.Popen(busy) for _ in range(2)]
+    try:
+        time.sleep(2)
+        waited = [launch._waited_s(p.pid) for p in pair]
+    finally:
+        for p in pair:
+            p.kill()
+            p.wait()
+    assert sum(waited) > 1 and launch._waited_s(pair[0].pid) == 0
 
 
 def _alive(pid):

@@ -75,6 +75,20 @@ def test_an_interrupted_run_is_resumed_and_a_new_one_starts_over(make):
     assert make().rows() == []
 
 
+def test_remarks_and_facts_outlive_an_interruption_and_reach_the_page(make):
+    results = make()
+    assert not {"notes", "peers"} & set(results.document())
+    results.note("a busy machine")
+    about = {"method": "aim", "dataset": "adult", "epsilon": 1.0, "package": "p", "version": "2", "outcome": "died"}
+    results.tell("adult/aim/1.0", about | {"reads_domain": True, "reports_spend": False, "notes": "n"})
+    again = make(resume=True)
+    again.note("a busy machine")
+    assert again.document()["notes"] == ["a busy machine"]
+    assert again.document()["peers"] == results.document()["peers"] and not again.has("adult/aim/1.0", 0)
+    page = results_page.render([again.document()])
+    assert "\na busy machine\n" in page and "| adult | aim | p 2 | 1 | died | yes | no | n |" in page
+
+
 @pytest.mark.parametrize("dataset", published.FIGURES)
 def test_figures_of_others_are_registered_and_possible(dataset):
     rows = published.rows(dataset)
@@ -112,3 +126,16 @@ def test_every_benchmark_has_a_runner_and_the_page_knows_its_columns():
     assert {"sketch-adult", "sketch-covertype", "speed"} <= set(catalogue.CATALOGUE)
     assert all(callable(b.runner()) and b.text for b in catalogue.CATALOGUE.values())
     assert set(results_page.COLUMNS) <= set(METRICS)
+
+
+def test_figures_of_another_package_name_it_as_their_source(tmp_path):
+    results = result_files.Results("r", "command", folder=tmp_path, work=tmp_path)
+    results.tell("a", {"method": "mst", "package": "other", "version": "1.2"})
+    results.tell("b", {"method": "sketch", "package": "nacre", "version": "0.1"})
+    for method in ("mst", "sketch", "real"):
+        results.add(result_files.Setting(method, "adult"), 0, {"tvd1": 0.1})
+    assert {r["method"]: r["source"] for r in results.rows()} == {
+        "mst": "other 1.2",
+        "sketch": "nacre",
+        "real": "nacre",
+    }

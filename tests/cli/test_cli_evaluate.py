@@ -124,3 +124,30 @@ def test_pages_of_synth(call, small, tmp_path):
     assert end.code == 0, end.err
     assert "unprotected" in (tmp_path / "r.html").read_text()
     assert "<!doctype html>" in (tmp_path / "s.html").read_text()[:40].lower()
+
+
+def test_outputs_never_replace_inputs(call, small, fake, tmp_path):
+    certificate = tmp_path / "cert.json"
+    certificate.write_text("{}")
+    end = call("evaluate", fake, "--train", small / "people.csv", "--certificate", certificate, "--html", certificate,
+               "--force")  # fmt: skip
+    assert "this is also the input" in end.error and certificate.read_text() == "{}"
+    schema = tmp_path / "schema.json"
+    schema.write_text((small / "people.json").read_text())
+    for command, out in (("synth", "f.csv"), ("fit", "f.nacre")):
+        end = call(command, small / "people.csv", "-o", tmp_path / out, "-e", 1, *FAST, "--schema", schema,
+                   "--save-schema", schema, "--force")  # fmt: skip
+        assert "this is also the input" in end.error
+    end = call("synth", small / "*.parquet", "-o", small / "people.parquet", "-e", 1, *FAST, "--force")
+    assert "this is also the input" in end.error
+
+
+def test_a_wrong_target_says_how_many_columns_are_not_listed(tmp_path):
+    import pyarrow as pa
+
+    import nacre
+
+    table = pa.table({f"c{i}": [0, 1] * 10 for i in range(15)})
+    schema = nacre.Schema({name: nacre.Numeric((0, 1)) for name in table.column_names})
+    with pytest.raises(nacre.errors.SchemaError, match="c11 … and 3 more"):
+        nacre.evaluate(table, train=table, schema=schema, target="colour")

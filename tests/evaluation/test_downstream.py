@@ -112,6 +112,20 @@ def test_the_sample_is_stratified_repeatable_and_keeps_rare_classes():
     np.testing.assert_array_equal(at_most(y, None, 0), np.arange(len(y)))
 
 
+@pytest.mark.parametrize("model, rows", [("hgb", 10_500), ("mlp", 300)])
+def test_a_class_with_one_row_can_be_trained_on(model, rows):
+    """Early stopping divides rows by class, which a class of one row cannot be; other tables keep it."""
+    rng = np.random.default_rng(0)
+    x = rng.random(rows)
+    kind = np.where(x < 0.5, "a", "b").astype(object)
+    train = pd.DataFrame({"x": x, "kind": kind})
+    train.loc[0, "kind"] = "rare"
+    domain = {"x": (0.0, 1.0), "kind": ["a", "b", "rare"]}
+    found = scores(train, train.iloc[1:200], domain, "kind", models=(model,))[model]
+    assert found["auc"] > 0.95
+    assert found == scores(train.iloc[1:], train.iloc[1:200], domain, "kind", models=(model,))[model]
+
+
 def test_suites_are_the_protocols():
     assert len(SUITES["ten"]) == 10 and len(SUITES["nine"]) == 9
     assert models_of(("ten", "strong", "lr")) == (*SUITES["ten"], "hgb")

@@ -152,7 +152,7 @@ def test_a_frame_has_the_types_of_the_schema_whatever_the_file_has():
                      "t": ["2020-02-03", "", "2020-01-01"]})  # fmt: skip
     frame = frame_of(text, schema)
     assert frame["b"].astype(object).where(frame["b"].notna(), None).tolist() == ["True", None, "False"]
-    assert frame["c"].tolist() == ["v", OUTSIDE, "u"] and frame["n"].tolist() == [3.0, 9.0, 0.0]
+    assert frame["c"].tolist() == ["v", OUTSIDE, "u"] and frame["n"].tolist() == [3.0, 99.0, 0.0]
     assert str(frame["t"][0]) == "2020-02-03 00:00:00+00:00" and frame["t"].isna().tolist() == [False, True, False]
 
 
@@ -170,3 +170,28 @@ def test_json_reads_back_and_markdown_says_what_matters(report, tmp_path):
     words = report.to_markdown()
     assert "Contains unprotected statistics" in words and "| `auc_hgb` |" in words and "## What is weakest" in words
     assert all(f"| {name} |" in words for name in COLUMNS)
+
+
+def test_values_that_the_schema_does_not_cover_are_counted_and_told():
+    """A schema narrower than the data: clamping both tables would make them look alike."""
+    schema = nacre.Schema({"savings": nacre.Numeric((0, 1)), "kind": nacre.Categorical(("a", "b"))})
+    rng = np.random.default_rng(0)
+    x, kind = rng.random(1_000), np.where(rng.random(1_000) < 0.5, "a", "b")
+    far = np.arange(1_000) < 180
+    real = pa.table({"savings": np.where(far, 3.0, x), "kind": kind})
+    fake = pa.table({"savings": np.where(far, 1e9, x), "kind": np.where(far, "z", kind)})
+    found = nacre.evaluate(fake, train=real, schema=schema, suites="fidelity")
+    assert "column savings: 18 % of the real rows lie outside the range that the schema gives." in found.notes
+    assert "column kind: 18 % of the synthetic rows lie outside the list that the schema gives." in found.notes
+    assert value(found, "ks", columns=("savings",)).value == pytest.approx(0.18)
+    assert value(found, "wasserstein", columns=("savings",)).value == pytest.approx(0.18 * (1e9 - 3))
+    assert value(found, "tvd1", columns=("kind",)).value == pytest.approx(0.18)
+    clean = nacre.evaluate(pa.table({"savings": x, "kind": kind}), train=real, schema=schema, suites="fidelity")
+    assert value(clean, "tvd1", columns=("savings",)).value == pytest.approx(0.18)
+    assert not any("synthetic rows lie outside" in n for n in clean.notes)
+    bars = next(c for c in found.columns if c.name == "kind")
+    assert bars.labels[-1] == "(outside the list)" and bars.synthetic[-1] == pytest.approx(0.18)
+    assert bars.distance == pytest.approx(0.18) and bars.synthetic.sum() == pytest.approx(1)
+    endless = pa.table({"savings": np.where(far, np.inf, x), "kind": kind})
+    wild = nacre.evaluate(endless, train=real, schema=schema, suites="fidelity")
+    assert value(wild, "ks", columns=("savings",)).value == pytest.approx(0.18)

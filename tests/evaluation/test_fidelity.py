@@ -31,7 +31,8 @@ def label(column, value):
     if column == "c":
         return value if value in "abd" else "unknown"
     low, high = DESCRIPTION[column]
-    value = min(max(value, low), high)
+    if not low <= value <= high:
+        return "below" if value < low else "above"
     return min(int((value - low) / (high - low) * 20), 19)
 
 
@@ -149,3 +150,15 @@ def test_cells_of_rows_taken_twice():
     a = cells(table(50, 0), DESCRIPTION)
     twice = a.take(np.repeat(np.arange(50), 2))
     assert twice.rows == 100 and marginals(a, twice).tvd2 == pytest.approx(0, abs=1e-12)
+
+
+def test_values_beyond_the_public_range_are_cells_of_their_own():
+    inside = pd.DataFrame({"x": np.linspace(0, 10, 100), "y": 0.0, "c": "a"})
+    wild = inside.assign(x=np.where(np.arange(100) < 5, 1e9, inside["x"]))
+    found = marginals(cells(wild, DESCRIPTION), cells(inside, DESCRIPTION))
+    assert found.one["x"] == pytest.approx(0.05, abs=1e-12)
+    up, down = inside.assign(x=11.0), inside.assign(x=-1.0)
+    assert marginals(cells(up, DESCRIPTION), cells(inside, DESCRIPTION)).one["x"] == 1
+    assert marginals(cells(up, DESCRIPTION), cells(down, DESCRIPTION)).one["x"] == 1
+    single = inside.assign(x=np.float64(np.float32(10.0)) + 1e-7)  # a rounding error is not outside
+    assert marginals(cells(single, DESCRIPTION), cells(inside.assign(x=10.0), DESCRIPTION)).one["x"] == 0

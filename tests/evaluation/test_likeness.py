@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from nacre.evaluation.dependence import cramers_v, kendall_matrix, pearson, upper
-from nacre.evaluation.distinguish import two_sample
+from nacre.evaluation.distinguish import p_value, two_sample
 from nacre.evaluation.distributions import dimension_wise, ks, numeric_figures, wasserstein
 from nacre.evaluation.domain import Domain, Variable
 from nacre.evaluation.fidelity import cells, taus
@@ -134,3 +134,11 @@ def test_tables_of_one_population_cannot_be_told_apart_and_others_can():
     (auc, rows), (far, _), (none, _) = run_jobs(jobs).values()
     assert rows == 2_000 and abs(auc[0] - 0.5) < 0.055 and auc[1:].min() < 0.5 < auc[1:].max() + 0.05
     assert far[0] > 0.8 and far[1:].min() > 0.75 and np.isnan(none[0])
+
+
+def test_the_p_value_of_telling_apart_is_that_of_mann_and_whitney():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(0, 1, 150), rng.normal(0.2, 1, 150)
+    told = stats.mannwhitneyu(b, a, alternative="greater", method="asymptotic", use_continuity=False)
+    assert p_value(told.statistic / 150**2, 150, folds=1) == pytest.approx(told.pvalue, rel=1e-9)
+    assert p_value(0.426, 1_000) > 0.99  # below one half is chance, not better than chance

@@ -16,6 +16,7 @@ from tests.report.sample import EVIL
 from nacre.report.findings import Comparison, Matrix, Report, Score
 from nacre.report.html import report_html
 from nacre.report.markup import number
+from nacre.report.ranking import describe, weakest
 
 LIMIT = 3_000_000
 NAN = float("nan")
@@ -252,3 +253,39 @@ def test_the_first_paragraph_names_the_best_real_model():
 )
 def test_figures_for_people(value, shown):
     assert number(value) == shown
+
+
+def test_a_paired_gap_is_shown_with_its_interval():
+    scores = (Score("auc_lr", 0.7), Score("auc_lr", 0.8, "real"), Score("auc_lr_gap", 0.1, low=-0.02, high=0.22))
+    assert "+0.100\u22120.020 to +0.220" in Page(report_html(Report(scores))).text
+
+
+def test_no_coverage_is_claimed_for_distances(html):
+    text = Page(html).text
+    assert "95 of 100" not in text and "perfect copy" not in text
+    assert "above zero even for equal populations" in text
+
+
+def test_one_ranking_for_all_formats_without_gaps_that_may_be_zero():
+    scores = (
+        Score("auc_lr_gap", 0.3, low=-0.1, high=0.7),
+        Score("auc_tree_gap", 0.1, low=0.05, high=0.15),
+        Score("tvd1", 0.2, columns=("a",), low=0.18, high=0.22),
+        Score("tvd1", 0.05, "bootstrap", columns=("a",)),
+        Score("tvd1", 0.06, columns=("b",), low=0.04, high=0.08),
+        Score("tvd1", 0.05, "bootstrap", columns=("b",)),
+    )
+    report = Report(scores)
+    assert [(s.metric, s.columns) for s in weakest(report)] == [("tvd1", ("a",)), ("auc_tree_gap", ())]
+    html = report_html(report)
+    page, markdown = html[html.index('id="weakest"') :], report.to_markdown()
+    shown = [text for _, text in Page(html).all("li") if text in [describe(s) for s in weakest(report)]]
+    assert shown == [describe(s) for s in weakest(report)] and 'class="ranked"' in page
+    assert all(line in markdown for line in shown)
+
+
+def test_pairs_say_their_kind_and_a_missing_target_is_told():
+    text = Page(report_html(sample.wide(3))).text
+    assert "Pair that changed most, Kendall's rank correlation" in text and "Pair that changed most, Cramér's V" in text
+    assert "no target was given" in Page(report_html(Report((Score("tvd1", 0.1),)))).text
+    assert "no target was given" not in text

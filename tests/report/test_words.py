@@ -7,7 +7,7 @@ import math
 import pytest
 from tests.report.test_html import certificate, no_promise
 
-from nacre.report.words import at_most, at_most_percent, detection, plain
+from nacre.report.words import at_most, at_most_percent, detection, numbers, plain
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0, 10.0])
@@ -56,3 +56,12 @@ def test_nothing_promised_is_said_plainly_and_without_numbers():
     text = " ".join((said.headline, *said.paragraphs, *said.not_promised))
     assert "No privacy promise" in said.headline and "without noise" in text
     assert "epsilon" not in text and not any(c.isdigit() for c in text)
+
+
+@pytest.mark.parametrize(
+    "how, told",
+    [("public", "declared public"), ("bought", "paid for out of the budget"), ("read", "without protection")],
+)
+def test_the_number_of_rows_says_where_it_came_from(how, told):
+    rows = dict(numbers(certificate(schema={"rows": 7892, "provenance": {"": {"rows": how}}})))["Rows"]
+    assert rows.startswith("7,892") and rows.endswith(told)

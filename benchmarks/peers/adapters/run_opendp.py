@@ -63,7 +63,9 @@ def fit(job: Job) -> Fitted:
     algorithm = {"aim": dp.mbi.AIM, "mst": dp.mbi.MST}[job.method]()
     released = context.query().contingency_table(cuts=cuts, algorithm=algorithm).release()
     spent = {"spent": f"rho = {rho:.5g} of zero-concentrated DP"}
-    return Fitted(lambda rows: codes.decode(released.synthesize(rows).to_pandas()), spent)
+    # The default, "round", gives values in rising order to the rows of a group: columns that the model keeps apart
+    # come out dependent (two-way distance .11 on Adult at ε = 1). Independent draws have no order.
+    return Fitted(lambda rows: codes.decode(released.synthesize(rows, method="sample").to_pandas()), spent)
 
 
 if __name__ == "__main__":

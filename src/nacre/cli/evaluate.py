@@ -73,7 +73,7 @@ def evaluate(
     to_stdout = json_file == "-"
     shell = Shell(to_stdout, quiet)
     outputs = {"--html": html, "--json": None if to_stdout else json_file, "--markdown": markdown}
-    check_outputs(outputs, force, [f for f in (file, train, holdout, schema) if f is not None])
+    check_outputs(outputs, force, [f for f in (file, train, holdout, schema, certificate) if f is not None])
     try:
         with Bars(not quiet) as bars:
             report = _evaluate(

@@ -118,7 +118,7 @@ def check_target_column(target: str | None, schema: Any) -> None:
 
 
 def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+    return ", ".join(names[:12]) + (f" … and {len(names) - 12} more" if len(names) > 12 else "")
 
 
 def check_outputs(outputs: Mapping[str, str | None], force: bool, inputs: Sequence[str] = ()) -> None:
@@ -128,7 +128,7 @@ def check_outputs(outputs: Mapping[str, str | None], force: bool, inputs: Sequen
     """
     from nacre.table.writing import check_target
 
-    seen = {Path(p).resolve(): f"the input {p}" for p in inputs}
+    seen = {Path(part).resolve(): f"the input {part}" for p in inputs for part in _files(p)}
     for option, path in outputs.items():
         if path is None:
             continue
@@ -139,6 +139,16 @@ def check_outputs(outputs: Mapping[str, str | None], force: bool, inputs: Sequen
         if place.exists() and not place.is_dir() and not force:
             raise DataError(f"{option} {path}: the file exists already and is kept; name another, or add --force")
         _try_folder(check_target(path, force))
+
+
+def _files(path: str) -> list[str]:
+    """An input as it is named, and every file that a pattern or folder stands for."""
+    from nacre.engines.rows import expand
+
+    try:
+        return [path, *map(str, expand(path))]
+    except NacreError:  # a missing input is reported where it is read
+        return [path]
 
 
 def _try_folder(target: Path) -> None:

@@ -89,7 +89,7 @@ def synth(
     check_table_name(output)
     outputs = {"--output": output, "--release": release, "--certificate": certificate, "--save-schema": save_schema}
     pages = {"--report": report, "--sheet": sheet}
-    check_outputs({**outputs, **pages}, force, [file, *([schema] if schema else [])])
+    check_outputs({**outputs, **pages}, force, [f for f in (file, schema) if f is not None])
     check_report("--report", report)
     if holdout is not None and report is None:
         raise NacreError("--holdout keeps rows to test a report on; add --report FILE, or leave it out")
@@ -170,8 +170,8 @@ def fit(
     outputs = {"--release": output, "--certificate": certificate, "--save-schema": save_schema}
     if (from_sketch is None) == (file is None) or (from_sketch is None) != (epsilon is not None):
         raise NacreError("name a table and --epsilon, or a sketch with --from-sketch: one of the two")
-    source = file if file is not None else str(from_sketch)
-    check_outputs({"--output": output, **{k: v for k, v in outputs.items() if k != "--release"}}, force, [source])
+    inputs = [f for f in (file, from_sketch, schema) if f is not None]
+    check_outputs({"--output": output, **{k: v for k, v in outputs.items() if k != "--release"}}, force, inputs)
     if from_sketch is not None:
         from nacre.cli.sketching import fit_sketch
 

@@ -11,26 +11,34 @@ from typing import Any
 import numpy as np
 
 from nacre.evaluation import axes
+from nacre.evaluation.tables import unbounded
 from nacre.report.findings import Comparison, Profile
 from nacre.table import Boolean, Categorical, Datetime, Numeric, Schema
-from nacre.table.encoding import Values, encode
+from nacre.table.encoding import Values, check_names, encode_column
 
 BINS = 36
 LABELS = 12  # categories drawn; the rest are summed
+OUTSIDE = "(outside the list)"  # the bar of values that are none of the declared categories
 _TAIL = 0.005  # of the real rows at each end that do not stretch the axis; the outermost bins hold all beyond it
 
 
 def compare_columns(real: Any, synthetic: Any, schema: Schema) -> list[Comparison]:
     """One comparison for every modelled column of two Arrow tables described by the same schema."""
-    a, b = encode(real, schema), encode(synthetic, schema)
+    a, b = _encode(real, schema), _encode(synthetic, schema)
     return [_compare(name, schema.columns[name], a[name], b[name]) for name in _drawable(schema)]
 
 
 def profile_columns(synthetic: Any, schema: Schema) -> list[Profile]:
     """One profile for every modelled column of a synthetic Arrow table. No other rows are read: axes, order and
     choice of categories follow from the synthetic rows and the schema."""
-    found = encode(synthetic, schema)
+    found = _encode(synthetic, schema)
     return [_profile(name, schema.columns[name], found[name]) for name in _drawable(schema)]
+
+
+def _encode(table: Any, schema: Schema) -> dict[str, Values]:
+    """Nothing is clamped to the schema's range before it is drawn: the axis follows the values themselves."""
+    check_names(schema, table.schema.names)
+    return {name: encode_column(table.column(name), unbounded(schema.columns[name])) for name in _drawable(schema)}
 
 
 def _drawable(schema: Schema) -> list[str]:
@@ -57,8 +65,19 @@ def _compare(name: str, column: Any, real: Values, synthetic: Values, fenced: bo
 
 
 def _labels(names: tuple[str, ...], kept: list[np.ndarray], ordered: bool) -> tuple[tuple[str, ...], list[np.ndarray]]:
-    """Bars by category, the most frequent first unless the order means something; beyond twelve the rest is one bar."""
-    shares = [_share(np.bincount(v[v >= 0].astype(np.int64), minlength=len(names))) for v in kept]
+    """Bars by category, the most frequent first unless the order means something; beyond twelve the rest is one bar.
+    Values outside the list are the last bar, where there are any."""
+    k = len(names)
+    shares = [_share(np.bincount(np.where(v >= 0, v, k).astype(np.int64), minlength=k + 1)) for v in kept]
+    labels, known = _listed(names, [s[:k] for s in shares], ordered)
+    if not any(s[k] for s in shares):
+        return labels, known
+    return (*labels, OUTSIDE), [np.append(s, whole[k]) for s, whole in zip(known, shares, strict=True)]
+
+
+def _listed(
+    names: tuple[str, ...], shares: list[np.ndarray], ordered: bool
+) -> tuple[tuple[str, ...], list[np.ndarray]]:
     order = np.arange(len(names)) if ordered else np.argsort(-shares[0], kind="stable")
     if len(names) <= LABELS:
         return tuple(names[i] for i in order), [s[order] for s in shares]
@@ -77,6 +96,7 @@ def _edges(kept: list[np.ndarray], column: Any, fenced: bool = False) -> np.ndar
 
     `fenced` shortens an axis that a few far values would stretch, as noise puts them into synthetic tables.
     """
+    kept = [v[np.isfinite(v)] for v in kept]
     base = next((v for v in kept if len(v)), np.array([0.0]))
     low, high = np.quantile(base.astype(np.float64), [_TAIL, 1 - _TAIL]).tolist()
     if fenced:

@@ -36,11 +36,13 @@ def ks(a: np.ndarray, b: np.ndarray) -> Figure:
 
 
 def wasserstein(a: np.ndarray, b: np.ndarray) -> Figure:
-    """The 1-Wasserstein distance, the integral of |F - G|. Samples without nulls.
+    """The 1-Wasserstein distance, the integral of |F - G|. Samples without nulls; infinite if one has an infinity.
 
     For fixed signs s(t) = sign(F - G) it is the difference of the means of psi(x) = integral of s from x on: the
     error is that of the two means.
     """
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        return Figure(float("inf"), 0.0)
     grid, f, g = _steps(a, b)
     width = np.diff(grid)
     pieces = np.sign(f - g)[:-1] * width
@@ -51,7 +53,10 @@ def wasserstein(a: np.ndarray, b: np.ndarray) -> Figure:
 
 
 def numeric_figures(variable: Variable, a: np.ndarray, b: np.ndarray) -> dict[str, Figure]:
-    """`ks` and `wasserstein` (as a share of the public range) over the rows with a value; nothing without any."""
+    """`ks` and `wasserstein` (as a share of the public range) over the rows with a value; nothing without any.
+
+    Takes values that were not clipped: what lies far outside the range counts by how far, so shares may exceed 1.
+    """
     assert variable.bounds is not None
     a, b = a[~np.isnan(a)], b[~np.isnan(b)]
     if not len(a) or not len(b):

@@ -44,14 +44,32 @@ class Variable:
         return self.bounds is not None
 
     def numbers(self, values: Any) -> np.ndarray:
-        """float64 values, clipped to the bounds and rounded where the column is integer; null is NaN.
+        """`raw` values clipped to the bounds: what models, correlations and queries read."""
+        assert self.bounds is not None
+        return np.clip(self.raw(values), *self.bounds)
+
+    def beyond(self, raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Which of the `raw` values lie below and above the bounds. A millionth of the range is forgiven: float32."""
+        assert self.bounds is not None
+        low, high = self.bounds
+        hair = 1e-6 * (high - low)
+        return raw < low - hair, raw > high + hair
+
+    def outside(self, values: Any) -> np.ndarray:
+        """Which values are neither null nor in the public range or list (nor covered by a label for all others)."""
+        if self.numeric:
+            below, above = self.beyond(self.raw(values))
+            return below | above
+        return self.codes(values) == UNKNOWN
+
+    def raw(self, values: Any) -> np.ndarray:
+        """float64 values as they are, rounded where the column is integer; null is NaN.
 
         Text that is not a number counts as null. Dates become seconds since 1970 in UTC; values of a
         datetime type without a zone are local times of the column's zone, UTC if it has none.
         """
         import pandas as pd
 
-        assert self.bounds is not None
         if self.time:
             local = self.zone is not None and values.dtype.kind == "M" and values.dt.tz is None
             values = values.dt.tz_localize(self.zone, ambiguous="NaT", nonexistent="NaT") if local else values
@@ -61,7 +79,6 @@ class Variable:
         else:
             parsed: Any = pd.to_numeric(values, errors="coerce")
             raw = parsed.to_numpy(dtype=np.float64, na_value=np.nan)
-        raw = np.clip(raw, *self.bounds)
         return np.round(raw) if self.integer else raw
 
     def codes(self, values: Any) -> np.ndarray:

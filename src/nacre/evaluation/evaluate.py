@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from nacre.errors import NacreError, SchemaError
-from nacre.evaluation import likeness, usefulness
+from nacre.evaluation import likeness, outside, usefulness
 from nacre.evaluation.columns import compare_columns
 from nacre.evaluation.domain import Domain
 from nacre.evaluation.models import models_of
@@ -56,7 +56,8 @@ def evaluate(
     real rows that were not. `schema` is a `Schema` or the path of one; without it one is drafted from `train`, which
     only an owner's document may do. With a `target` and a holdout, the models of `suites` are trained on the
     synthetic table, on `train` (the ceiling) and on a bootstrap of it, and tested on the holdout: "default", "quick",
-    "strong", "ten", "nine", "fidelity" (none), or single models. A table of more than `rows` rows is sampled, and
+    "strong", "ten", "nine", "fidelity" (none), or single models;
+    "joint" adds `kl_knn` of the numeric columns. A table of more than `rows` rows is sampled, and
     `Report.notes` says what that costs (None: never). Equal arguments give equal scores, whatever `n_jobs` (None: all
     cores).
 
@@ -68,14 +69,14 @@ def evaluate(
         suites = (suites,)
     tables, notes = _open(synthetic, train, holdout, schema, target, rows, seed, progress)
     models = _models(tables, suites, notes)
-    jobs = likeness.jobs(tables)
+    jobs = likeness.jobs(tables, "joint" in suites)
     trial = usefulness.Trial.of(tables, models) if models else None
     if trial:
         jobs = {**trial.jobs(), **jobs}  # the slowest first
         notes += trial.notes
     found = run_jobs(jobs, n_jobs, progress, "evaluating")
     scores = likeness.scores(tables, found) + (trial.scores(found) if trial else [])
-    notes += likeness.notes(tables, found)
+    notes += outside.notes(tables) + likeness.notes(tables, found)
     plain = Schema({name: tables.schema.columns[name] for name in tables.domain.names})  # what was read
     return Report(
         scores=tuple(scores),
@@ -106,7 +107,7 @@ def _open(
         schema = Schema.load(schema)
     domain = Domain.of(schema)
     if target is not None and target not in domain.names:
-        raise SchemaError(f"target {target!r}: no such column to predict; choose among {', '.join(domain.names[:12])}")
+        raise SchemaError(f"target {target!r}: no such column to predict; choose among {_some(domain.names)}")
     seeds = np.random.SeedSequence(seed).generate_state(3).tolist()
     sources = {"synthetic": synthetic, "train": train, "holdout": holdout}
     read_in = {}
@@ -117,6 +118,10 @@ def _open(
             notes += [note] if (note := read_in[what].note) else []
     tables = Tables(read_in["synthetic"], read_in["train"], read_in.get("holdout"), domain, schema, target, seed)
     return tables, notes
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:12]) + (f" … and {len(names) - 12} more" if len(names) > 12 else "")
 
 
 def need_libraries() -> None:

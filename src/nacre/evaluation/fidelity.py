@@ -86,8 +86,8 @@ class Taus:
 
 
 def cells(table: pd.DataFrame, description: Any, bins: int = BINS) -> Cells:
-    """Numbers fall in `bins` equal-width bins on the public range; nulls and unknown labels get cells of
-    their own, so that a table cannot gain by leaving values out."""
+    """Numbers fall in `bins` equal-width bins on the public range. Nulls, numbers below and above the range and
+    labels outside the list get cells of their own: a table gains nothing by leaving values out or overshooting."""
     domain = Domain.of(description)
     domain.check(table, "compared")
     coded = {v.name: _cells_of(v, table[v.name], bins) for v in domain}
@@ -101,10 +101,11 @@ def _cells_of(variable: Variable, values: Any, bins: int) -> tuple[np.ndarray, i
         return np.where(codes == MISSING, k, np.where(codes == UNKNOWN, k + 1, codes)), k + 2
     assert variable.bounds is not None
     low, high = variable.bounds
-    x = variable.numbers(values)
-    null = np.isnan(x)
-    place = (np.where(null, low, x) - low) / ((high - low) or 1.0) * bins
-    return np.where(null, bins, np.clip(place.astype(np.int64), 0, bins - 1)), bins + 1
+    x = variable.raw(values)
+    null, (below, above) = np.isnan(x), variable.beyond(x)
+    place = (np.clip(np.where(null, low, x), low, high) - low) / ((high - low) or 1.0) * bins
+    inside = np.clip(place.astype(np.int64), 0, bins - 1)
+    return np.select([null, below, above], [bins, bins + 1, bins + 2], inside), bins + 3
 
 
 def marginals(a: Cells, b: Cells) -> Marginals:

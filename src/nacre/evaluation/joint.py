@@ -13,24 +13,51 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ROWS = 3_000  # of each table: both distances look at all pairs of rows
+KL_ROWS = 20_000
+PERMUTATIONS = 200
+NEIGHBOURS = 5
 
 
 def row_distances(
     real: pd.DataFrame, other: pd.DataFrame, domain: Domain, seed: int = 0, limit: int = ROWS
 ) -> tuple[dict[str, float], int]:
-    """`mmd2` (unbiased, Gaussian kernel, median heuristic) and `energy` of at most `limit` rows of each table.
+    """`mmd2` (unbiased, Gaussian kernel, median heuristic), its `mmd_p` and `energy` of at most `limit` rows of each.
 
     Numbers are standardised with the moments of the real table, categories are 0/1 columns (pearl.md 5). NaN for a
     table of fewer than two rows, 0 where all rows of both tables are one and the same.
     """
-    from nacre.distances import energy_distance, mmd2
+    from nacre.distances import energy_distance, mmd2, mmd_test
 
     features = Features.of(real, domain, None)
     rng = np.random.default_rng([seed, 5])
     size = min(len(real), len(other), limit)
     if size < 2:
-        return {"mmd2": float("nan"), "energy": float("nan")}, size
+        return dict.fromkeys(("mmd2", "mmd_p", "energy"), float("nan")), size
     x, y = (features(t.iloc[np.sort(rng.choice(len(t), size, replace=False))]) for t in (real, other))
     if (x == x[0]).all() and (y == x[0]).all():
-        return {"mmd2": 0.0, "energy": 0.0}, size  # one and the same row everywhere, so no scale to compare on
-    return {"mmd2": mmd2(y, x), "energy": energy_distance(y, x)}, size
+        return {
+            "mmd2": 0.0,
+            "mmd_p": 1.0,
+            "energy": 0.0,
+        }, size  # one and the same row everywhere, so no scale to compare on
+    p = mmd_test(y, x, permutations=PERMUTATIONS, seed=seed).p_value
+    return {"mmd2": mmd2(y, x), "mmd_p": p, "energy": energy_distance(y, x)}, size
+
+
+def divergence(real: pd.DataFrame, other: pd.DataFrame, domain: Domain, seed: int = 0, limit: int = KL_ROWS) -> float:
+    """`kl_knn` from the real to the other table over the numeric columns, standardised, rows with all values only.
+
+    NaN without numeric columns or with too few distinct rows. Whole numbers with few values say little here.
+    """
+    from nacre.distances import kl_knn
+
+    rng, samples = np.random.default_rng([seed, 6]), []
+    for t in (real, other):
+        x = np.array([v.numbers(t[v.name]) for v in domain.numbers]).reshape(-1, len(t)).T
+        x = x[~np.isnan(x).any(axis=1)]
+        samples.append(x[rng.choice(len(x), min(len(x), limit), replace=False)])
+    a, b = samples
+    if not a.shape[1] or min(len(np.unique(s, axis=0)) for s in samples) <= NEIGHBOURS:
+        return float("nan")
+    scale = np.where(a.std(axis=0) > 0, a.std(axis=0), 1.0)
+    return kl_knn(a / scale, b / scale, NEIGHBOURS)

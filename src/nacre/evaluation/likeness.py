@@ -11,7 +11,7 @@ import numpy as np
 
 from nacre.evaluation import joint
 from nacre.evaluation.dependence import cramers_v, kendall_matrix, pearson, upper
-from nacre.evaluation.distinguish import two_sample
+from nacre.evaluation.distinguish import p_value, two_sample
 from nacre.evaluation.distributions import Figure, dimension_wise, numeric_figures
 from nacre.evaluation.domain import Domain
 from nacre.evaluation.fidelity import Cells, Distances, cells, distances, kendall_error, taus
@@ -47,7 +47,7 @@ class Dependence:
     kendall_rows: int
 
 
-def jobs(tables: Tables) -> dict[str, Callable[[], Any]]:
+def jobs(tables: Tables, divergence: bool = False) -> dict[str, Callable[[], Any]]:
     """What can be done at once, by name."""
     a, b, domain, seed = tables.synthetic.frame, tables.train.frame, tables.domain, tables.seed
     ours, theirs = cells(a, domain), cells(b, domain)
@@ -63,6 +63,8 @@ def jobs(tables: Tables) -> dict[str, Callable[[], Any]]:
         return job
 
     whole = _whole_rows(tables)
+    if divergence:
+        whole["kl"] = lambda: joint.divergence(b, a, domain, seed)
     return {
         "c2st": lambda: two_sample(b, a, domain, seed),
         **whole,
@@ -72,9 +74,7 @@ def jobs(tables: Tables) -> dict[str, Callable[[], Any]]:
         "three": marginal(sampled(names, 3, TRIPLES, seed), with_held=False),
         "l1": lambda: distances(cells(a, domain, 10), cells(b, domain, 10), sampled(names, 2, PAIRS, seed)),
         "one": marginal([(name,) for name in names]),
-        "numbers": lambda: {
-            v.name: numeric_figures(v, v.numbers(a[v.name]), v.numbers(b[v.name])) for v in domain.numbers
-        },
+        "numbers": lambda: {v.name: numeric_figures(v, v.raw(a[v.name]), v.raw(b[v.name])) for v in domain.numbers},
         "dwp": lambda: dimension_wise(_shares(ours, domain), _shares(theirs, domain)),
     }
 
@@ -144,9 +144,11 @@ def scores(tables: Tables, found: dict[str, Any]) -> list[Score]:
     whole += [Score("dwp_rmse", found["dwp"], rows=rows)] if tables.domain.classes else []
     auc, size = found["c2st"]
     whole += _bootstrapped("c2st_auc", auc, 2 * size)
+    whole.append(Score("c2st_p", p_value(float(auc[0]), size), rows=2 * size))
     for of in ("synthetic", "real"):
         figures, size = found.get(f"joint {of}", ({}, 0))
         whole += [Score(name, value, of, rows=size) for name, value in figures.items()]
+    whole += [Score("kl_knn", found["kl"], rows=rows)] if "kl" in found else []
     whole += _errors(found["dependence"], rows) + _numbers(found["numbers"], rows)
     each = [s for name, job in (("tvd1", "one"), ("tvd2", "two")) for s in _each(name, found[job], rows)]
     return [s for s in whole if np.isfinite(s.value)] + each
@@ -181,7 +183,9 @@ def _errors(found: Dependence, rows: int) -> list[Score]:
     by = {m.kind: upper(m) for m in found.matrices}
     figures = dict(found.kendall) if "kendall" in by else {}
     if "pearson" in by:
-        figures["correlation_rmse"] = float(np.sqrt(np.mean(by["pearson"] ** 2))) if len(by["pearson"]) else np.nan
+        gap = np.abs(by["pearson"]) if len(by["pearson"]) else np.array([np.nan])
+        figures["correlation_rmse"] = float(np.sqrt(np.mean(gap**2)))
+        figures |= {"correlation_mae": float(gap.mean()), "correlation_max": float(gap.max())}
     figures["cramers_v_mae"] = float(np.mean(np.abs(by["cramers_v"]))) if len(by["cramers_v"]) else np.nan
     used = {"kendall_rmse": found.kendall_rows, "kendall_mae": found.kendall_rows}
     return [Score(name, value, rows=used.get(name, rows)) for name, value in figures.items()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from nacre.engines import open_rows
 from nacre.errors import SchemaError
-from nacre.table import Boolean, Categorical, Datetime, Schema
+from nacre.table import Boolean, Categorical, Datetime, Numeric, Schema
 from nacre.table.encoding import Values, encode_column
 
 if TYPE_CHECKING:
@@ -86,14 +87,22 @@ def _smallest(parts: list[Any], keys: np.ndarray, limit: int) -> tuple[list[Any]
 
 
 def frame_of(table: Any, schema: Schema) -> pd.DataFrame:
-    """The table with the types of the schema: a CSV file of text and a typed table give the same frame."""
+    """The table with the types of the schema: a CSV file of text and a typed table give the same frame.
+
+    Numbers and dates outside the schema's bounds stay as they are; a label outside its list is OUTSIDE.
+    """
     import pandas as pd
 
     found = {}
     for name in table.column_names:
         column = schema.columns[name]
-        found[name] = _series(encode_column(table.column(name), column), column)
+        found[name] = _series(encode_column(table.column(name), unbounded(column)), column)
     return pd.DataFrame(found)
+
+
+def unbounded(column: Any) -> Any:
+    """A number or date without its bounds, so that encoding clamps nothing; any other column as it is."""
+    return dataclasses.replace(column, bounds=None, provenance={}) if isinstance(column, Numeric | Datetime) else column
 
 
 def _series(v: Values, column: Any) -> Any:

@@ -132,10 +132,19 @@ def _downstream(scores: Scores, found: Sequence[Score], caption: str) -> str:
         interval = (s.low, s.high) if s.low is not None and s.high is not None else None
         drawn = "" if math.isnan(s.value) else against_ceiling(s.value, span, ceiling, base, interval)
         others = [number(_value(scores.get(s.metric, of))) for of in kinds]
-        rows.append((_named(s.metric, label(s.metric)), _with_interval(s), signed(gap(scores, s)), *others, drawn))
+        rows.append((_named(s.metric, label(s.metric)), _with_interval(s), _gap_cell(scores, s), *others, drawn))
     names = {"real": "Real (ceiling)", "bootstrap": "Real rows redrawn", "majority": "Constant guess"}
-    heads = ("Model", "Synthetic,<br>95 % interval", "Gap", *(names[of] for of in kinds), "Drawn")
+    heads = ("Model", "Synthetic,<br>95 % interval", "Gap,<br>95 % interval", *(names[of] for of in kinds), "Drawn")
     return table(caption, heads, rows, " " + "n" * (len(heads) - 2) + "b")
+
+
+def _gap_cell(scores: Scores, s: Score) -> str:
+    """The gap and, where both models were tested on the same resamples, the interval of the difference."""
+    told = scores.get(f"{s.metric}_gap")
+    found = signed(gap(scores, s))
+    if told is None or told.low is None or told.high is None:
+        return found
+    return f'{found}<br><span class="soft small">{signed(told.low)} to {signed(told.high)}</span>'
 
 
 def _named(name: str, words: str) -> str:

@@ -14,9 +14,11 @@ class Score:
     """One figure under its registered name (`nacre.metrics`).
 
     `of` says whose figure it is: "synthetic"; "real" (the private table in the place of the synthetic one: the
-    ceiling); "bootstrap" (private rows drawn with replacement: what a perfect sampler would lose); "majority"
-    (the constant guess). `columns` is empty for a figure of the whole table and names one or two columns otherwise.
-    `low` and `high` bound a 95 % interval where one was computed; `rows` is how many rows the figure rests on.
+    ceiling, or the holdout beside it); "bootstrap" (the private table resampled with replacement); "majority" (the
+    constant guess). `columns` is empty for a figure of the whole table and names one or two columns otherwise.
+    `low` and `high` hold the middle 95 % of the figure over resampled rows, where computed: of a model's score an
+    interval for other test rows; of a distance only its spread, for finite tables of one population have a distance
+    above 0. `rows` is how many rows the figure rests on.
     """
 
     metric: str

@@ -81,7 +81,8 @@ def _triangle(names: Sequence[str], values: np.ndarray, ends: tuple[float, float
         f"{short(name, _LETTERS)}</text>"
         for j, name in enumerate(names[:-1])
     )
-    height = foot + 16 + 0.56 * _LETTERS * font  # letters 0.75 of the font wide, turned by 48 degrees
+    letters = min(_LETTERS, max((len(name) for name in names[:-1]), default=0))
+    height = foot + 16 + 0.56 * letters * font  # letters 0.75 of the font wide, turned by 48 degrees
     body = "".join(cells) + rows + columns + _legend(ends, bool(np.isnan(_below(values)).any()))
     return f'<svg viewBox="0 0 {_SIZE} {max(height, 120):.0f}" role="img" aria-label="{text(title, 300)}">{body}</svg>'
 

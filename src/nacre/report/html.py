@@ -8,6 +8,7 @@ from nacre.report.findings import Report
 from nacre.report.heat import heat_maps
 from nacre.report.markup import bullets, document, facts_table, part, prose, text
 from nacre.report.promise import chip, promise
+from nacre.report.ranking import describe, weakest
 from nacre.report.tiles import in_short, tiles, weaknesses
 
 TITLE = "Evaluation of a synthetic table"
@@ -40,6 +41,8 @@ def _top(report: Report, scores: Scores) -> str:
     words = [f"{len(report.columns):,} columns compared"] if report.columns else []
     if report.target:
         words.append(f"target <strong><bdi>{text(report.target)}</bdi></strong>")
+    elif not scores.downstream():
+        words.append("no target was given, so no model was trained")
     words += [f"{text(k)}: {text(v)}" for k, v in list(report.facts.items())[:3]]
     label = chip(report.certificate) if report.certificate is not None else '<span class="chip">No certificate</span>'
     short = in_short(report, scores)
@@ -52,8 +55,10 @@ def _weakest(report: Report, scores: Scores) -> Part | None:
     found = weaknesses(report, scores)
     if not found:
         return None
-    lead = "The worst case of every kind of figure, so that nobody has to look for it."
-    return "weakest", "What is weakest", part("weakest", "What is weakest", lead, tiles(found))
+    lead = "What stands out most from chance, the worst first; below it the largest figure of every kind."
+    ranked = [describe(s) for s in weakest(report)] or ["Nothing stands out from chance."]
+    body = f'<ol class="ranked">{"".join(f"<li>{prose(line)}</li>" for line in ranked)}</ol>' if report.scores else ""
+    return "weakest", "What is weakest", part("weakest", "What is weakest", lead, body + tiles(found))
 
 
 def _promise(report: Report) -> Part:
@@ -72,7 +77,7 @@ def _columns(report: Report, scores: Scores) -> Part | None:
     lead = (
         "Shares of all rows, real and synthetic. The distance is half the sum of the differences of the bars: 0 is "
         "equal, 1 has nothing in common. The farthest column comes first; the outermost bars of numbers and dates hold "
-        "all that lies beyond."
+        "all that lies beyond the axis, and values that the schema does not list have a bar of their own."
     )
     by_column = scores.of_columns()
     if by_column:
@@ -111,7 +116,9 @@ def _fidelity(scores: Scores) -> Part | None:
         return None
     lead = (
         "Distances between the tables as a whole. Where it says <em>real rows redrawn</em>, private rows drawn with "
-        "replacement stood in for the synthetic table: what even a perfect copy of the population would lose."
+        "replacement stood in for the synthetic table: what remains between the private table and its own rows drawn "
+        "again. Where it says <em>real</em>, the held-out real rows and the private table were compared with each "
+        "other: what two real tables differ by."
     )
     return "fidelity", "Fidelity", part("fidelity", "How close the tables are", lead, body)
 
@@ -119,7 +126,11 @@ def _fidelity(scores: Scores) -> Part | None:
 def _reading(report: Report, scores: Scores) -> Part:
     say = [
         "A distance near 0 says that a column or pair looks alike; it says nothing about single people.",
-        "An interval of 95 % would hold the true figure in 95 of 100 repetitions. Smaller differences mean little.",
+        "Intervals of models (and of telling the tables apart) come from drawing the test rows again: they say how far "
+        "the figure of these trained models would move with other test rows, not with another run of the method.",
+        "Intervals of distances show the spread of the figure over resampled rows. They need not hold the distance of "
+        "the populations: distances of finite tables are above zero even for equal populations. Compare them with the "
+        "real rows redrawn.",
         "A model's figure counts against two marks: the constant guess, which knows nothing, and the ceiling, which "
         "real rows reach.",
         "No figure here measures privacy. Good figures do not weaken the promise, and bad ones do not strengthen it.",

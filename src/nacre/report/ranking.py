@@ -7,7 +7,8 @@ from nacre.report.findings import Report, Score
 
 
 def weakest(report: Report, k: int = 5) -> list[Score]:
-    """The `k` worst findings, the worst first; findings no worse than chance are left out.
+    """The `k` worst findings, the worst first; findings no worse than chance are left out: a gap whose interval
+    holds 0, a distance whose spread reaches down to that of the bootstrap.
 
     Each is measured as a share of what could be lost, so that the kinds compare. A column: its `tvd1` over that of a
     bootstrap of the private table. A pair: what its `tvd2` over that of the bootstrap adds to the worse of its two
@@ -21,14 +22,20 @@ def weakest(report: Report, k: int = 5) -> list[Score]:
         if s.of != "synthetic":
             continue
         if s.metric in ("tvd1", "tvd2") and s.columns:
-            severity[s] = _excess(s, found)
+            severity[s] = _excess(s, found) if _stands_out(s, found) else 0.0
         elif s.metric.endswith("_gap") and not s.columns:
             model = s.metric.removesuffix("_gap").rpartition("_")[2]
             if model in {**MODELS, **REGRESSORS} and model not in seen:
                 seen.add(model)
-                severity[s] = _lost(s, found)
+                severity[s] = _lost(s, found) if _stands_out(s, found) else 0.0
     ranked = sorted((s for s, bad in severity.items() if bad > 0), key=lambda s: -severity[s])
     return ranked[:k]
+
+
+def _stands_out(s: Score, found: dict) -> bool:
+    """Whether even the low end of the interval, where there is one, is worse than chance."""
+    again = found.get((s.metric, s.columns, "bootstrap"))
+    return s.low is None or s.low > (again.value if again and s.columns else 0.0)
 
 
 def _excess(s: Score, found: dict) -> float:

@@ -13,8 +13,8 @@ from nacre.report.promise import chip, promise
 TITLE = "About this synthetic table"
 _MAY = (
     "plain",
-    "<strong>May travel with the data.</strong> Everything on this sheet was made from synthetic rows, public facts "
-    "and the certificate. No figure was computed from private rows.",
+    "<strong>May travel with the data.</strong> Everything on this sheet was made from synthetic rows, public facts, "
+    "facts that were bought within the budget, and the certificate: it tells no more than the promise covers.",
 )
 _MUST_NOT = (
     "bad",
@@ -66,12 +66,17 @@ _LEAD = "Shares of the synthetic rows alone. The outermost bars of numbers and d
 
 
 def _described(schema: Any) -> str:
-    """The columns as the schema declares them: kind, limits or categories, and whether a value may be missing."""
+    """The columns as the schema of the release has them: kind, limits or categories, whether a value may be missing."""
     rows = [
         (f"<bdi>{text(name)}</bdi>", text(column.kind), text(_limits(column), 200), "yes" if column.nullable else "no")
         for name, column in schema.columns.items()
     ]
-    return table("Columns as the schema declares them", ("Column", "Kind", "Values", "May be missing"), rows, "  t ")
+    return table(
+        "Columns as the schema has them, declared or bought",
+        ("Column", "Kind", "Values", "May be missing"),
+        rows,
+        "  t ",
+    )
 
 
 def _limits(column: Any) -> str:

@@ -101,7 +101,7 @@ def _pair(matrix: Matrix) -> Weakness | None:
     change, a, b, real, made = pairs[0]
     title = KINDS.get(matrix.kind, (matrix.kind, ""))[0]
     return Weakness(
-        "Pair that changed most",
+        f"Pair that changed most, {title}",
         signed(change),
         f"{_clip(a)}, {_clip(b)}",
         f"{title}: {number(real)} in the real table, {number(made)} in the synthetic one.",
@@ -145,7 +145,9 @@ def _told_apart(scores: Scores) -> Weakness | None:
     s = scores.get("c2st_auc")
     if s is None or math.isnan(s.value):
         return None
-    says = "ROC area of a model that tells synthetic rows from real ones: 0.5 is chance, 1 is always right."
+    says = "ROC area of a model that tells synthetic rows from real ones: 0.5 or below is chance, 1 is always right."
+    p = scores.get("c2st_p")
+    says += f" p-value {number(p.value)}." if p is not None else ""
     return Weakness("Telling the tables apart", number(s.value), "classifier two-sample test", says)
 
 

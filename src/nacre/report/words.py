@@ -131,8 +131,18 @@ def numbers(c: Any) -> list[tuple[str, str]]:
             ("Protected unit", whose(c.unit)),
         ]
     rows = c.schema.get("rows")
-    found += [("Rows, declared public", f"{rows:,}" if rows is not None else "not public")]
+    found += [("Rows", f"{rows:,}, {_source(c)}" if rows is not None else "not public")]
     return [*found, ("Source of the noise", c.noise), ("Fingerprint of the schema", str(c.schema.get("digest", "")))]
+
+
+def _source(c: Any) -> str:
+    """Where the number of rows came from."""
+    how = c.schema.get("provenance", {}).get("", {}).get("rows", "public")
+    told = {
+        "bought": "learned with noise, paid for out of the budget",
+        "read": "read from the table without protection",
+    }
+    return told.get(how, "declared public")
 
 
 def exact(value: float) -> str:

@@ -222,6 +222,7 @@ def test_the_command_line(tmp_path, monkeypatch, capsys):
         part.to_csv(f"{number}.csv", index=False)
         assert cli.run(["sketch", f"{number}.csv", "-o", f"{number}.sketch", *common]) == 0
     assert cli.run(["merge", "0.sketch", "1.sketch", "2.sketch", "-o", "all.sketch", "-q"]) == 0
+    assert cli.run(["fit", "--from-sketch", "all.sketch", "-o", "all.nacre", "--target", "x", "-q"]) == 2
     assert cli.run(["fit", "--from-sketch", "all.sketch", "-o", "all.nacre", "-q"]) == 0
     assert len(nacre.load("all.nacre").sample(7)) == 7
     assert cli.run(["merge", "0.sketch", "0.sketch", "-o", "twice.sketch", "-q"]) == 2

@@ -210,6 +210,9 @@ def assumptions(schema: Schema) -> tuple[str, ...]:
         f"{len(a.facts)} facts were read from the data and declared public by {a.by}, because: {a.why}"
         for a in schema.attestations
     ]
+    earlier = sum(source == "bought" for source in schema.facts().values())
+    if earlier:
+        stated.append(f"{earlier} facts of the schema were bought by an earlier run; if from these rows, its cost adds")
     if schema.undeclared():
         stated.append("column names, and whether the file stores a column as text, numbers or dates, are public")
     if schema.unit is None:

@@ -171,11 +171,11 @@ def sketch_divided_by_the_true_row_count(patch):
 def frequency_scale_read_from_the_data(patch):
     from nacre.synthesizers.pearl import embedding
 
-    def leaky(curator, plan, layout, rows):
+    def leaky(scale, curator, plan, layout, rows):
         ages = [a for b in curator._rows.batches(["age"]) for a in b.column(0).to_pylist() if a is not None]
         return 1.0 / max(float(np.std(ages)), 1e-3)
 
-    patch.setattr(embedding, "bought_scale", leaky)
+    patch.setattr(embedding, "frequency_scale", leaky)
 
 
 @twin(instances.ranges)

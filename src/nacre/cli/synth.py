@@ -175,6 +175,10 @@ def fit(
     if from_sketch is not None:
         from nacre.cli.sketching import fit_sketch
 
+        idle = {"--schema": schema, "--target": target, "--delta": delta, "--rows": rows, "--id": identifiers,
+                "--unit": unit, "--cap": cap, "--option": option, "--noise-seed": noise_seed}  # fmt: skip
+        if told := [name for name, value in idle.items() if value]:
+            raise NacreError(f"{', '.join(told)}: the sketch has settled that already; leave it out with --from-sketch")
         made = fit_sketch(from_sketch, quiet)
         return _report(shell, made, _keep(made, outputs, force), None)
     made = _run(shell, file, schema, rows, identifiers, unit, cap, epsilon=epsilon, delta=delta, target=target,

@@ -37,6 +37,25 @@ def refuse_tensors(schema: Schema, method: str) -> None:
             raise SchemaError(f"column {name!r} holds arrays; method {method!r} models single values: leave it out")
 
 
+def refuse_unknown_target(schema: Schema, target: str | None) -> None:
+    """Raise SchemaError for a target that is not among the modelled columns; None is no target."""
+    if target is not None and target not in schema.modelled:
+        more = "" if len(schema.modelled) <= 12 else f", ... ({len(schema.modelled)} in all)"
+        raise SchemaError(
+            f"target {target!r} is not a modelled column; choose among {', '.join(schema.modelled[:12])}{more}"
+        )
+
+
+def check_whole(method: Any, *options: str) -> None:
+    """Raise NacreError unless these settings are whole numbers of at least 1, or None where that is their default."""
+    for option in options:
+        value = getattr(method, option)
+        if value is None and getattr(type(method), option) is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise NacreError(f"{option}={value!r}: expected a whole number, at least 1")
+
+
 class Model(Protocol):
     """What a release holds: public numbers from which rows are drawn."""
 

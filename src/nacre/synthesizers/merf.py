@@ -11,17 +11,14 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from nacre.errors import NacreError
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan
-from nacre.synthesizers.base import Progress, refuse_tensors, silent
+from nacre.synthesizers.base import Progress, check_whole, silent
 from nacre.synthesizers.pearl import embedding, fourier
 from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.pearl.network_model import NetworkModel
 from nacre.table import Schema
-
-SCALE_SHARE = 0.1  # of μ², when the scale is bought
 
 
 @dataclass(frozen=True)
@@ -38,21 +35,17 @@ class Merf:
     scale: str | float = 1.0
 
     def __post_init__(self) -> None:
-        embedding.check_numbers(self, "frequencies", "steps", "batch")
+        check_whole(self, "frequencies", "steps", "batch")
         embedding.check_scale(self.scale)
 
     def supports(self, schema: Schema) -> None:
-        refuse_tensors(schema, self.name)
-        layout = Layout.of(schema, self.target, self.name)
-        if self.batch < 2 * layout.classes:
-            raise NacreError(f"batch={self.batch}: expected at least two rows for each of {layout.classes} classes")
+        embedding.supports(self, schema)
 
     def plan(self, schema: Schema, rows: int | None, budget: Budget, before: tuple[Entry, ...] = ()) -> Plan:
         layout = Layout.of(schema, self.target, self.name)
         size = (2 * self.frequencies if layout.numbers else 0) + layout.edges[-1]
         norm = math.sqrt(bool(layout.numbers) + bool(layout.blocks)) or 1.0
-        share = SCALE_SHARE if self.scale == "bought" else 0.0
-        return embedding.plan(self.name, layout, rows, budget, before, (max(size, 1), norm), share)
+        return embedding.plan(self.name, layout, rows, budget, before, (max(size, 1), norm), self.scale)
 
     def fit(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> NetworkModel:
         import jax
@@ -62,8 +55,7 @@ class Merf:
         layout = Layout.of(curator.schema, self.target, self.name)
         progress("counting classes", 0, None)
         shares, rows = embedding.class_shares(curator, plan, layout)
-        bought = self.scale == "bought"
-        scale = embedding.bought_scale(curator, plan, layout, rows) if bought else float(self.scale)
+        scale = embedding.frequency_scale(self.scale, curator, plan, layout, rows)
         t = fourier.frequencies(self.frequencies, len(layout.numbers), scale, (1.0,), seed)
         progress("summing features", 0, None)
         public = fourier.public_parameters(layout, t)

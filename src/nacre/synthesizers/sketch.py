@@ -18,13 +18,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from nacre.errors import NacreError, SchemaError
+from nacre.errors import NacreError
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Counts, Entry, Plan, Scope, Select, gaussian_share
 from nacre.synthesizers import grouping, wide
 from nacre.synthesizers.allocation import UNKNOWN_ROWS, Allocation, allocate, spread
-from nacre.synthesizers.base import Progress, refuse_tensors, silent
+from nacre.synthesizers.base import Progress, check_whole, refuse_tensors, refuse_unknown_target, silent
 from nacre.synthesizers.drawing import Particles
 from nacre.synthesizers.table_model import TableModel
 from nacre.table import Schema
@@ -55,19 +55,13 @@ class Sketch:
     thinning: bool = False
 
     def __post_init__(self) -> None:
-        for option in ("particles", "groups", "steps", "wide"):
-            value = getattr(self, option)
-            if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-                raise NacreError(f"{option}={value!r}: expected a whole number, at least 1")
+        check_whole(self, "particles", "groups", "steps", "wide")
         if not isinstance(self.thinning, bool):
             raise NacreError(f"thinning={self.thinning!r}: expected true or false")
 
     def supports(self, schema: Schema) -> None:
         refuse_tensors(schema, self.name)
-        if self.target is not None and self.target not in schema.modelled:
-            raise SchemaError(
-                f"target {self.target!r} is not a modelled column; choose among {', '.join(schema.modelled[:12])}"
-            )
+        refuse_unknown_target(schema, self.target)
 
     # ------------------------------------------------------------------ plan
 

@@ -16,11 +16,14 @@ from nacre.errors import NacreError
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Counts, Entry, Plan, Scope, Total, gaussian_share
+from nacre.synthesizers.base import refuse_tensors
 from nacre.synthesizers.grouping import simplex
 from nacre.synthesizers.pearl import fourier
 from nacre.synthesizers.pearl.layout import Layout
+from nacre.table import Schema
 
 CLASSES = 0.02  # of μ²
+SCALE = 0.1  # of μ², where the frequency scale is bought (specs/pearl.md E1)
 
 
 def plan(
@@ -30,13 +33,14 @@ def plan(
     budget: Budget,
     before: tuple[Entry, ...],
     embedding: tuple[int, float],
-    scale_share: float,
+    scale: str | float,
 ) -> Plan:
-    """Entries `classes`, `scale` (unless its share is 0) and `embedding` of (size, norm)."""
+    """Entries `classes`, `scale` (where it is bought) and `embedding` of (size, norm)."""
     schema = layout.schema
     scope = Scope(budget.neighbours, schema.unit.cap if schema.unit else 1)
     mu2 = gaussian_share(budget, scope, before)
     size, norm = embedding
+    scale_share = SCALE if scale == "bought" else 0.0
 
     def noise(share: float) -> float:
         return scope.sum / scope.table / math.sqrt(share * mu2)
@@ -60,8 +64,10 @@ def class_shares(curator: Curator, plan: Plan, layout: Layout) -> tuple[np.ndarr
     return simplex(counts / max(counts.sum(), 1.0), 1.0), rows
 
 
-def bought_scale(curator: Curator, plan: Plan, layout: Layout, rows: float) -> float:
-    """1 / (root mean squared distance of two records), from clipped moments (specs/pearl.md 12)."""
+def frequency_scale(scale: str | float, curator: Curator, plan: Plan, layout: Layout, rows: float) -> float:
+    """The public number, or 1 over the root mean squared distance of two records, from clipped moments (E1, 12)."""
+    if scale != "bought":
+        return float(scale)
     sums = curator.total(plan["scale"], fourier.moment_map(layout), fourier.public_parameters(layout))
     return 1.0 / fourier.mean_distance(layout, sums, rows)
 
@@ -75,11 +81,12 @@ def embed(
     return answer / rows, entry.sigma / rows
 
 
-def check_numbers(method: Any, *options: str) -> None:
-    for option in options:
-        value = getattr(method, option)
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise NacreError(f"{option}={value!r}: expected a whole number, at least 1")
+def supports(method: Any, schema: Schema) -> None:
+    """Single values only, a declared schema, and at least two rows of every class in a batch."""
+    refuse_tensors(schema, method.name)
+    layout = Layout.of(schema, method.target, method.name)
+    if method.batch < 2 * layout.classes:
+        raise NacreError(f"batch={method.batch}: expected at least two rows for each of {layout.classes} classes")
 
 
 def check_scale(scale: Any) -> None:

@@ -14,11 +14,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from nacre.errors import NacreError, SchemaError
+from nacre.errors import NacreError
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Counts, Entry, Plan, Scope, Total, gaussian_share
-from nacre.synthesizers.base import Progress, refuse_tensors, silent
+from nacre.synthesizers.base import Progress, check_whole, refuse_tensors, refuse_unknown_target, silent
 from nacre.synthesizers.drawing import Particles
 from nacre.synthesizers.grouping import simplex
 from nacre.synthesizers.pearl.characters import Characters, choose
@@ -35,7 +35,7 @@ FIRST = 0.2  # of μ²: one-way tables
 
 @dataclass(frozen=True)
 class Pearl:
-    """Hyperparameters, tuned on other tables than the reported ones (docs/methods/pearl.md).
+    """Hyperparameters; how they were set: docs/methods/pearl.md.
 
     `target`: the column whose classes are sketched apart. `frequencies`: k; `orders`: how the sketch's energy is
     divided over characters of one, two and three columns; `groups`: most groups per column; `particles`, `steps`:
@@ -57,10 +57,7 @@ class Pearl:
     shrinking: bool = True
 
     def __post_init__(self) -> None:
-        for option in ("frequencies", "groups", "particles", "steps"):
-            value = getattr(self, option)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise NacreError(f"{option}={value!r}: expected a whole number, at least 1")
+        check_whole(self, "frequencies", "groups", "particles", "steps")
         orders = tuple(self.orders)
         if (
             len(orders) != 3
@@ -72,10 +69,7 @@ class Pearl:
 
     def supports(self, schema: Schema) -> None:
         refuse_tensors(schema, self.name)
-        if self.target is not None and self.target not in schema.modelled:
-            raise SchemaError(
-                f"target {self.target!r} is not a modelled column; choose among {', '.join(schema.modelled[:12])}"
-            )
+        refuse_unknown_target(schema, self.target)
 
     def plan(self, schema: Schema, rows: int | None, budget: Budget, before: tuple[Entry, ...] = ()) -> Plan:
         columns = schema.modelled

@@ -17,14 +17,13 @@ from nacre.errors import NacreError
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan
-from nacre.synthesizers.base import Progress, refuse_tensors, silent
+from nacre.synthesizers.base import Progress, check_whole, silent
 from nacre.synthesizers.pearl import embedding, fourier
 from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.pearl.network_model import NetworkModel
 from nacre.table import Schema
 
 OUTPUTS = ("exact", "straight-through", "soft")
-SCALE_SHARE = 0.1  # of μ² (specs/pearl.md E1)
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class PearlPaper:
     spread: tuple[float, ...] = (1.0,)
 
     def __post_init__(self) -> None:
-        embedding.check_numbers(self, "frequencies", "steps", "batch")
+        check_whole(self, "frequencies", "steps", "batch")
         embedding.check_scale(self.scale)
         if isinstance(self.critic, bool) or not isinstance(self.critic, int) or self.critic < 0:
             raise NacreError(f"critic={self.critic!r}: expected a whole number of steps, 0 for none")
@@ -58,15 +57,11 @@ class PearlPaper:
         object.__setattr__(self, "spread", spread)
 
     def supports(self, schema: Schema) -> None:
-        refuse_tensors(schema, self.name)
-        layout = Layout.of(schema, self.target, self.name)
-        if self.batch < 2 * layout.classes:
-            raise NacreError(f"batch={self.batch}: expected at least two rows for each of {layout.classes} classes")
+        embedding.supports(self, schema)
 
     def plan(self, schema: Schema, rows: int | None, budget: Budget, before: tuple[Entry, ...] = ()) -> Plan:
         layout = Layout.of(schema, self.target, self.name)
-        share = SCALE_SHARE if self.scale == "bought" else 0.0
-        return embedding.plan(self.name, layout, rows, budget, before, (2 * self.frequencies, 1.0), share)
+        return embedding.plan(self.name, layout, rows, budget, before, (2 * self.frequencies, 1.0), self.scale)
 
     def fit(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> NetworkModel:
         import jax
@@ -76,8 +71,7 @@ class PearlPaper:
         layout = Layout.of(curator.schema, self.target, self.name)
         progress("counting classes", 0, None)
         shares, rows = embedding.class_shares(curator, plan, layout)
-        bought = self.scale == "bought"
-        scale = embedding.bought_scale(curator, plan, layout, rows) if bought else float(self.scale)
+        scale = embedding.frequency_scale(self.scale, curator, plan, layout, rows)
         t = fourier.frequencies(self.frequencies, layout.width, scale, self.spread, seed)
         progress("summing the characteristic function", 0, None)
         public = fourier.public_parameters(layout, t)

@@ -157,7 +157,7 @@ def _costs() -> list[Metric]:
     return [
         seconds("fit_s", "wall time from a table in memory to a release"),
         seconds("train_s", "wall time of that without the pass over the rows: training, compilation included"),
-        seconds("train_processor_s", "train_s on two cores of the processor instead of the accelerator"),
+        seconds("train_processor_s", "CPU time of train_s without an accelerator, over all cores"),
         seconds("sample_s", "wall time to sample as many rows as the private table has"),
         seconds("fit_cold_s", "wall time from a Parquet file to a saved release, fresh process, imports included"),
         seconds(

@@ -83,7 +83,7 @@ def convolved(x: Any, kernel: Any) -> Any:
     edge = SIDE // 2
     padded = _library(x).pad(x, ((0, 0), (0, 0), (edge, edge), (edge, edge)))
     every = (kernel @ padded.reshape(maps, -1)).reshape(SIDE, SIDE, -1, n, *padded.shape[2:])
-    rows = sum(every[:, j, ..., j : j + w] for j in range(SIDE))
+    rows: Any = sum(every[:, j, ..., j : j + w] for j in range(SIDE))
     return sum(rows[i, ..., i : i + h, :] for i in range(SIDE))
 
 

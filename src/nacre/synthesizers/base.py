@@ -34,7 +34,10 @@ def refuse_tensors(schema: Schema, method: str) -> None:
         raise SchemaError("the schema has no column to model: all are identifiers or follow from others")
     for name in schema.modelled:
         if schema.columns[name].kind == "tensor":
-            raise SchemaError(f"column {name!r} holds arrays; method {method!r} models single values: leave it out")
+            raise SchemaError(
+                f"column {name!r} holds arrays; method {method!r} models single values: leave it out, or use "
+                "'pearl-paper' or 'merf' for images with a label"
+            )
 
 
 def refuse_unknown_target(schema: Schema, target: str | None) -> None:

@@ -50,6 +50,7 @@ class Certificate:
 def certify(plan: Plan, schema: Any, *, seeded: bool, noise: str, assumptions: tuple[str, ...] = ()) -> Certificate:
     """The certificate of a run that opened the doors of `plan` on a table described by `schema`."""
     level, reasons = plan.level, [e.reason for e in plan.entries if getattr(e, "reason", "")]
+    reasons += [e.caveat for e in plan.entries if plan.budget.epsilon is not None and getattr(e, "caveat", "")]
     if plan.budget.epsilon is None:
         reasons.append("no budget was given (epsilon=None): the tables were released without noise")
     provenance, read = schema.weakest()
@@ -136,6 +137,9 @@ def _entry_line(entry: Mapping[str, Any]) -> str:
         return f"{entry['name']}: {entry['picks']} choices through `select`, range {entry['epsilon']:.4g} each"
     if entry["door"] == "total" and "sigma" in entry:
         return f"{entry['name']}: a sum of {entry['size']} numbers through `total`, noise {entry['sigma']:.4g}"
+    if entry["door"] == "sample" and "draws" in entry:
+        how = f"chains of {entry['moves']:,} moves" if entry["moves"] else "exact draws from a list"
+        return f"{entry['name']}: {entry['draws']} draws through `sample` ({how}), range {entry['epsilon']:.4g} each"
     return f"{entry['name']}: through `{entry['door']}`"
 
 

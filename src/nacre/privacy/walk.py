@@ -37,6 +37,15 @@ class State(NamedTuple):
     walked: Any
 
 
+class Law(NamedTuple):
+    """The parts of the target that are code and constants; hashable, so that a compiled sampler is used again."""
+
+    per_record: Any
+    between: Any
+    low: float
+    high: float
+
+
 @dataclass(frozen=True)
 class Walk:
     """`points` of them in the box [0, top_c]; a block (start, size) has one coordinate at its top and the others at 0.
@@ -76,27 +85,34 @@ class Walk:
         self, utility: Utility, batches: Batches, rate: float, entry: Any, noise: NoiseSource
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """The last states of the first `entry.draws` chains, and what the owner may know of all of them."""
+        rng = np.random.Generator(np.random.Philox(key=noise.bits64(2)))
+        law = Law(utility.per_record, utility.between, utility.low, utility.high)
+        columns = _columns(utility, batches, self.width)
+        last, told = self.run(law, columns, (rate, utility.weight), entry.moves, rng)
+        return last[: entry.draws].copy(), told
+
+    def run(
+        self, law: Law, columns: tuple[Any, Any], exponent: tuple[float, float], moves: int, rng: np.random.Generator
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """All chains after `moves` moves; exponent: rate and weight of the public term; columns: records, present."""
         import jax
 
-        rng = np.random.Generator(np.random.Philox(key=noise.bits64(2)))
-        columns, present = _columns(utility, batches, self.width)
-        public = (np.float64(rate), np.float64(utility.weight), np.asarray(self.top))
-        block = partial(_compiled(), Law(utility.per_record, utility.between, utility.low, utility.high))
-        blocks = entry.moves // BLOCK
+        public = (np.float64(exponent[0]), np.float64(exponent[1]), np.asarray(self.top))
+        block, blocks = partial(_compiled(), law), moves // BLOCK
         step = np.full(self.chains, 0.1)
         traces = []
         with jax.enable_x64(True):
-            columns, present = jax.device_put(columns), jax.device_put(present)
+            records, present = jax.device_put(columns[0]), jax.device_put(columns[1])
             points = self._starts(rng)
             for i in range(blocks):
-                state = block(columns, present, points, self._moves(rng), step, public)
+                state = block(records, present, points, self._moves(rng), step, public)
                 points = state.points
                 share = np.asarray(state.accepted) / np.maximum(np.asarray(state.walked), 1)
                 if i < blocks // 2:  # frozen afterwards: the second half is a fixed chain
                     step = np.clip(step * np.exp(share - _TARGET), 1e-6, 2.0)
                 else:
                     traces.append(Trace(np.asarray(points), np.asarray(state.value), share))
-            last = np.asarray(points)[: entry.draws].copy()
+            last = np.asarray(points)
         return last, {**_told(traces), "moves": blocks * BLOCK}
 
     def _starts(self, rng: np.random.Generator) -> np.ndarray:
@@ -143,15 +159,6 @@ class Walk:
         for start, size in self.blocks:
             numeric[start : start + size] = False
         return numeric
-
-
-class Law(NamedTuple):
-    """The parts of the target that are code and constants; hashable, so that a compiled sampler is used again."""
-
-    per_record: Any
-    between: Any
-    low: float
-    high: float
 
 
 def full_value(law: Law, columns: Any, present: Any, points: Any, weight: Any) -> tuple[Any, Any]:

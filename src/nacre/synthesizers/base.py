@@ -124,6 +124,11 @@ METHODS: dict[str, Method] = {
         "proven (real arithmetic)",
         "DP-MERF: mean random features per class, a network fitted to them; needs a declared schema",
     ),
+    "support-points": Method(
+        "nacre.synthesizers.support_points.method:SupportPoints",
+        "proven",
+        "few points of small energy distance, fitted to a noisy characteristic function; needs a declared schema",
+    ),
     "independent": Method(
         "nacre.synthesizers.independent:Independent",
         "proven",

@@ -129,6 +129,11 @@ METHODS: dict[str, Method] = {
         "proven",
         "few points of small energy distance, fitted to a noisy characteristic function; needs a declared schema",
     ),
+    "kme": Method(
+        "nacre.synthesizers.kme:Kme",
+        "proven",
+        "a noisy kernel mean and weighted points near it; a baseline of support-points; needs a declared schema",
+    ),
     "independent": Method(
         "nacre.synthesizers.independent:Independent",
         "proven",

@@ -1,8 +1,8 @@
 """How wide the kernel around a point is: a public constant, or bought by an exponential mechanism on a public list.
 
 Score of width h: Σ_records clip(log p_h(x)/d, −5, 5), the log density per column of the mixture of kernels (0 for
-uniform numbers; specs/support_points.md 9e). A maximum-likelihood width with Laplace noise is not offered: its noise, of
-sd .18/ε, exceeds the whole range of widths at ε = 1 and is of use only above ε of about 20.
+uniform numbers; specs/support_points.md 9e). A maximum-likelihood width with Laplace noise is not offered: its noise,
+of sd .18/ε, exceeds the whole range of widths at ε = 1 and is of use only above ε of about 20.
 """
 
 from __future__ import annotations

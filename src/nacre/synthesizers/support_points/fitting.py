@@ -26,9 +26,9 @@ class Priors:
     mean: float = 0.3
     spread: float = 0.2
     log_spread: float = 0.5
-    link: float = 0.25
+    link: float = 0.5
     label: float = 1.5
-    travel: float = 0.1
+    travel: float = 0.04
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ class Waves:
     offset: np.ndarray
     amplitude: np.ndarray
     bound: float
+    base: float = 0.0  # added to exp(i·) − 1: with 1 the features are plain waves
 
     @staticmethod
     def of(geometry: Geometry, count: int, seed: int) -> Waves:
@@ -62,6 +63,7 @@ class Waves:
             "offset": self.offset / (2 * math.pi),
             "amplitude": self.amplitude,
             "step": step,
+            "base": self.base,
         }
 
 
@@ -81,7 +83,7 @@ def wave_map(geometry: Geometry) -> Callable[[Mapping[str, Any], Any], np.ndarra
             for table, code in zip(public["tables"], codes):
                 turns += table[code[part]]
             real, imaginary = _waves(turns)
-            out[part, :count] = _on_grid(real * public["amplitude"], public["step"])
+            out[part, :count] = _on_grid((real + public["base"]) * public["amplitude"], public["step"])
             out[part, count:] = _on_grid(imaginary * public["amplitude"], public["step"])
         return out
 

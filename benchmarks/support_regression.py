@@ -117,7 +117,7 @@ def judge(ours: np.ndarray, others: list[np.ndarray]) -> str:
 
 def cases(options: Options) -> list[tuple[str, float, float]]:
     budgets = (1.0, 1000.0) if options.quick else (*PROVEN, *PUBLISHED)
-    return [(t, e, s) for t in TABLES for e in budgets for s in (SHARES[1:2] if options.quick else SHARES)]
+    return [(t, e, s) for e in budgets for t in TABLES for s in (SHARES[1:2] if options.quick else SHARES)]
 
 
 def run(options: Options, results: Results) -> None:

@@ -28,7 +28,7 @@ from nacre.synthesizers.support_points.waves import Waves, wave_map
 from nacre.table import Schema
 
 _TRIED = 1024  # public places tried for every new point; the best one then climbs
-_CLIMB = 40
+_CLIMB = 20
 _NORM = 1.01
 
 
@@ -41,7 +41,7 @@ class Kme:
 
     target: str | None = None  # accepted and plays no part
     points: int = 100
-    features: int = 1000
+    features: int = 500
     length: float = 0.5
     bandwidth: float = 0.0
 

@@ -57,7 +57,7 @@ class SupportPoints:
     target: str | None = None  # accepted and plays no part
     mode: str = "sketch"
     points: int | None = None
-    frequencies: int = 500
+    frequencies: int = 300
     moves: int = 40_000
     chains: int = 8
     sets: int = 1
@@ -119,7 +119,7 @@ class SupportPoints:
         return int(np.clip(round(math.sqrt(rows * budget.epsilon / (5 * columns))), 5, 100))
 
     def verdict(self, plan: Plan, schema: Schema, rows: int) -> tuple[str, str]:
-        """Whether the noise leaves a structure to be seen: squared noise, or a chain's excess energy, beside the diameter.
+        """Whether the noise leaves a structure to be seen, by squared noise, or excess energy, beside the diameter.
 
         The excess of n points in d columns is about 2nd·diam/(Nε), beside .4·diam/n of a random subsample (9b).
         """

@@ -20,8 +20,15 @@ SMALL = {
     "pearl": {"frequencies": 40, "particles": 32, "steps": 10},
     "pearl-paper": {"frequencies": 8, "steps": 4, "batch": 12},
     "merf": {"frequencies": 8, "steps": 4, "batch": 12},
+    "support-points": {"frequencies": 20, "points": 6, "moves": 1000, "chains": 2, "candidates": 16},
+    "kme": {"features": 20, "points": 4},
 }
-DECLARED = {"pearl-paper", "merf"}  # methods that plan from the declared domain and refuse to buy one
+DECLARED = {
+    "pearl-paper",
+    "merf",
+    "support-points",
+    "kme",
+}  # methods that plan from the declared domain and refuse to buy one
 CASES = [
     (m, domain, {}, None)
     for m in METHODS
@@ -31,6 +38,8 @@ CASES = [
 CASES += [("pearl", "public", {}, "smoker"), ("pearl", "bought", {}, "city")]
 CASES += [("pearl-paper", "public", {}, "city"), ("merf", "public", {"scale": "bought"}, "smoker")]
 CASES += [("sketch", "public", {"wide": 3}, None), ("sketch", "public", {}, "smoker"), ("sketch", "bought", {}, "city")]
+CASES += [("support-points", "public", {"mode": mode}, None) for mode in ("data", "list")]
+CASES += [("support-points", "public", {"bandwidth": "bought"}, None)]
 ROWS = 600
 
 

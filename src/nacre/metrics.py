@@ -173,6 +173,9 @@ def _costs() -> list[Metric]:
         seconds("help_s", "wall time of `nacre --help` in a fresh process"),
         Metric("rows_per_s", "higher", (0.0, INF), "rows/s", ("clock",), "rows counted per second in one pass"),
         Metric("peak_mb", "lower", (0.0, INF), "MiB", ("memory",), "highest resident memory of the process"),
+        Metric(
+            "step_ms", "lower", (0.0, INF), "ms", ("clock",), "wall time of one step of training, best of several runs"
+        ),
     ]
 
 

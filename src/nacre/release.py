@@ -189,6 +189,23 @@ class Release:
             )
         return [(float(s), self._on_determinants({name: value})) for value, s in shares.items() if s > 0]
 
+    def log_prob(self, table: Any, *, samples: int = 64, seed: int = 0) -> np.ndarray:
+        """A lower bound of the log-probability of each row of a table, in nats, for models that have one (hflow).
+
+        Labels, whole numbers, nulls and atoms count by their mass, other numbers by their density per unit; values
+        outside the declared domain are moved into it or summed over, as when fitting. More `samples` tighten the bound.
+        It says nothing about privacy, but on private rows it is a fact about them: for their owner alone.
+        """
+        from nacre.table.encoding import encode
+        from nacre.table.frames import to_arrow
+
+        find = getattr(self.model, "log_prob", None)
+        if find is None:
+            raise NacreError(f"method {self.method!r} has no log-probability; method 'hflow' has")
+        if isinstance(samples, bool) or not isinstance(samples, int) or samples < 1:
+            raise NacreError(f"samples={samples!r}: expected a whole number, at least 1")
+        return find(encode(to_arrow(table), self.schema).columns, samples, seed)
+
     def save(self, path: str | os.PathLike, force: bool = False) -> None:
         """Write the release file (zip of JSON and safetensors); an existing file is kept unless `force`."""
         from nacre.release_file import pack

@@ -137,6 +137,16 @@ METHODS: dict[str, Method] = {
         "proven",
         "a noisy kernel mean and weighted points near it; a baseline of support-points; needs a declared schema",
     ),
+    "hflow": Method(
+        "nacre.synthesizers.hflow.method:Hflow",
+        "proven (real arithmetic)",
+        "a normalizing flow trained by DP-SGD on noisy one-way tables, with log-probabilities; needs a declared schema",
+    ),
+    "hflow-paper": Method(
+        "nacre.synthesizers.hflow.paper:HflowPaper",
+        "proven (real arithmetic)",
+        "DP-HFlow as published: three blocks of splines and rank-1 maps, DP-SGD; needs a declared schema",
+    ),
     "independent": Method(
         "nacre.synthesizers.independent:Independent",
         "proven",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,8 @@ class Source:
 SOURCES: Mapping[str, Source] = {
     "adult": Source("adult.parquet", 48_842, "Adult / Census Income, UCI, doi:10.24432/C5XW20"),
     "covertype": Source("covtype.parquet", 581_012, "Covertype, UCI, doi:10.24432/C50K5N"),
+    "mnist": Source("mnist.npz", 60_000, "MNIST, doi:10.1109/5.726791"),
+    "fashion-mnist": Source("fashion_mnist.npz", 60_000, "Fashion-MNIST, arXiv:1708.07747"),
     "census": Source("census_income_kdd.parquet", 299_285, "Census-Income (KDD), UCI, doi:10.24432/C5N30T"),
     "intrusion": Source("kddcup99_10percent.parquet", 494_021, "KDD Cup 1999, 10 % file, UCI, doi:10.24432/C51C7N"),
     "credit": Source("creditcard.parquet", 284_807, "Credit card fraud, ULB, doi:10.1109/SSCI.2015.33"),
@@ -122,6 +125,16 @@ def credit() -> pd.DataFrame:
     """29 features and the class as text; `Time` is left out."""
     frame = _read("credit").drop(columns="Time")
     return frame.assign(Class=frame["Class"].astype(str))
+
+
+@cache
+def images(name: str, rows: int | None = None) -> tuple[np.ndarray, ...]:
+    """Training images and labels, test images and labels, as published; the first `rows` of both for a smoke run."""
+    with np.load(path(name)) as held:
+        found = tuple(held[part][:rows] for part in ("x_train", "y_train", "x_test", "y_test"))
+    if rows is None and len(found[0]) != SOURCES[name].rows:
+        raise DataError(f"{SOURCES[name].file} has {len(found[0]):,} training images, not {SOURCES[name].rows:,}")
+    return found
 
 
 def covertype55() -> Dataset:

@@ -53,7 +53,7 @@ def prepare(
         more = f" (and {len(lacking) - 1} more)" if len(lacking) > 1 else ""
         raise DomainNotDeclared(
             f"column {name!r}: {fact} not declared{more}; declare them in the schema, let a part of the budget buy "
-            "them (domain='buy'), or read them from the data and lose the guarantee (domain='from-data')"
+            "them (domain buy), or read them from the data and lose the guarantee (domain from-data)"
         )
     provenance, read = schema.weakest()
     if provenance == "read" and domain != "from-data" and budget.epsilon is not None:
@@ -61,7 +61,7 @@ def prepare(
         raise DomainNotDeclared(
             f"{f'column {name!r}' if name else 'table'}: {fact} was read from the data ({len(read)} such facts); "
             "review and attest them (schema.attest, `nacre schema attest`), or accept a release without a guarantee "
-            "with domain='from-data'"
+            "with domain from-data"
         )
     synthesizer = make(method, {"target": target, **(options or {})})
     synthesizer.supports(schema)
@@ -86,6 +86,7 @@ def fit(
     progress: Progress = silent,
     transcript: Transcript | None = None,
     tell_owner: Callable[[dict[str, int]], None] | None = None,
+    tell_diagnostics: Callable[[dict[str, dict[str, Any]]], None] | None = None,
 ) -> Release:
     """Fit a private model of a table and return a release with its certificate.
 
@@ -93,7 +94,8 @@ def fit(
     bought with part of the budget (`domain="buy"`), refused ("declared") or read from the data ("from-data", guarantee
     `none`). `epsilon=None` asks for a non-private run. `seed` fixes public randomness only; `noise_seed` makes the
     noise repeatable and the guarantee `none`. `tell_owner` gets, per column, how many values were outside the domain:
-    exact counts of private rows, for the owner of the data alone.
+    exact counts of private rows, for the owner of the data alone; `tell_diagnostics` gets how Markov chains mixed, by
+    entry of the plan, for the owner alone too.
     """
     budget = Budget(
         epsilon, default_delta(schema.rows if schema else None) if delta is None else delta, neighbours, large
@@ -111,6 +113,8 @@ def fit(
     model = job.synthesizer.fit(curator, job.plan.for_rows(schema.rows), seed, progress)
     if tell_owner is not None:
         tell_owner({name: n for name, n in curator.outside.items() if n})
+    if tell_diagnostics is not None:
+        tell_diagnostics(dict(curator.diagnostics))
     certificate = certify(
         job.plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=assumptions(job.schema)
     )
@@ -189,7 +193,7 @@ def check_rows(rows: Rows, schema: Schema) -> None:
             f"the schema does not match the table: missing in the table {missing[:5]}, not in the schema {extra[:5]}; "
             "correct the names, or add the columns to the schema (as identifiers if they are not to be learnt)"
         )
-    refuse_repeated_persons(rows, schema)
+    refuse_repeated_persons(getattr(rows, "whole", rows), schema)  # a person may repeat across a holdout
 
 
 def warn_weak_delta(budget: Budget, rows: int | None) -> None:

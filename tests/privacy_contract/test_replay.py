@@ -13,18 +13,23 @@ from tests.privacy_contract import checks, tables
 
 from nacre.errors import DomainNotDeclared
 from nacre.synthesizers.base import METHODS
+from nacre.table import Unit
 
 SMALL = {
     "sketch": {"particles": 32, "steps": 20},
     "pearl": {"frequencies": 40, "particles": 32, "steps": 10},
     "pearl-paper": {"frequencies": 8, "steps": 4, "batch": 12},
     "merf": {"frequencies": 8, "steps": 4, "batch": 12},
+    "support-points": {"frequencies": 20, "points": 6, "moves": 1000, "chains": 2, "candidates": 16},
+    "kme": {"features": 20, "points": 4},
     "hflow": {"hidden": 4, "depth": 1, "bins": 2, "steps": 2, "batch": 40},
     "hflow-paper": {"hidden": 4, "depth": 1, "bins": 2, "steps": 2, "batch": 40, "blocks": 2},
 }
 DECLARED = {
     "pearl-paper",
     "merf",
+    "support-points",
+    "kme",
     "hflow",
     "hflow-paper",
 }  # methods that plan from the declared domain and refuse to buy one
@@ -38,6 +43,8 @@ CASES += [("pearl", "public", {}, "smoker"), ("pearl", "bought", {}, "city")]
 CASES += [("pearl-paper", "public", {}, "city"), ("merf", "public", {"scale": "bought"}, "smoker")]
 CASES += [("hflow", "public", {"clipping": "sparse", "encoding": "one-hot"}, "smoker")]
 CASES += [("sketch", "public", {"wide": 3}, None), ("sketch", "public", {}, "smoker"), ("sketch", "bought", {}, "city")]
+CASES += [("support-points", "public", {"mode": mode}, None) for mode in ("data", "list")]
+CASES += [("support-points", "public", {"bandwidth": "bought"}, None)]
 ROWS = 600
 
 
@@ -62,6 +69,28 @@ def test_replay_on_neighbours_shows_the_same_bytes(case, tmp_path):
     if case[0].startswith("hflow"):
         others = {k: others[k] for k in ("row of nulls, pandas", "outlier")}
     checks.check_replay(fit_for(case), base, others, tmp_path)
+
+
+@pytest.mark.parametrize("relation", ["replace_one", "zero_out"])
+@pytest.mark.parametrize("method", METHODS)
+def test_replay_where_the_number_of_rows_is_public(method, relation, tmp_path):
+    base = tables.people(200)
+    fit = checks.fit_with(method, tables.schema(), SMALL.get(method, {}), neighbours=relation)
+    checks.check_replay(fit, base, tables.replaced(base), tmp_path)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_replay_where_a_person_has_several_rows(method, tmp_path):
+    base = tables.visits(80)
+    fit = checks.fit_with(method, tables.schema(Unit("person", 2)), SMALL.get(method, {}), epsilon=2.0)
+    checks.check_replay(fit, base, tables.persons_away(base), tmp_path)
+
+
+def test_replay_with_thinning(tmp_path):
+    base = tables.people(200)
+    fit = checks.fit_with("sketch", tables.schema(), {**SMALL["sketch"], "thinning": True}, "smoker")
+    near = {k: v for k, v in tables.neighbours(base).items() if k in ("first row removed", "outlier", "reordered")}
+    checks.check_replay(fit, base, near, tmp_path)
 
 
 @pytest.mark.parametrize("method", sorted(DECLARED))

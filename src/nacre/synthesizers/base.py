@@ -34,7 +34,10 @@ def refuse_tensors(schema: Schema, method: str) -> None:
         raise SchemaError("the schema has no column to model: all are identifiers or follow from others")
     for name in schema.modelled:
         if schema.columns[name].kind == "tensor":
-            raise SchemaError(f"column {name!r} holds arrays; method {method!r} models single values: leave it out")
+            raise SchemaError(
+                f"column {name!r} holds arrays; method {method!r} models single values: leave it out, or use "
+                "'pearl-paper' or 'merf' for images with a label"
+            )
 
 
 def refuse_unknown_target(schema: Schema, target: str | None) -> None:
@@ -123,6 +126,16 @@ METHODS: dict[str, Method] = {
         "nacre.synthesizers.merf:Merf",
         "proven (real arithmetic)",
         "DP-MERF: mean random features per class, a network fitted to them; needs a declared schema",
+    ),
+    "support-points": Method(
+        "nacre.synthesizers.support_points.method:SupportPoints",
+        "proven",
+        "few points of small energy distance, fitted to a noisy characteristic function; needs a declared schema",
+    ),
+    "kme": Method(
+        "nacre.synthesizers.kme:Kme",
+        "proven",
+        "a noisy kernel mean and weighted points near it; a baseline of support-points; needs a declared schema",
     ),
     "hflow": Method(
         "nacre.synthesizers.hflow.method:Hflow",

@@ -205,16 +205,17 @@ def test_options_run_and_say_what_they_cost(options):
 
 
 def test_without_epsilon_nothing_is_promised_and_nothing_is_clipped():
-    got = nacre.fit(
-        table(500), schema=SCHEMA, epsilon=None, method="hflow-paper", options={"hidden": 4, "steps": 2, "blocks": 1}
-    )
-    assert got.certificate.guarantee == "none" and got.certificate.epsilon is None
-    assert (
-        got.certificate.entries[-1]["parts"][0] | {"sigma": 0.0, "clip": None}
-        == got.certificate.entries[-1]["parts"][0]
-    )
+    plan = make("hflow-paper", {}).plan(SCHEMA, 4000, Budget(None))
+    part = plan["training"].parts[0]
+    assert (part.sigma, part.clip) == (0.0, None) and plan.level.name == "NONE"
+
+
+def test_log_probabilities_are_refused_where_there_are_none(release):
     with pytest.raises(NacreError, match="samples"):
-        got.log_prob(table(5), samples=0)
+        release.log_prob(table(5), samples=0)
+    other = nacre.fit(table(200), schema=SCHEMA, epsilon=8.0, delta=1e-5, method="independent", noise_seed=1)
+    with pytest.raises(NacreError, match="hflow"):
+        other.log_prob(table(5))
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Counts, Entry, Scope, gaussian_share
 from nacre.synthesizers import grouping
 
-NAME = "one-way"
+NAME = "marginals"
 FLOOR = 1e-3  # of every column's mass is spread evenly over its cells, so that no cell has the width 0
 GROUPS = 64
 

@@ -116,7 +116,7 @@ def test_a_mixture_in_the_plane_is_met_without_noise():
     t = frequencies(1000, 2, scale, (1.0, 3.0), 0)
     angle = real @ t.T
     value = np.concatenate([np.cos(angle), np.sin(angle)], axis=1).mean(0)[None] / np.sqrt(1000)
-    game = Game(2, (), 1, "exact", "waves", batch=400, steps=3000, every=0)
+    game = Game(2, (), 1, "exact", "waves", batch=300, steps=1500, every=0)
     held = Embedding(value, 0.0, np.ones(1), t, 20_000)
     schema = Schema({"a": Numeric(bounds=(0.0, 1.0)), "b": Numeric(bounds=(0.0, 1.0))}, rows=20_000)
     model = embedding.trained(held, Layout.of(schema, None, "test"), game, seed=1)

@@ -165,7 +165,9 @@ def _costs() -> list[Metric]:
             "wall time from a Parquet file to a saved release, in a process that has fitted once",
         ),
         seconds("sample_write_s", "wall time to sample rows from a loaded release and write them to Parquet"),
-        seconds("sketch_s", "wall time of the pass over the Parquet files that counts every table"),
+        seconds(
+            "sketch_s", "wall time of the passes over the Parquet files that count every table or sum every feature"
+        ),
         seconds("noise_s", "wall time to draw the noise of the stated number of cells"),
         seconds("run_s", "wall time of a fresh process from private rows in Parquet to synthetic rows in Parquet"),
         seconds("cpu_s", "CPU time of that process and its children, over all cores"),

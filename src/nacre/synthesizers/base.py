@@ -120,12 +120,12 @@ METHODS: dict[str, Method] = {
     "pearl-paper": Method(
         "nacre.synthesizers.pearl.paper:PearlPaper",
         "proven (real arithmetic)",
-        "PEARL as published: Gaussian frequencies, a network trained against the critic; needs a declared schema",
+        "PEARL as published, for tables and images: a network trained against the critic; needs a declared schema",
     ),
     "merf": Method(
         "nacre.synthesizers.merf:Merf",
         "proven (real arithmetic)",
-        "DP-MERF: mean random features per class, a network fitted to them; needs a declared schema",
+        "DP-MERF, for tables and images: mean random features per class, a network; needs a declared schema",
     ),
     "support-points": Method(
         "nacre.synthesizers.support_points.method:SupportPoints",

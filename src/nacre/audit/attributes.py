@@ -42,8 +42,8 @@ class Difference:
 
 @dataclass(frozen=True)
 class Attributes:
-    """`members` and `others`: the same pool of synthetic rows on both; `strangers`: real rows that were not in the table
-    as the pool. `excess` = members − others; `beyond_strangers` = synthetic − real pool, of equal size, on members."""
+    """`members` and `others`: the same pool of synthetic rows on both; `strangers`: real rows not in the table as the
+    pool. `excess` = members − others; `beyond_strangers` = synthetic − real pool, of equal size, on members."""
 
     known: tuple[str, ...]
     members: Guesses

@@ -207,6 +207,14 @@ def _settings() -> list[Metric]:
         Metric("settings_worse", "lower", (0.0, INF), "settings", TRAINED, f"settings of larger error {against}"),
         Metric("settings_ahead", "higher", SHARE, "1", TRAINED, "share of settings with the smallest median error"),
         Metric(
+            "speedup_incremental",
+            "higher",
+            (0.0, INF),
+            "1",
+            ("clock",),
+            "wall time of a NumPy loop that updates sums divided by that of nacre, same rows, same run",
+        ),
+        Metric(
             "moves_per_s", "higher", (0.0, INF), "moves/s", ("clock",), "moves of single points per second and chain"
         ),
     ]

@@ -129,6 +129,11 @@ METHODS: dict[str, Method] = {
         "proven",
         "one-way tables only, columns drawn independently; the floor every method must beat",
     ),
+    "ppem": Method(
+        "nacre.synthesizers.ppem.method:Ppem",
+        "none",
+        "hides the distribution of chosen columns (--hide), keeps the others given them; no promise without epsilon",
+    ),
 }
 
 

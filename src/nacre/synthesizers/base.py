@@ -134,6 +134,15 @@ METHODS: dict[str, Method] = {
         "none",
         "hides the distribution of chosen columns (--hide), keeps the others given them; no promise without epsilon",
     ),
+    **{
+        name: Method(f"nacre.synthesizers.gans.{name}:{name.capitalize()}", "none", f"{text}; promises nothing")
+        for name, text in (
+            ("wgan", "WGAN with gradient penalty"),
+            ("ebgan", "energy-based GAN with an autoencoder"),
+            ("steingan", "generator by Stein's variational descent"),
+            ("medgan", "generator of codes with a decoder"),
+        )
+    },
 }
 
 

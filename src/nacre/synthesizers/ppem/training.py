@@ -188,17 +188,17 @@ def step(state: Any, data: Data, lane: Lane, number: Any, total: Any, game: Game
 
 @partial(jax.jit, static_argnames=("game", "length"))
 def _chunk(states: Any, data: Data, lanes: Lane, first: Any, total: Any, game: Game, length: int) -> Any:
-    def one(state: Any, lane: Lane) -> Any:
+    def one(state: Any, data: Data, lane: Lane) -> Any:
         done = jax.lax.scan(
             lambda s, number: (step(s, data, lane, number, total, game), None), state, first + jnp.arange(length)
         )
         return done[0]
 
     if len(lanes.weight) > 1:
-        return jax.vmap(one)(states, lanes)
+        return jax.vmap(one, (0, 0 if data.kinds.ndim == 2 else None, 0))(states, data, lanes)
     # A lane alone is not batched: on a processor, products of stacked matrices are several times slower.
-    alone = jax.tree.map(lambda leaf: leaf[0], (states, lanes))
-    return jax.tree.map(lambda leaf: leaf[None], one(*alone))
+    state, lane = jax.tree.map(lambda leaf: leaf[0], (states, lanes))
+    return jax.tree.map(lambda leaf: leaf[None], one(state, data, lane))
 
 
 def prepared(
@@ -218,19 +218,25 @@ def prepared(
 
 
 def train(
-    data: Data, game: Game, lanes: Sequence[Lane], progress: Callable[[int, int], None] = lambda done, of: None
+    data: Data | Sequence[Data],
+    game: Game,
+    lanes: Sequence[Lane],
+    progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> list[dict[str, dict[str, np.ndarray]]]:
     """The trained networks of every lane: generators (averaged over steps), p(class | x') and the marginal energy.
+
+    Lanes share their rows, or have rows of their own (a list, all of one length).
 
     Deterministic given the lanes and the device. Raises ConvergenceError if a weight is not finite.
     """
     total = max(1, game.steps // game.turns)
     quiet = replace(game, steps=0)  # another number of steps compiles nothing anew
     stacked = jax.tree.map(lambda *found: jnp.stack(found), *lanes)
+    rows = data if isinstance(data, Data) else jax.tree.map(lambda *found: jnp.stack(found), *data)
     states = jax.vmap(lambda k: start(game, jax.random.fold_in(k, 2**31 - 1)))(stacked.key)
     for done in range(0, total, CHUNK):
         length = min(CHUNK, total - done)
-        states = _chunk(states, data, stacked, done, float(total), quiet, length)
+        states = _chunk(states, rows, stacked, done, float(total), quiet, length)
         progress(done + length, total)
     found = []
     for number in range(len(lanes)):

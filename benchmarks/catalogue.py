@@ -42,6 +42,7 @@ CATALOGUE: Mapping[str, Benchmark] = {
         ),
         Benchmark("sketch-covertype", "benchmarks.sketch_covertype", "the sketch on Covertype: macro-F1 and Kendall"),
         Benchmark("pearl-adult", "benchmarks.pearl_adult", "PEARL and DP-MERF on thinned Adult, hard labels"),
+        Benchmark("ppem-credit", "benchmarks.ppem_credit", "hidden columns of credit-card payments: Table 1 of PPEM"),
         Benchmark("pearl-credit", "benchmarks.pearl_credit", "PEARL and DP-MERF on thinned credit-card payments"),
         Benchmark(
             "distances", "benchmarks.distances", "distances and tests against NumPy and others; memory at 50,000"

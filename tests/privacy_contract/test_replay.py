@@ -20,10 +20,12 @@ SMALL = {
     "pearl-paper": {"frequencies": 8, "steps": 4, "batch": 12},
     "merf": {"frequencies": 8, "steps": 4, "batch": 12},
 }
+# Methods that read raw rows promise nothing; hiding columns has a contract of its own (test_ppem.py).
+PRIVATE = [name for name, method in METHODS.items() if method.guarantee != "none" and name != "ppem"]
 DECLARED = {"pearl-paper", "merf"}  # methods that plan from the declared domain and refuse to buy one
 CASES = [
     (m, domain, {}, None)
-    for m in METHODS
+    for m in PRIVATE
     for domain in ("public", "bought")
     if (m, domain) not in {(method, "bought") for method in DECLARED}
 ]
@@ -62,13 +64,13 @@ def test_a_method_without_a_domain_refuses_before_it_reads(method):
     assert rows.passes == 0
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", PRIVATE)
 def test_a_seeded_run_promises_nothing(method):
     fit = checks.fit_with(method, tables.schema(), SMALL.get(method, {}))
     checks.check_stamp(fit, tables.people(200))
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", PRIVATE)
 def test_certificate_is_complete_and_public(method, tmp_path):
     outcome = checks.observe(
         checks.fit_with(method, tables.schema(), SMALL.get(method, {})), tables.people(300), tmp_path

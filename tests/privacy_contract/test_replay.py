@@ -13,6 +13,7 @@ from tests.privacy_contract import checks, tables
 
 from nacre.errors import DomainNotDeclared
 from nacre.synthesizers.base import METHODS
+from nacre.table import Unit
 
 SMALL = {
     "sketch": {"particles": 32, "steps": 20},
@@ -54,6 +55,28 @@ def test_replay_on_neighbours_shows_the_same_bytes(case, tmp_path):
     if "wide" in case[2]:  # the certificate of a run with selections takes a second to compose
         others = {k: others[k] for k in ("first row removed", "row of nulls, pandas", "new category", "outlier")}
     checks.check_replay(fit_for(case), base, others, tmp_path)
+
+
+@pytest.mark.parametrize("relation", ["replace_one", "zero_out"])
+@pytest.mark.parametrize("method", METHODS)
+def test_replay_where_the_number_of_rows_is_public(method, relation, tmp_path):
+    base = tables.people(200)
+    fit = checks.fit_with(method, tables.schema(), SMALL.get(method, {}), neighbours=relation)
+    checks.check_replay(fit, base, tables.replaced(base), tmp_path)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_replay_where_a_person_has_several_rows(method, tmp_path):
+    base = tables.visits(80)
+    fit = checks.fit_with(method, tables.schema(Unit("person", 2)), SMALL.get(method, {}), epsilon=2.0)
+    checks.check_replay(fit, base, tables.persons_away(base), tmp_path)
+
+
+def test_replay_with_thinning(tmp_path):
+    base = tables.people(200)
+    fit = checks.fit_with("sketch", tables.schema(), {**SMALL["sketch"], "thinning": True}, "smoker")
+    near = {k: v for k, v in tables.neighbours(base).items() if k in ("first row removed", "outlier", "reordered")}
+    checks.check_replay(fit, base, near, tmp_path)
 
 
 @pytest.mark.parametrize("method", sorted(DECLARED))

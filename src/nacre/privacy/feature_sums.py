@@ -7,6 +7,7 @@ the bound, whatever the floats did.
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
@@ -57,11 +58,11 @@ def record_vectors(
 ) -> Iterator[np.ndarray]:
     """The vectors of all records, always computed CHUNK records at a time so that shapes never depend on the data."""
     for start in range(0, rows, CHUNK):
-        chunk = {name: _window(values, start, CHUNK) for name, values in encoded.items()}
+        chunk = {name: window(values, start, CHUNK) for name, values in encoded.items()}
         yield _quietly(function, chunk)[: min(CHUNK, rows - start)]
 
 
-def _window(values: Any, start: int, size: int) -> Any:
+def window(values: Any, start: int, size: int) -> Any:
     """`size` records from `start`, the last one repeated as padding (padding never enters a sum)."""
     index = np.minimum(np.arange(start, start + size), len(values.values) - 1)
     return type(values)(values.values[index], values.null[index], values.outside[index])
@@ -148,7 +149,13 @@ def made_up_records(schema: Any, rows: int, rng: np.random.Generator) -> dict[st
 
 
 def _quietly(function: Callable[[Any], Any], chunk: Mapping[str, Any]) -> np.ndarray:
-    """The function's array, without warnings: on private records they would say something of the values."""
+    with quiet():
+        return np.asarray(function(chunk), dtype=np.float64)
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Without warnings: on private records they would say something of the values."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return np.asarray(function(chunk), dtype=np.float64)
+        yield

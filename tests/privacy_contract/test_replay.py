@@ -58,14 +58,14 @@ def test_replay_on_neighbours_shows_the_same_bytes(case, tmp_path):
 
 
 @pytest.mark.parametrize("relation", ["replace_one", "zero_out"])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", PRIVATE)
 def test_replay_where_the_number_of_rows_is_public(method, relation, tmp_path):
     base = tables.people(200)
     fit = checks.fit_with(method, tables.schema(), SMALL.get(method, {}), neighbours=relation)
     checks.check_replay(fit, base, tables.replaced(base), tmp_path)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", PRIVATE)
 def test_replay_where_a_person_has_several_rows(method, tmp_path):
     base = tables.visits(80)
     fit = checks.fit_with(method, tables.schema(Unit("person", 2)), SMALL.get(method, {}), epsilon=2.0)

@@ -131,8 +131,8 @@ METHODS: dict[str, Method] = {
     ),
     "ppem": Method(
         "nacre.synthesizers.ppem.method:Ppem",
-        "none",
-        "hides the distribution of chosen columns (--hide), keeps the others given them; no promise without epsilon",
+        "proven (real arithmetic)",
+        "hides the distribution of chosen columns (--hide), keeps the others given them; zero_out only",
     ),
     **{
         name: Method(f"nacre.synthesizers.gans.{name}:{name.capitalize()}", "none", f"{text}; promises nothing")

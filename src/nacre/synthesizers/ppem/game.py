@@ -36,6 +36,7 @@ class Game:
     energy_rate: float = 1e-3
     generator_rate: float = 5e-4
     memory: float = 0.999
+    linear: bool = False  # p(class | x') by a linear rule, from bought means, instead of a network
 
     @property
     def condition(self) -> int:
@@ -61,4 +62,6 @@ class Game:
     @property
     def chooser(self) -> Branched:
         """p(class | x'): the class is part of x*, and rare classes are drawn by their probability."""
+        if self.linear:
+            return Branched((self.hidden.width,), max(self.classes, 1), 2 * self.hidden.width, 0)
         return Branched((self.hidden.width,), max(self.classes, 1), min(64, self.width))

@@ -76,7 +76,7 @@ class PpemModel(RowsByRejection):
     def parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         game = self.game
         facts = {"rows": self.rows, "target": self.coding.layout.target, "hidden": list(self.hidden),
-                 "width": game.width, "depth": game.depth, "norm": game.norm}  # fmt: skip
+                 "width": game.width, "depth": game.depth, "norm": game.norm, "linear": game.linear}  # fmt: skip
         return facts, files.packed(self.nets, self.coding)
 
     @classmethod
@@ -89,7 +89,7 @@ class PpemModel(RowsByRejection):
                 raise ValueError(f"width {width}, depth {depth}, rows {rows}")
             plain = Coding(layout, parts, np.zeros(len(layout.numbers)), np.ones(len(layout.numbers)))
             game = Game(plain.heads(0), plain.heads(1), layout.classes, (), width=width, depth=depth,
-                        norm=str(facts["norm"]))  # fmt: skip
+                        norm=str(facts["norm"]), linear=bool(facts["linear"]))  # fmt: skip
             nets: dict[str, Branched] = {"omega": game.omega, "v": game.v, "chooser": game.chooser}
             return cls(files.coding_of(layout, parts, arrays), game, files.unpacked(arrays, nets), rows)
         except (KeyError, TypeError, ValueError, IndexError, OverflowError, SchemaError) as error:

@@ -6,6 +6,7 @@ vector of its own: PPEM has the hidden columns in one and all others in the seco
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +23,8 @@ class Coding:
     """`parts`: sets of columns that together are all columns but the class. `mean`, `scale`: of each number, in units
     of its public range. `slope`, `root`: where given, the numbers of the last part enter as what linear regression on
     the numbers of the first leaves (slope [first, last]), with their correlations taken out (root, lower triangular:
-    its square is the covariance of what is left). A network then has to learn only what is not linear."""
+    its square is the covariance of what is left). `centre` [classes, all numbers]: taken off first, the mean of the
+    row's class. A network then has to learn only what is not linear. `clip`: standardised numbers are cut there."""
 
     layout: Layout
     parts: tuple[tuple[str, ...], ...]
@@ -30,6 +32,8 @@ class Coding:
     scale: np.ndarray
     slope: np.ndarray | None = None
     root: np.ndarray | None = None
+    centre: np.ndarray | None = None
+    clip: float = math.inf
 
     def heads(self, part: int) -> Heads:
         numbers, blocks = self._members(part)
@@ -58,23 +62,37 @@ class Coding:
         A function of each row alone. A number that is missing stands at its mean; a label outside its list has a
         block of zeros.
         """
-        share, codes = self.layout.encode(records)
-        standard = (share - self.mean) / self.scale
-        for (name, _), code in zip(self.layout.blocks, codes):
-            if name in self.layout.numbers:
-                standard[code == 1, self.layout.numbers.index(name)] = 0.0
+        _, codes = self.layout.encode(records)
+        standard, kinds = self.standard(records)
         found = []
         for part in range(len(self.parts)):
             numbers, blocks = self._members(part)
-            vector = np.zeros((len(share), self.heads(part).width), np.float32)
-            vector[:, : len(numbers)] = self._whitened(standard) if self._mixed(part) else standard[:, numbers]
+            vector = np.zeros((len(kinds), self.heads(part).width), np.float32)
+            vector[:, : len(numbers)] = self._whitened(standard, kinds) if self._mixed(part) else standard[:, numbers]
             start = len(numbers)
             for b in blocks:
                 inside = np.flatnonzero(codes[b] >= 0)
                 vector[inside, start + codes[b][inside]] = 1.0
                 start += self.layout.blocks[b][1]
             found.append(vector)
-        return found, self.layout.kinds(records)
+        return found, kinds
+
+    def standard(self, records: Mapping[str, Values]) -> tuple[np.ndarray, np.ndarray]:
+        """(all numbers standardised and cut, the class of every row)."""
+        share, codes = self.layout.encode(records)
+        standard = np.clip((share - self.mean) / self.scale, -self.clip, self.clip)
+        for (name, _), code in zip(self.layout.blocks, codes):
+            if name in self.layout.numbers:
+                standard[code == 1, self.layout.numbers.index(name)] = 0.0
+        return standard, self.layout.kinds(records)
+
+    def numbers_of(self, part: int) -> list[int]:
+        """Places of a part's numbers among all numbers."""
+        return self._members(part)[0]
+
+    def centred(self, standard: np.ndarray, kinds: np.ndarray) -> np.ndarray:
+        """All numbers without the mean of the row's class."""
+        return standard - self._centre(kinds, list(range(standard.shape[1])))
 
     def decode(
         self, vectors: Sequence[np.ndarray], codes: Sequence[list[np.ndarray]], kinds: np.ndarray
@@ -86,7 +104,8 @@ class Coding:
             numbers, blocks = self._members(part)
             standard = vector[:, : len(numbers)].astype(np.float64)
             if self._mixed(part):
-                standard = standard @ self.root.T + self._first(vectors[0]) @ self.slope  # type: ignore[union-attr]
+                standard = standard @ self.root.T + self._first(vectors[0], kinds) @ self.slope  # type: ignore[union-attr]
+                standard += self._centre(kinds, numbers)
             share[:, numbers] = standard * self.scale[numbers] + self.mean[numbers]
             for b, code in zip(blocks, own):
                 ordered[b] = code
@@ -95,14 +114,24 @@ class Coding:
     def _mixed(self, part: int) -> bool:
         return self.root is not None and part == len(self.parts) - 1
 
-    def _first(self, vector: np.ndarray) -> np.ndarray:
-        """The numbers of the first of two parts; none where there is one part."""
-        return vector[:, : self.heads(0).numbers if len(self.parts) > 1 else 0].astype(np.float64)
+    def _first(self, vector: np.ndarray, kinds: np.ndarray) -> np.ndarray:
+        """The numbers of the first of two parts without the mean of the class; none where there is one part."""
+        if len(self.parts) == 1:
+            return vector[:, :0].astype(np.float64)
+        numbers = self._members(0)[0]
+        return vector[:, : len(numbers)].astype(np.float64) - self._centre(kinds, numbers)
 
-    def _whitened(self, standard: np.ndarray) -> np.ndarray:
+    def _centre(self, kinds: np.ndarray, numbers: list[int]) -> np.ndarray:
+        """Means of the classes of these rows; 0 for a row without a class."""
+        if self.centre is None:
+            return np.zeros((len(kinds), len(numbers)))
+        return np.where(kinds[:, None] >= 0, self.centre[np.maximum(kinds, 0)][:, numbers], 0.0)
+
+    def _whitened(self, standard: np.ndarray, kinds: np.ndarray) -> np.ndarray:
         # Column by column (forward substitution): a row's result does not depend on how many rows come with it.
         first = self._members(0)[0] if len(self.parts) > 1 else []
         last = self._members(len(self.parts) - 1)[0]
+        standard = self.centred(standard, kinds)
         left = standard[:, last]
         assert self.slope is not None and self.root is not None
         for a, j in enumerate(first):

@@ -11,7 +11,7 @@ from nacre.nets.branched import Branched
 from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.tabular.coding import Coding
 
-CODING = ("mean", "scale", "slope", "root")
+CODING = ("mean", "scale", "slope", "root", "centre")
 
 
 def packed(nets: Mapping[str, Mapping[str, np.ndarray]], coding: Coding) -> dict[str, np.ndarray]:
@@ -23,7 +23,7 @@ def packed(nets: Mapping[str, Mapping[str, np.ndarray]], coding: Coding) -> dict
 def unpacked(arrays: Mapping[str, np.ndarray], nets: Mapping[str, Branched]) -> dict[str, dict[str, np.ndarray]]:
     """Weights by net. ValueError unless names, shapes, types and ranges are those of these nets and a coding."""
     wanted: dict[str, Any] = {f"{n}/{key}": shape for n, net in nets.items() for key, shape in net.shapes().items()}
-    found = {name: a.shape for name, a in arrays.items() if name not in CODING}
+    found: Any = {name: a.shape for name, a in arrays.items() if name not in CODING}
     if found != wanted:
         odd = sorted({*found.items()} ^ {*wanted.items()})[0][0]
         raise ValueError(f"array {odd!r} is missing, not expected, or of another shape")
@@ -43,7 +43,7 @@ def unpacked(arrays: Mapping[str, np.ndarray], nets: Mapping[str, Branched]) -> 
 def coding_of(layout: Layout, parts: tuple[tuple[str, ...], ...], arrays: Mapping[str, np.ndarray]) -> Coding:
     """The coding that `packed` wrote; ValueError where its arrays do not fit the layout."""
     numbers = len(layout.numbers)
-    found = {name: np.asarray(arrays[name], np.float64) for name in CODING if name in arrays}
+    found: Any = {name: np.asarray(arrays[name], np.float64) for name in CODING if name in arrays}
     coding = Coding(layout, parts, **found)
     if coding.mean.shape != (numbers,) or coding.scale.shape != (numbers,) or not (coding.scale > 0).all():
         raise ValueError(f"expected a mean and a spread above 0 for each of {numbers} numeric columns")
@@ -53,4 +53,6 @@ def coding_of(layout: Layout, parts: tuple[tuple[str, ...], ...], arrays: Mappin
         shapes = [getattr(a, "shape", None) for a in (coding.slope, coding.root)]
         if shapes != [(first, last), (last, last)]:
             raise ValueError(f"regression and covariance of the numbers have the shapes {shapes}")
+    if coding.centre is not None and coding.centre.shape != (layout.classes, numbers):
+        raise ValueError(f"the means of the classes have the shape {coding.centre.shape}")
     return coding

@@ -1,4 +1,4 @@
-"""The block on hidden columns: the verdict follows the MMD test, figures equal their definitions, all formats show it."""
+"""The block on hidden columns: the verdict follows the MMD test, figures equal their definitions, all show it."""
 
 import json
 from dataclasses import replace

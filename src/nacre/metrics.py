@@ -232,7 +232,34 @@ def _images() -> list[Metric]:
     ]
 
 
-_BASE = [*_per_classifier(), *_means(), *_regression(), *_distances(), *_costs(), *_calls(), *_settings(), *_images()]
+def _hidden() -> list[Metric]:
+    """Of columns whose distribution was to be hidden: here a large distance is what was asked for."""
+
+    def fact(name: str, high: float, text: str, unit: str = "1") -> Metric:
+        return Metric(name, "none", (-INF if high is INF else 0.0, high), unit, COMPARED, text)
+
+    energy = "of the real hidden columns against the marginal energy"
+    return [
+        _score("auroc", "area under the ROC curve, logistic regression"),
+        fact("ksd_p", 1.0, f"p-value of the quadratic Stein test {energy}, a diagnostic of training"),
+        fact("ksd_u", INF, f"squared kernel Stein discrepancy {energy}, U-statistic"),
+        fact("ksd_nu", INF, f"rows times ksd_u {energy}"),
+        fact("ksd_ln", INF, f"normalised Stein statistic {energy}, on all pairs of rows"),
+        fact("ksd_reject_128", 1.0, "share of batches of 128 real rows on which the normalised Stein test rejects"),
+        fact("mmd_biased", 2.0, "root of the biased squared MMD of the hidden columns; not 0 for equal laws"),
+        fact("reject_128", 1.0, "share of samples of 128 rows on which the MMD test tells hidden columns from real"),
+        fact("mean_gap", INF, "error of the mean of a hidden column, in real standard deviations", "sd"),
+        fact("quantile_gap", INF, "largest error of the deciles of a hidden column, in real standard deviations", "sd"),
+        fact("share_gap", 1.0, "largest error of the share of a label in a hidden column"),
+        fact("ks_hidden", 1.0, "least Kolmogorov-Smirnov distance of the hidden columns from the real ones"),
+        fact("ks_visible", 1.0, "mean Kolmogorov-Smirnov distance of the columns that were not hidden"),
+    ]
+
+
+_BASE = [
+    *_per_classifier(), *_means(), *_regression(), *_distances(), *_costs(), *_calls(), *_settings(), *_images(),
+    *_hidden(),
+]  # fmt: skip
 
 
 def _gap(base: Metric) -> Metric:

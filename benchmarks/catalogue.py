@@ -48,6 +48,12 @@ CATALOGUE: Mapping[str, Benchmark] = {
         ),
         Benchmark("peers-adult", "benchmarks.peers_adult", "nacre and other packages side by side on Adult"),
         Benchmark("peers-covertype", "benchmarks.peers_covertype", "nacre and the strongest private peer on Covertype"),
+        Benchmark(
+            "support-regression",
+            "benchmarks.support_regression",
+            "support points, KME and histogram: least squares on few synthetic rows",
+        ),
+        Benchmark("speed-support", "benchmarks.speed_support", "moves per second of the chain; a million-row sketch"),
         Benchmark("speed", "benchmarks.speed", "start, fit, sample, one pass over 20 million rows, noise"),
     )
 }

@@ -189,6 +189,22 @@ def _calls() -> list[Metric]:
     ]
 
 
+def _settings() -> list[Metric]:
+    """Comparisons over many settings, and the speed of a Markov chain."""
+    against = "than the best rival, by interquartile ranges of the error"
+    return [
+        Metric(
+            "settings_better", "higher", (0.0, INF), "settings", TRAINED, f"settings with a smaller error {against}"
+        ),
+        Metric("settings_par", "none", (0.0, INF), "settings", TRAINED, "settings whose interquartile ranges overlap"),
+        Metric("settings_worse", "lower", (0.0, INF), "settings", TRAINED, f"settings of larger error {against}"),
+        Metric("settings_ahead", "higher", SHARE, "1", TRAINED, "share of settings with the smallest median error"),
+        Metric(
+            "moves_per_s", "higher", (0.0, INF), "moves/s", ("clock",), "moves of single points per second and chain"
+        ),
+    ]
+
+
 def _images() -> list[Metric]:
     lenet = "on the 84 features of a LeNet trained on the real images"
     return [
@@ -198,7 +214,7 @@ def _images() -> list[Metric]:
     ]
 
 
-_BASE = [*_per_classifier(), *_means(), *_regression(), *_distances(), *_costs(), *_calls(), *_images()]
+_BASE = [*_per_classifier(), *_means(), *_regression(), *_distances(), *_costs(), *_calls(), *_settings(), *_images()]
 
 
 def _gap(base: Metric) -> Metric:

@@ -124,6 +124,16 @@ METHODS: dict[str, Method] = {
         "proven (real arithmetic)",
         "DP-MERF: mean random features per class, a network fitted to them; needs a declared schema",
     ),
+    "support-points": Method(
+        "nacre.synthesizers.support_points.method:SupportPoints",
+        "proven",
+        "few points of small energy distance, fitted to a noisy characteristic function; needs a declared schema",
+    ),
+    "kme": Method(
+        "nacre.synthesizers.kme:Kme",
+        "proven",
+        "a noisy kernel mean and weighted points near it; a baseline of support-points; needs a declared schema",
+    ),
     "independent": Method(
         "nacre.synthesizers.independent:Independent",
         "proven",

@@ -1,0 +1,1 @@
+"""Is it private? Attacks on releases, for the owner of the data."""

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from nacre.errors import PlanError
+from nacre.errors import NacreError, PlanError
 from nacre.learners import labelled, losses
 from nacre.learners.descending import DpSgd
 from nacre.learners.training import Task, Tell, Training
@@ -68,8 +68,28 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         parameters = training.train(task, tell_owner or (lambda told: None))
         made = certify(task.plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=_assumed(schema))
         self.certificate_: Certificate = dataclasses.replace(made, extras=dict(getattr(training, "extras", {})))
+        self.flow_ = task.model
         self._keep(np.asarray(parameters, np.float64))
         return self
+
+    def draw(self, count: int = 1) -> np.ndarray:
+        """Further parameter vectors [count, d] of a flow. Each is one more release, and the certificate counts it."""
+        check_is_fitted(self)
+        if self.flow_ is None:
+            raise NacreError(
+                f"{self.certificate_.method}: one draw was paid for and it is in coef_; a second one would be a second "
+                "release. Only a flow (guarantee none) can be drawn from again"
+            )
+        extras = dict(self.certificate_.extras)
+        extras["releases"] = extras.get("releases", 1) + count
+        self.certificate_ = dataclasses.replace(self.certificate_, extras=extras)
+        return self.flow_.draw(count)
+
+    def bayes_proba(self, X: Any, draws: int = 1000) -> np.ndarray:
+        """Mean of the probabilities over `draws` further draws of a flow: Bayesian model averaging, not one release."""
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        x = self.scale_(X)
+        return sum(losses.probabilities(theta, x) for theta in self.draw(draws)) / draws
 
     def _keep(self, theta: np.ndarray) -> None:
         matrix = theta.reshape(losses.outputs(len(self.classes_)), -1)

@@ -25,6 +25,7 @@ class Task:
     seed: int
     plan: Any = None
     curator: Any = None
+    model: Any = None  # what a training keeps besides the parameters (a flow)
 
 
 class Training(Protocol):

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 
 KINDS = ("planar", "sylvester")
 _HALVINGS = 60
+_TILT = 0.5  # start of c: at 0 a layer could not shift the mean to first order
 LEAST = 1e-4  # how far 1 + w·u and 1 + R_ii·R̃_ii stay above zero, so that floats cannot reach it
 
 Flow = Mapping[str, Any]  # {"layers": [...], "affine": {"mu", "ls"} or None}
@@ -35,13 +36,13 @@ def start(
 
 def _planar(key: jax.Array, d: int, scale: float) -> dict[str, jax.Array]:
     u, w = jax.random.normal(key, (2, d))
-    return {"u": scale * u, "w": w / math.sqrt(d), "c": jnp.zeros(())}
+    return {"u": scale * u, "w": w / math.sqrt(d), "c": jnp.full((), _TILT)}
 
 
 def _sylvester(key: jax.Array, d: int, m: int, scale: float) -> dict[str, jax.Array]:
     a, b, c = jax.random.split(key, 3)
     r, rt = scale * jax.random.normal(b, (m, m)), jax.random.normal(c, (m, m)) / math.sqrt(m)
-    return {"v": jax.random.normal(a, (m, d)), "r": r, "rt": rt, "c": jnp.zeros(m)}
+    return {"v": jax.random.normal(a, (m, d)), "r": r, "rt": rt, "c": jnp.full(m, _TILT)}
 
 
 def forward(flow: Flow, z: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -63,7 +63,9 @@ class DpSgd(Sgd):
 
     def _part(self, task: Task) -> Part:
         q = min(1.0, self.batch / task.rows)
-        return Part("gradient", clip=self.clip, sigma=noise_for(self.budget(task), Scope(task.neighbours), q, self.steps))
+        return Part(
+            "gradient", clip=self.clip, sigma=noise_for(self.budget(task), Scope(task.neighbours), q, self.steps)
+        )
 
 
 @dataclass(frozen=True)

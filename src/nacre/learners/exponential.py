@@ -137,7 +137,9 @@ class Walk(Exponential):
         def minus_square(points: Any, point: Any) -> Any:
             return -((point - half) ** 2).sum() + 0 * points[0]
 
-        prior = Utility(utility.records, utility.per_record, utility.low, utility.high, minus_square, 0.5 / tau**2 / rate)
+        prior = Utility(
+            utility.records, utility.per_record, utility.low, utility.high, minus_square, 0.5 / tau**2 / rate
+        )
         drawn = task.curator.sample(entry, prior, walk.Walk(1, (2 * half,) * size, chains=self.chains, swaps=0.0))
         tell_owner(task.curator.diagnostics["draw"])
         return drawn[0, 0] - half

@@ -80,7 +80,8 @@ class FlowProposals:
         theta = jnp.where(jax.random.bernoulli(c, DEFENSIVE, (count, 1)), from_prior, from_flow)
         both = jnp.stack(
             [
-                jax.jit(jax.vmap(lambda t: sylvester.log_density(flow, t, self.shape.sd)))(theta) + math.log(1 - DEFENSIVE),
+                jax.jit(jax.vmap(lambda t: sylvester.log_density(flow, t, self.shape.sd)))(theta)
+                + math.log(1 - DEFENSIVE),
                 sylvester.log_normal(theta, self.tau) + math.log(DEFENSIVE),
             ]
         )

@@ -81,7 +81,9 @@ def label_codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """Place of every label among the sorted public classes; a label that is none of them is an error of the owner."""
     codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
     if not np.array_equal(classes[codes], y):
-        raise DataError("y holds a label that is not among the declared classes; declare all of them, or drop those rows")
+        raise DataError(
+            "y holds a label that is not among the declared classes; declare all of them, or drop those rows"
+        )
     return codes
 
 

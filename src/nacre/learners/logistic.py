@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from nacre.errors import NacreError, PlanError
+from nacre.errors import DataError, NacreError, PlanError
 from nacre.learners import labelled, losses
 from nacre.learners.descending import DpSgd
 from nacre.learners.training import Task, Tell, Training
@@ -18,6 +18,10 @@ from nacre.privacy.certificate import Certificate, certify
 from nacre.privacy.curator import Curator
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.plan import Plan
+
+
+class OneClass(DataError, ValueError):
+    """Labels of one class only; also a ValueError, as scikit-learn expects."""
 
 
 class LogisticRegression(ClassifierMixin, BaseEstimator):
@@ -56,7 +60,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         check_classification_targets(y)
         self.classes_ = unique_labels(y) if self.classes is None else np.sort(np.asarray(self.classes))
         if len(self.classes_) < 2:
-            raise PlanError(f"classes: found {len(self.classes_)} class; a classifier needs two or more")
+            raise OneClass(f"y: found {len(self.classes_)} class; a classifier needs two or more")
         self.scale_ = labelled.Scale.of(self.bounds, X)
         training: Training = self.training or DpSgd()
         task = Task(X.shape[1], len(self.classes_), self._units(X), self.neighbours, self.seed)
@@ -99,7 +103,9 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         if self.rows is not None:
             return int(self.rows)
         if self.neighbours == "add_or_remove_one" and getattr(self.training or DpSgd(), "epsilon", None) is not None:
-            raise PlanError("rows: under add_or_remove_one the number of rows is private; declare a public one in `rows`")
+            raise PlanError(
+                "rows: under add_or_remove_one the number of rows is private; declare a public one in `rows`"
+            )
         return len(X)
 
     def _read(self) -> dict[str, bool]:
@@ -113,7 +119,8 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         return losses.probabilities(theta, self.scale_(X))
 
     def predict(self, X: Any) -> np.ndarray:
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        likeliest = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[likeliest]
 
 
 def _assumed(schema: Any) -> tuple[str, ...]:

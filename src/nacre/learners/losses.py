@@ -42,16 +42,11 @@ def of_logits(loss: str, logits: jax.Array, y: jax.Array) -> jax.Array:
         t = logits[..., 0]
         wrong = jnp.where(y > 0, -t, t)
         return jax.nn.softplus(wrong) if loss == "bce" else jnp.square(jax.nn.sigmoid(wrong))
-    hot = jax.nn.one_hot(y, logits.shape[-1], dtype=logits.dtype)
+    logits = jnp.asarray(logits)
+    hot = (jnp.asarray(y)[..., None] == jnp.arange(logits.shape[-1])).astype(logits.dtype)
     if loss == "bce":
         return jax.nn.logsumexp(logits, -1) - (hot * logits).sum(-1)
     return jnp.square(jax.nn.softmax(logits) - hot).sum(-1)
-
-
-def logits(theta: Any, x: Any) -> Any:
-    """[..., n, K] for parameters [..., K(p + 1)] and rows [n, p]; all draws of parameters by one product."""
-    matrix = theta.reshape(*theta.shape[:-1], -1, x.shape[1] + 1)
-    return jnp.einsum("np,...kp->...nk", x, matrix[..., :-1]) + matrix[..., None, :, -1]
 
 
 def probabilities(theta: np.ndarray, x: np.ndarray) -> np.ndarray:

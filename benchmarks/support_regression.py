@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import time
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -37,7 +36,7 @@ SHARES = (0.05, 0.1, 0.2)
 SOURCE = "Diesendruck 2019, chapter 5"
 OURS = ("sketch", "data")
 RIVALS = ("kme", "histogram")
-METHODS = (*OURS, *RIVALS, "published")
+METHODS = (*OURS, *RIVALS)
 
 
 def mu_at(epsilon: float) -> float:
@@ -47,20 +46,16 @@ def mu_at(epsilon: float) -> float:
     return accounting._largest(lambda mu: accounting.gaussian_delta(epsilon, mu) <= DELTA, 1.0)
 
 
-def method_for(name: str, points: int, epsilon: float) -> Any:
+def method_for(name: str, points: int) -> Any:
     if name == "kme":
         return Kme(points=points)
     common = {"points": points, "bandwidth": 0.0}
-    if name == "published":
-        return SupportPoints(mode="support_points", alpha=epsilon, chains=1, moves=25_000, **common)
-    return SupportPoints(mode=name, chains=2, moves=25_000, **common)
+    return SupportPoints(mode=name, chains=1, moves=25_000, **common)
 
 
 def plan_for(method: Any, table: Table, rows: int, epsilon: float) -> Plan:
     """The method's own plan; above ε = 20, where nacre promises nothing, the same doors with that noise."""
     schema = dataclasses.replace(table.schema, rows=rows)
-    if getattr(method, "mode", "") == "support_points":
-        return method.plan(schema, rows, Budget(None, neighbours="zero_out"))
     if epsilon <= 20:
         return method.plan(schema, rows, Budget(epsilon, DELTA, "zero_out"))
     scope, share = Scope("zero_out"), mu_at(epsilon) ** 2
@@ -90,7 +85,7 @@ def synthetic(name: str, table: Table, train: np.ndarray, points: int, epsilon: 
 
     if name == "histogram":
         return histogram_rows(train, points, epsilon, seed), None
-    method = method_for(name, points, epsilon)
+    method = method_for(name, points)
     rows = MemoryRows(pa.table(dict(zip(table.schema.names, table.unscaled(train).T))))
     plan = plan_for(method, table, len(train), epsilon)
     schema = dataclasses.replace(table.schema, rows=len(train))
@@ -117,11 +112,10 @@ def judge(ours: np.ndarray, others: list[np.ndarray]) -> str:
 
 def cases(options: Options) -> list[tuple[str, float, float]]:
     budgets = (1.0, 1000.0) if options.quick else (*PROVEN, *PUBLISHED)
-    return [(t, e, s) for t in TABLES for e in budgets for s in (SHARES[1:2] if options.quick else SHARES)]
+    return [(t, e, s) for e in budgets for t in TABLES for s in (SHARES[1:2] if options.quick else SHARES)]
 
 
 def run(options: Options, results: Results) -> None:
-    warnings.filterwarnings("ignore", message="mode 'support_points'")
     wanted = [m for m in METHODS if options.wants(m)]
     errors: dict[tuple[str, float, float], dict[str, list[float]]] = {}
     for table_name, epsilon, share in cases(options):
@@ -144,7 +138,7 @@ def run(options: Options, results: Results) -> None:
 
 
 def setting(name: str, table: str, epsilon: float, share: float) -> Setting:
-    guarantee = {"data": "conditional", "published": "none"}.get(name, "proven") if epsilon <= 20 else "none"
+    guarantee = ("conditional" if name == "data" else "proven") if epsilon <= 20 else "none"
     dataset = f"{table}, {share:.0%} of rows" + ("" if guarantee != "none" else f", budget {epsilon:g}")
     private = guarantee != "none"
     method = {"sketch": "support-points", "kme": "kme", "histogram": "histogram"}.get(name, f"support-points, {name}")

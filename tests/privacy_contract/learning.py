@@ -69,7 +69,7 @@ def law(tmp_path) -> None:
     from scipy import stats
 
     x, y = small.data(50)
-    patience, count = 20, 3000
+    patience, count = 500, 3000
     places, log_chances = drawn(x, y, 0.3, count, 7, "replace_one", patience)
     counts = np.bincount(places, minlength=5)
 

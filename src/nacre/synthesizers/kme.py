@@ -1,7 +1,7 @@
 """`kme`: a noisy kernel mean embedding and a weighted set of points near it (Balog, Tolstikhin, Schölkopf 2018).
 
-Their algorithm 2, as a baseline: random features of a Gaussian kernel are summed once, then points are added greedily where
-the residual is largest and all weights fitted again, kept at 0 or above so that rows can be drawn by them.
+Their algorithm 2, as a baseline: random features of a Gaussian kernel are summed once, then points are added greedily
+where the residual is largest and all weights fitted again, kept at 0 or above so that rows can be drawn by them.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ from nacre.privacy.plan import Entry, Plan, Scope, Total, gaussian_share
 from nacre.synthesizers.base import Progress, check_whole, refuse_tensors, silent
 from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.support_points.geometry import Geometry
+from nacre.synthesizers.support_points.method import judged
 from nacre.synthesizers.support_points.model import PointModel
 from nacre.synthesizers.support_points.waves import Waves, wave_map
 from nacre.table import Schema
 
-_TRIED = 512  # places tried for every new point; the best one then climbs
-_CLIMB = 60
+_TRIED = 1024  # public places tried for every new point; the best one then climbs
+_CLIMB = 20
 _NORM = 1.01
 
 
@@ -40,7 +41,7 @@ class Kme:
 
     target: str | None = None  # accepted and plays no part
     points: int = 100
-    features: int = 1000
+    features: int = 500
     length: float = 0.5
     bandwidth: float = 0.0
 
@@ -62,6 +63,9 @@ class Kme:
         """One sum of 2J numbers of norm 1; the bound leaves room for rounding, so that no record is scaled down."""
         sigma = _NORM * scope.sum / scope.table / math.sqrt(mu2)
         return Total("embedding", size=2 * self.features, bound=_NORM, sigma=sigma)
+
+    def verdict(self, plan: Plan, schema: Schema, rows: int) -> tuple[str, str]:
+        return judged((plan["embedding"].sigma / rows) ** 2, (2e-5, 4e-4))
 
     def fit(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> PointModel:
         geometry = Geometry(Layout.of(curator.schema, None, self.name))
@@ -94,9 +98,9 @@ def reduced_set(
     features = np.zeros((0, len(embedding)))
     rest = embedding
     with jax.enable_x64(True):
-        for i in range(points):
-            tried = geometry.scattered(_TRIED, seed * 1009 + i)
-            values = _features(tried, waves.frequencies)
+        tried = geometry.scattered(_TRIED, seed)
+        values = _features(tried, waves.frequencies)
+        for _ in range(points):
             best = tried[int(np.argmax(values @ rest))]
             best = np.asarray(_climber(geometry.numbers)(best, rest, waves.frequencies))
             found = np.concatenate([found, best[None]])

@@ -150,7 +150,7 @@ def _fit_bell(geometry: Geometry, problem: dict[str, Any]) -> dict[str, np.ndarr
     box = [(0.0, 1.0)] * d + [(np.log(0.005), np.log(0.6))] * d + [(-5.0, 5.0)] * (cuts[2] - cuts[1])
     box += [(-12.0, 12.0)] * labels
     objective = _bell_objective(d, tuple(size for _, size in geometry.blocks))
-    _, theta = _minimise(objective, start, problem, box, 300)
+    _, theta = _minimise(objective, start, problem, box, 150)
     mean, log_spread, links, logits = np.split(theta, cuts)
     return {"mean": mean, "factor": np.asarray(_bell_factor(log_spread, links, d)), "logits": logits}
 
@@ -182,7 +182,7 @@ def _move_points(
     scale = np.concatenate([np.full(d, problem["travel"]), np.full(labels, 2.0)])
     box = ([(0.0, 1.0)] * d + [(-12.0, 12.0)] * labels) * points
     held = {**problem, "home": first, "scale": scale}
-    best, theta = _minimise(_point_objective(points, d, sizes), first.ravel(), held, box, 200)
+    best, theta = _minimise(_point_objective(points, d, sizes), first.ravel(), held, box, 120)
     place = theta.reshape(points, d + labels)
     return best, (place[:, :d], _shares(place[:, d:], sizes))
 

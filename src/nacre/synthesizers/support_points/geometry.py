@@ -32,6 +32,20 @@ class Geometry:
         return math.sqrt(max(1, self.numbers + len(self.layout.blocks)))
 
     @property
+    def centre(self) -> np.ndarray:
+        """The middle of the numbers and the centroid of every block of labels."""
+        found = np.full(self.width, 0.5)
+        for start, size in self.blocks:
+            found[start : start + size] = CORNER / size
+        return found
+
+    @property
+    def radius(self) -> float:
+        """Largest distance of a record from the centre; half the diameter where no block has more than two labels."""
+        blocks = sum(max(0.5 * (1 - 1 / size), 0.5 / size) for _, size in self.blocks)
+        return math.sqrt(max(0.25, self.numbers / 4 + blocks))
+
+    @property
     def blocks(self) -> tuple[tuple[int, int], ...]:
         """(start, size) of every block of labels."""
         edges = self.layout.edges

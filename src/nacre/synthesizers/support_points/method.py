@@ -30,7 +30,17 @@ from nacre.synthesizers.support_points.model import PointModel
 from nacre.synthesizers.support_points.waves import Waves, wave_map
 from nacre.table import Schema
 
+_SMALL = 200  # numbers of all points: up to here a fit is cheap, and local minima matter
 MODES = ("sketch", "data", "list", "support_points")
+
+
+def judged(noise: float, limits: tuple[float, float]) -> tuple[str, str]:
+    """A verdict and words for it, as `nacre plan` shows them."""
+    if noise <= limits[0]:
+        return "enough", "enough: the noise is small beside the structure that points can follow"
+    if noise <= limits[1]:
+        return "little", "little: means and strong links come out, details do not; more rows or a larger epsilon help"
+    return "too little", "too little data for this epsilon: expect means at best; raise epsilon or ask for fewer points"
 
 
 @dataclass(frozen=True)
@@ -47,7 +57,7 @@ class SupportPoints:
     target: str | None = None  # accepted and plays no part
     mode: str = "sketch"
     points: int | None = None
-    frequencies: int = 500
+    frequencies: int = 300
     moves: int = 40_000
     chains: int = 8
     sets: int = 1
@@ -108,6 +118,20 @@ class SupportPoints:
         columns = geometry.numbers + len(geometry.blocks)
         return int(np.clip(round(math.sqrt(rows * budget.epsilon / (5 * columns))), 5, 100))
 
+    def verdict(self, plan: Plan, schema: Schema, rows: int) -> tuple[str, str]:
+        """Whether the noise leaves a structure to be seen, by squared noise, or excess energy, beside the diameter.
+
+        The excess of n points in d columns is about 2nd·diam/(Nε), beside .4·diam/n of a random subsample (9b).
+        """
+        geometry = Geometry(Layout.of(schema, None, self.name))
+        if self.mode == "sketch":
+            entry = plan["sketch"]
+            return judged((entry.sigma / rows) ** 2 / geometry.diameter, (5e-5, 1e-3))
+        count, entry = self._count(geometry, rows, plan.budget), plan["points"]
+        columns = geometry.numbers + len(geometry.blocks)
+        size = 1 if self.mode == "list" else count
+        return judged(2 * size * columns / (rows * entry.epsilon) / (0.4 / count), (0.3, 1.0))
+
     # -------------------------------------------------------------------------------------------------------- fit
 
     def fit(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> PointModel:
@@ -137,7 +161,8 @@ class SupportPoints:
         k = waves.size // 2
         target = Target(sums[:k] + 1j * sums[k:], entry.sigma / plan.rows)
         progress("moving points", 0, None)
-        return fit_points(geometry, waves, target, count, seed, Priors())
+        restarts = 3 if count * geometry.width <= _SMALL else 1
+        return fit_points(geometry, waves, target, count, seed, Priors(), restarts)
 
     def _drawn(self, curator: Curator, plan: Plan, geometry: Geometry, count: int, seed: int) -> np.ndarray:
         """Points [n, width], or those of all sets one after the other."""

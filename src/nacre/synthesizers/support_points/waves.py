@@ -1,6 +1,6 @@
 """The weighted, centred characteristic function that the sketch buys (specs/support_points.md 9d).
 
-g_k(x) = sqrt(ω_k/K)·(exp(i(t_k·x − c_k)) − 1), c_k the middle of t_k·x over the declared domain: squared distances of g
+g_k(x) = sqrt(ω_k/K)·(exp(i(t_k·x − c_k)) − 1), c_k = t_k·c at the centre c of the domain: squared distances of g
 estimate 2‖x − x'‖, so the norm of a record does not grow with the number of frequencies and low ones do not explode.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from nacre.synthesizers.support_points.geometry import CORNER, Geometry
 
-SLACK = 1.2  # ‖g(x)‖² has mean at most diam; a finite number of frequencies overshoots
+SLACK = 1.2  # ‖g(x)‖² is 2‖x − c‖ on average over frequencies; a finite number of them overshoots
 _ROWS = 64  # records whose waves stay in the cache
 
 
@@ -36,14 +36,15 @@ class Waves:
 
         t, weights = energy_frequencies(count, geometry.width, geometry.diameter, seed)
         amplitude = np.sqrt(weights / count)
+        offset = t @ geometry.centre
         high, low = t[:, : geometry.numbers].clip(0).sum(1), t[:, : geometry.numbers].clip(None, 0).sum(1)
         for start, size in geometry.blocks:
-            own = CORNER * t[:, start : start + size]
+            own = np.pad(CORNER * t[:, start : start + size], ((0, 0), (0, 1)))  # a label outside its list adds 0
             high, low = high + own.max(axis=1), low + own.min(axis=1)
-        # |g_k| ≤ amplitude·min(2, half the range of the angle); clipping to sqrt(1.2 diam) is the other bound.
-        reach = amplitude * np.minimum(2.0, (high - low) / 2)
-        bound = min(math.sqrt(SLACK * geometry.diameter), float(np.linalg.norm(reach)))
-        return Waves(t, (high + low) / 2, amplitude, bound)
+        # |g_k| ≤ amplitude·min(2, |angle|); the other bound clips ‖g‖², which is about 2‖x − c‖, at 1.2 of its largest.
+        reach = amplitude * np.minimum(2.0, np.maximum(high - offset, offset - low))
+        bound = min(math.sqrt(2 * SLACK * geometry.radius), float(np.linalg.norm(reach)))
+        return Waves(t, offset, amplitude, bound)
 
     @property
     def size(self) -> int:

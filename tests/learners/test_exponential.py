@@ -132,7 +132,7 @@ def test_flow_with_affine_layer_fits(fitted):
     log_z = np.log(np.exp(log_p).sum() * step**2)
     assert -0.01 < log_z - log_w.mean() < 0.05
     assert flows.fit_of_weights(log_w)["ess_share"] > 0.5
-    mean, sd = moments(points, law)
+    mean, _ = moments(points, law)
     np.testing.assert_allclose(np.asarray(theta).mean(axis=0), mean, atol=0.15)
 
 
@@ -142,7 +142,7 @@ def test_a_narrow_flow_is_noticed_and_repaired(fitted):
     narrow = {**flow, "affine": {"mu": flow["affine"]["mu"], "ls": flow["affine"]["ls"] - jnp.log(2.0)}}
     points, law = small.grid_law(X, Y, RATE, TAU)
     theta, log_q = flows.draw(narrow, SHAPE, 2, 2000, jax.random.key(2))
-    mean, sd = moments(points, law)
+    _, sd = moments(points, law)
     assert (np.asarray(theta).std(axis=0) / sd).max() < 0.8
     told = flows.fit_of_weights(np.asarray(jax.jit(target.log_density)(theta, columns) - log_q, np.float64))
     assert told["ess_share"] < 0.5 or told["k_hat"] > 0.7

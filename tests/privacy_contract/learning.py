@@ -12,8 +12,8 @@ from tests.privacy_contract import checks
 
 from nacre.errors import PlanError
 from nacre.learners.descending import DpSgd, NoisyGd
-from nacre.learners.exponential import Rejection as ExactTraining
 from nacre.learners.exponential import THETA_STEPS, exact_utility
+from nacre.learners.exponential import Rejection as ExactTraining
 from nacre.privacy import rejection
 from nacre.privacy.plan import Sample
 from nacre.privacy.transcript import Transcript
@@ -26,7 +26,7 @@ def listed_prior(rng: np.random.Generator, count: int) -> np.ndarray:
 
 
 def drawn(x: np.ndarray, y: np.ndarray, epsilon: float, count: int, seed: int, neighbours: str, patience: int) -> Any:
-    """`count` draws from five candidates through the door, and the chances the sampler used: (places, [5] log chances)."""
+    """`count` draws from five candidates through the door: (their places, [5] log chances the sampler used)."""
     task = small.task(ExactTraining(epsilon), x, y, checks.FixedNoise(seed), neighbours=neighbours, rows=50)
     entry = Sample("draw", epsilon=epsilon, draws=count)
     object.__setattr__(task.plan, "entries", (entry,))

@@ -1,8 +1,8 @@
 """White-box audits of the Gaussian doors: a worst-case record present or absent, seen through the door itself.
 
 Many independent draws come from one opening: cells of a table, parts of a sum, or steps of a descent each get noise of
-their own, and in each of them one record stands at the bound (present) or none does (absent). The test, a threshold half
-way between the two means, is fixed beforehand.
+their own, and in each of them one record stands at the bound (present) or none does (absent). The test, a threshold
+half way between the two means, is fixed beforehand.
 """
 
 from __future__ import annotations

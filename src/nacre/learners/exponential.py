@@ -1,7 +1,8 @@
 """The exponential mechanism on parameters of a linear classifier, through the door `sample`.
 
-Density ∝ π(θ)·exp(−rate·Σ_records loss(θ)), squared loss, π = N(0, τ²I) fixed without the data (default τ = 1/√d, so that
-logits have a standard deviation of about 1 under π). `Rejection` draws exactly; `Walk` and `FlowChain` are Markov chains.
+Density ∝ π(θ)·exp(−rate·Σ_records loss(θ)), squared loss, π = N(0, τ²I) fixed without the data (default τ = 1/√d, so
+that logits have a standard deviation of about 1 under π). `Rejection` draws exactly; `Walk` here and `FlowChain` in
+`flow_chain` are Markov chains.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ class Exponential:
 
 @dataclass(frozen=True)
 class Rejection(Exponential):
-    """Exact draws (guarantee `proven`). Worth using while ε·rows/2 is at most about 10; beyond, it returns the prior."""
+    """Exact draws (guarantee `proven`). Worth using while ε·rows/2 is at most about 10; beyond, it is the prior's."""
 
     patience: int = 10_000
     name: ClassVar[str] = "expm-exact"
@@ -121,7 +122,7 @@ class Rejection(Exponential):
 
 @dataclass(frozen=True)
 class Walk(Exponential):
-    """Random-walk Metropolis-Hastings (guarantee `conditional`) on N(0, τ²I) cut at ±6τ; for some dozens of features."""
+    """Random-walk Metropolis-Hastings (guarantee `conditional`) on N(0, τ²I) cut at ±6τ; for dozens of features."""
 
     moves: int = 20_000
     chains: int = 8

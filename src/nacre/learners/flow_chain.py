@@ -27,6 +27,7 @@ from nacre.privacy.noise import NoiseSource
 from nacre.privacy.sampling import Batches, Utility
 
 DEFENSIVE = 0.1
+DEFAULT = flows.FlowShape()
 
 
 @dataclass(frozen=True)
@@ -35,15 +36,15 @@ class FlowProposals:
 
     width: int
     tau: float
-    shape: flows.FlowShape = flows.FlowShape()
+    shape: flows.FlowShape = DEFAULT
     chains: int = 4
     exact = False
 
     def check(self, entry: Any) -> None:
         if entry.moves < 8 or entry.draws > self.chains:
             raise PlanError(
-                f"entry {entry.name!r}: moves {entry.moves!r}, draws {entry.draws!r}; expected 8 moves or more and at most "
-                f"{self.chains} draws, one per chain"
+                f"entry {entry.name!r}: moves {entry.moves!r}, draws {entry.draws!r}; expected 8 moves or more and "
+                f"at most {self.chains} draws, one per chain"
             )
 
     def describe(self) -> dict[str, Any]:
@@ -117,7 +118,7 @@ class FlowChain(Exponential):
     """The exponential mechanism by flow-proposed chains (guarantee `conditional`)."""
 
     moves: int = 1000
-    shape: flows.FlowShape = flows.FlowShape()
+    shape: flows.FlowShape = DEFAULT
     chains: int = 4
     name: ClassVar[str] = "expm-mh"
 

@@ -46,10 +46,12 @@ class Scale:
 class LabelledRows:
     """Scaled features `x` and labels `y` as a stream of Arrow batches (the protocol of `nacre.engines.Rows`)."""
 
-    column_names = ["x", "y"]
-
     def __init__(self, x: np.ndarray, codes: np.ndarray):
         self._x, self._codes = x, codes
+
+    @property
+    def column_names(self) -> list[str]:
+        return ["x", "y"]
 
     @property
     def arrow_schema(self) -> pa.Schema:

@@ -6,8 +6,6 @@ labels (all mass on a wrong class), so its sensitivity is 1 or 2 and is never th
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np

@@ -1,8 +1,8 @@
 """A made-up intensive-care table: hourly means of 104 measurements over the first day of a stay, most of them missing.
 
-Nobody is in it. Severity, trend and expected stay of a patient drive measurements, which of them are taken, death and a
-long stay, so that the best attainable accuracy is known. Defaults: 21,877 stays, 89.1 % missing, 7.4 % deaths, 47 % stays
-above three days.
+Nobody is in it. Severity, trend and expected stay of a patient drive measurements, which of them are taken, death and
+a long stay, so that the best attainable accuracy is known. Defaults: 21,877 stays, 89.1 % missing, 7.4 % deaths, 47 %
+stays above three days.
 """
 
 from __future__ import annotations

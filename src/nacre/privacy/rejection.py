@@ -1,10 +1,10 @@
 """Exact exponential mechanisms on a continuous space by rejection, for the door `sample`.
 
 A candidate is drawn from a public law π and kept with probability exp(−rate·lost), lost = Σ_records (high − utility),
-in whole steps and never negative. Before every candidate a public coin of chance 1/patience may end the search; then a fresh draw from π
-comes out. That is the exponential mechanism on the candidates and one more outcome, "ended", whose utility is the
-highest there is: the same bound on privacy loss, no δ, whatever the number of rows (docs/proofs/rejection.md). How long
-the search took is a fact about the rows: it goes to the owner alone.
+in whole steps and never negative. Before every candidate a public coin of chance 1/patience may end the search; then a
+fresh draw from π comes out. That is the exponential mechanism on the candidates and one more outcome, "ended", whose
+utility is the highest there is: the same bound on privacy loss, no δ, whatever the number of rows
+(docs/proofs/rejection.md). How long the search took is a fact about the rows: it goes to the owner alone.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         """Mean of the probabilities over `draws` further draws of a flow: Bayesian model averaging, not one release."""
         X = validate_data(self, X, dtype=np.float64, reset=False)
         x = self.scale_(X)
-        return sum(losses.probabilities(theta, x) for theta in self.draw(draws)) / draws
+        return np.mean([losses.probabilities(theta, x) for theta in self.draw(draws)], axis=0)
 
     def _keep(self, theta: np.ndarray) -> None:
         matrix = theta.reshape(losses.outputs(len(self.classes_)), -1)

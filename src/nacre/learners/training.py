@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -31,7 +31,7 @@ class Task:
 class Training(Protocol):
     """Plan from public sizes, then train through the doors of that plan. Returns the parameter vector."""
 
-    name: str
+    name: ClassVar[str]
 
     def budget(self, task: Task) -> Budget: ...
     def entries(self, task: Task) -> tuple[Entry, ...]: ...

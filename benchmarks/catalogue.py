@@ -64,6 +64,9 @@ CATALOGUE: Mapping[str, Benchmark] = {
             "support points, KME and histogram: least squares on few synthetic rows",
         ),
         Benchmark("speed-support", "benchmarks.speed_support", "moves per second of the chain; a million-row sketch"),
+        Benchmark("expm-icu", "benchmarks.expm_icu", "logistic regression on simulated stays, 2,496 features"),
+        Benchmark("expm-icu-last", "benchmarks.expm_icu_last", "the same with the last value of each measurement"),
+        Benchmark("expm-picture", "benchmarks.expm_picture", "two parameters: exact density, flows, repaired draws"),
         Benchmark("speed", "benchmarks.speed", "start, fit, sample, one pass over 20 million rows, noise"),
     )
 }

@@ -256,9 +256,23 @@ def _hidden() -> list[Metric]:
     ]
 
 
+def _learners() -> list[Metric]:
+    """Classifiers trained on private rows, samplers of their parameters, and audits."""
+    read, chains = ("private", "holdout"), ("private",)
+    return [
+        Metric("auc", "higher", SHARE, "1", read, "area under the ROC curve of a learner trained on the real rows"),
+        Metric("auc_share", "higher", (0.0, INF), "1", read, "auc over that of plain SGD, same seed"),
+        Metric("variance_ratio", "none", (0.0, INF), "1", chains, "variance of drawn parameters over the exact one"),
+        Metric("ess_share", "higher", SHARE, "1", chains, "effective share of importance weights of a flow's draws"),
+        Metric("accepted", "higher", SHARE, "1", chains, "share of proposals that a chain accepted"),
+        Metric("epsilon_lower_bound", "none", (0.0, INF), "1", chains, "epsilon refuted below this by an audit"),
+        Metric("mu_lower_bound", "none", (0.0, INF), "1", chains, "mu of Gaussian DP refuted below this by an audit"),
+    ]
+
+
 _BASE = [
     *_per_classifier(), *_means(), *_regression(), *_distances(), *_costs(), *_calls(), *_settings(), *_images(),
-    *_hidden(),
+    *_hidden(), *_learners(),
 ]  # fmt: skip
 
 

@@ -158,7 +158,7 @@ def _entry_line(entry: Mapping[str, Any]) -> str:
             f"{entry['name']}: {entry['steps']} steps through `descend`, each on a share {entry['q']:.4g}, of {parts}"
         )
     if entry["door"] == "sample" and "draws" in entry:
-        how = f"chains of {entry['moves']:,} moves" if entry["moves"] else "exact draws from a list"
+        how = f"chains of {entry['moves']:,} moves" if entry["moves"] else "exact draws"
         return f"{entry['name']}: {entry['draws']} draws through `sample` ({how}), range {entry['epsilon']:.4g} each"
     return f"{entry['name']}: through `{entry['door']}`"
 

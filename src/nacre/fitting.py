@@ -53,7 +53,7 @@ def prepare(
         more = f" (and {len(lacking) - 1} more)" if len(lacking) > 1 else ""
         raise DomainNotDeclared(
             f"column {name!r}: {fact} not declared{more}; declare them in the schema, let a part of the budget buy "
-            "them (domain='buy'), or read them from the data and lose the guarantee (domain='from-data')"
+            "them (domain buy), or read them from the data and lose the guarantee (domain from-data)"
         )
     provenance, read = schema.weakest()
     if provenance == "read" and domain != "from-data" and budget.epsilon is not None:
@@ -61,7 +61,7 @@ def prepare(
         raise DomainNotDeclared(
             f"{f'column {name!r}' if name else 'table'}: {fact} was read from the data ({len(read)} such facts); "
             "review and attest them (schema.attest, `nacre schema attest`), or accept a release without a guarantee "
-            "with domain='from-data'"
+            "with domain from-data"
         )
     synthesizer = make(method, {"target": target, **(options or {})})
     synthesizer.supports(schema)
@@ -193,7 +193,7 @@ def check_rows(rows: Rows, schema: Schema) -> None:
             f"the schema does not match the table: missing in the table {missing[:5]}, not in the schema {extra[:5]}; "
             "correct the names, or add the columns to the schema (as identifiers if they are not to be learnt)"
         )
-    refuse_repeated_persons(rows, schema)
+    refuse_repeated_persons(getattr(rows, "whole", rows), schema)  # a person may repeat across a holdout
 
 
 def warn_weak_delta(budget: Budget, rows: int | None) -> None:

@@ -74,3 +74,16 @@ def test_mistakes_are_named():
         split(rows(5), 0.2, "who")
     with pytest.raises(DataError, match="no row was left to fit"):
         list(Part(rows(5), _Coins(1.0), False, None).batches())
+
+
+def test_a_person_whose_rows_lie_on_both_sides_is_still_noticed():
+    from nacre.errors import DataError
+    from nacre.fitting import check_rows
+    from nacre.table import Identifier, Numeric, Schema
+
+    schema = Schema({"who": Identifier(person=True), "x": Numeric(bounds=(0, 9))})
+    table = pa.table({"who": ["a", "b", "a", "c"], "x": [1.0, 2.0, 3.0, 4.0]})
+    for _ in range(20):  # whatever the coins say
+        fitted, _held = split(MemoryRows(table), 0.5)
+        with pytest.raises(DataError, match="identifies persons and repeats"):
+            check_rows(fitted, schema)

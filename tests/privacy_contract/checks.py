@@ -298,7 +298,12 @@ def check_audit(present: np.ndarray, absent: np.ndarray, threshold: float, told:
 
 
 def fit_with(
-    method: str, schema: Any, options: Mapping[str, Any], target: str | None = None, epsilon: float = 8.0
+    method: str,
+    schema: Any,
+    options: Mapping[str, Any],
+    target: str | None = None,
+    epsilon: float = 8.0,
+    neighbours: str = "add_or_remove_one",
 ) -> Callable[..., Any]:
     """`fit(table, transcript=None, noise_seed=None)` with deterministic, undeclared noise unless a seed is named."""
 
@@ -313,6 +318,7 @@ def fit_with(
                 schema=schema,
                 method=method,
                 target=target,
+                neighbours=neighbours,
                 options=dict(options),
                 noise_seed=noise_seed,
                 transcript=transcript,

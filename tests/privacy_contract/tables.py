@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 
 from nacre.table import Boolean, Categorical, Datetime, Identifier, Numeric, Schema, Unit
 
@@ -45,6 +46,41 @@ def with_row(table: pa.Table, **values: Any) -> pa.Table:
     row = {name: [values.get(name, table[name][0].as_py())] for name in table.schema.names}
     row["person"] = [values.get("person", table.num_rows)]
     return pa.concat_tables([table, pa.table(row, schema=table.schema)])
+
+
+def replaced(table: pa.Table) -> dict[str, Any]:
+    """Tables of the same size in which the row at place 3 is another one."""
+
+    def other(**values: Any) -> pa.Table:
+        row = with_row(table, person=3, **values).slice(table.num_rows)
+        return pa.concat_tables([table.slice(0, 3), row, table.slice(4)])
+
+    return {
+        "another row": other(),
+        "row of nulls": other(**dict.fromkeys(table.schema.names[1:], None)),
+        "new category, pandas": other(city="a city nobody else lives in").to_pandas(),
+        "outlier": other(age=2**40, income=-1e300, joined=datetime.date(1700, 1, 1)),
+        "not a number": other(income=float("nan")),
+    }
+
+
+def visits(persons: int) -> pa.Table:
+    """Three rows of each person, not one after the other."""
+    table = people(3 * persons)
+    return table.set_column(0, "person", pa.array(np.arange(3 * persons) % persons))
+
+
+def persons_away(table: pa.Table) -> dict[str, Any]:
+    """All rows of one person more, or fewer; more rows of a person than any cap."""
+    first = pa.compute.equal(table["person"], 0)
+    new = table.filter(first).set_column(0, "person", pa.array([10**6] * 3))
+    return {
+        "a person removed": table.filter(pa.compute.invert(first)),
+        "a person added": pa.concat_tables([table, new]),
+        "a person added first": pa.concat_tables([new, table]),
+        "a person of sixty rows": pa.concat_tables([table, *[new] * 20]),
+        "a row without a name": with_row(table, person=None),
+    }
 
 
 def neighbours(table: pa.Table) -> dict[str, Any]:

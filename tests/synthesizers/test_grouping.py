@@ -72,12 +72,63 @@ def test_rare_categories_are_not_inflated():
     assert np.abs(share[:3] * counts.sum() - truth[:3]).max() < 5 * 50
 
 
-def test_long_empty_stretches_hold_no_noise_mass():
+def test_steps_leave_empty_stretches_empty_and_keep_edges_and_spikes():
     rng = np.random.default_rng(4)
     truth = np.concatenate([np.full(40, 500.0), np.zeros(400)])
-    counts = truth + np.round(30 * rng.normal(size=truth.size))
-    assert grouping.pooled(counts, 30.0)[40:].sum() < 0.5 * np.maximum(counts[40:], 0).sum()
-    assert abs(grouping.pooled(counts, 30.0)[:40].sum() - 20_000) < 5 * 30 * np.sqrt(40)
+    truth[300] = 400.0
+    steps = grouping.stepped(truth + 30 * rng.normal(size=truth.size), 30.0)
+    assert np.flatnonzero(steps[40:]).tolist() == [260] and abs(steps[300] - 400) < 4 * 30
+    assert np.abs(steps[:40] - 500).max() < 4 * 30
+    assert abs(steps[:40].sum() - 20_000) < 5 * 30 * np.sqrt(40)
+
+
+def _price(counts, ends, price, level):
+    """Penalised error of the step function whose runs end before `ends`."""
+    total = 0.0
+    for start, end in zip([0, *ends], [*ends, counts.size], strict=True):
+        run = counts[start:end]
+        value = run.mean() if run.sum() > level * np.sqrt(run.size) else 0.0
+        total += ((run - value) ** 2).sum() + price * np.log(counts.size)
+    return total
+
+
+def test_steps_are_the_best_of_all_dyadic_ones():
+    """Against every dyadic partition of eleven cells, the last of them cut off by the end of the table."""
+
+    def partitions(start, size):
+        if start >= 11:
+            return [[]]
+        half = size // 2
+        both = [a + b for a in partitions(start, half) for b in partitions(start + half, half)] if half else []
+        return [[start], *both]
+
+    rng = np.random.default_rng(6)
+    for price, level in ((2.0, 3.0), (0.3, 2.0)):
+        counts = rng.normal(size=11) + np.where(np.arange(11) < 5, 4.0, 0.0) + np.where(np.arange(11) == 7, 9.0, 0.0)
+        best = min(_price(counts, p[1:], price, level) for p in partitions(0, 16))
+        steps = grouping.stepped(counts, 1.0, price, level)
+        found = [p for p in partitions(0, 16) if np.isclose(_price(counts, p[1:], price, level), best)]
+        assert any(set(np.flatnonzero(np.diff(steps)) + 1) <= set(p) for p in found)
+        runs = np.split(counts, found[0][1:])
+        assert np.allclose(steps, np.concatenate([
+            np.full(r.size, r.mean() if r.sum() > level * np.sqrt(r.size) else 0.0) for r in runs
+        ]))  # fmt: skip
+
+
+def test_the_end_of_a_skewed_column_holds_no_noise():
+    """A long empty stretch up to the bound: noise there would multiply the mean, however little mass it has."""
+    rng = np.random.default_rng(9)
+    truth = np.concatenate([20_000 * np.diff(-np.exp(-np.arange(61) / 12)), np.zeros(340)])
+    middle, sigma = np.arange(400) + 0.5, 25.0
+    ratios = []
+    for _ in range(20):
+        counts = truth + sigma * rng.normal(size=400)
+        lut = grouping.group(counts, sigma, True, 30, 5 * sigma)
+        share = grouping.inside(counts, sigma, lut, np.ones(400)) * np.bincount(lut, truth)[lut] / truth.sum()
+        ratios.append((share @ middle) / (truth @ middle / truth.sum()))
+    assert 0.9 < np.mean(ratios) < 1.05 and max(ratios) < 1.15  # positive parts of the noise alone: above 2
+    noise = np.maximum(truth + sigma * rng.normal(size=400), 0)
+    assert (noise @ middle / noise.sum()) / (truth @ middle / truth.sum()) > 2
 
 
 def test_smooth_recovers_a_density_from_few_groups():

@@ -71,6 +71,11 @@ class Part:
     def arrow_schema(self) -> Any:
         return self.rows.arrow_schema
 
+    @property
+    def whole(self) -> Any:
+        """The rows of both sides, for checks that concern the table as it is."""
+        return self.rows
+
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[Any]:
         import pyarrow as pa
 

@@ -137,6 +137,13 @@ def _entry_line(entry: Mapping[str, Any]) -> str:
         return f"{entry['name']}: {entry['picks']} choices through `select`, range {entry['epsilon']:.4g} each"
     if entry["door"] == "total" and "sigma" in entry:
         return f"{entry['name']}: a sum of {entry['size']} numbers through `total`, noise {entry['sigma']:.4g}"
+    if entry["door"] == "descend" and "steps" in entry:
+        parts = ", ".join(
+            f"{p['name']} (clip {p['clip']:.4g}, noise {p['sigma']:.4g} times that)" for p in entry["parts"]
+        )
+        return (
+            f"{entry['name']}: {entry['steps']} steps through `descend`, each on a share {entry['q']:.4g}, of {parts}"
+        )
     if entry["door"] == "sample" and "draws" in entry:
         how = f"chains of {entry['moves']:,} moves" if entry["moves"] else "exact draws from a list"
         return f"{entry['name']}: {entry['draws']} draws through `sample` ({how}), range {entry['epsilon']:.4g} each"

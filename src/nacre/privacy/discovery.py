@@ -63,7 +63,7 @@ def _domain_entries(schema: Schema, budget: Budget, cap: int, whole: float) -> t
     if not lacking:
         return ()
     if budget.epsilon is None:
-        raise BudgetError("epsilon=None cannot buy a schema: declare it, or take domain='from-data'")
+        raise BudgetError("epsilon=None cannot buy a schema: declare it, or take domain from-data")
     mu2 = whole * SHARE * len(lacking) / len(schema.modelled)
 
     def noise(part: float) -> tuple[float, ...]:

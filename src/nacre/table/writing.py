@@ -34,9 +34,10 @@ def check_target(path: str | os.PathLike, force: bool) -> Path:
 
 
 @contextlib.contextmanager
-def whole_file(path: str | os.PathLike, force: bool = False) -> Iterator[Path]:
+def whole_file(path: str | os.PathLike, force: bool = False, private: bool = False) -> Iterator[Path]:
     """A temporary path in the same folder, that becomes `path` if the block ends well and is removed if not,
-    also on Ctrl-C. Without `force`, a file that appeared in the meantime is kept and DataError raised."""
+    also on Ctrl-C. Without `force`, a file that appeared in the meantime is kept and DataError raised. A `private` file
+    can be read by its owner alone, from the first byte on."""
     target = check_target(path, force)
     try:
         handle, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", suffix=".part", dir=target.parent)
@@ -46,7 +47,7 @@ def whole_file(path: str | os.PathLike, force: bool = False) -> Iterator[Path]:
     part = Path(name)
     try:
         yield part
-        _finish(part, target, force)
+        _finish(part, target, force, private)
     except OSError as error:
         raise DataError(f"{target}: writing failed ({error.strerror or error}); nothing was written") from None
     finally:
@@ -54,10 +55,10 @@ def whole_file(path: str | os.PathLike, force: bool = False) -> Iterator[Path]:
             part.unlink()
 
 
-def _finish(part: Path, target: Path, force: bool) -> None:
+def _finish(part: Path, target: Path, force: bool, private: bool) -> None:
     mask = os.umask(0)
     os.umask(mask)
-    os.chmod(part, 0o666 & ~mask)
+    os.chmod(part, 0o600 if private else 0o666 & ~mask)
     _flush(part)
     if force:
         os.replace(part, target)

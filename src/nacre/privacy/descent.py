@@ -1,0 +1,198 @@
+"""Private gradient, public update: the steps of the door `descend`.
+
+At every step each unit enters by a coin of its own (`poisson`), its contribution to each part is clipped (`clipping`),
+the sums get noise and are divided by the expected number of units, and `update` turns them into the next state. Only
+noisy parts reach `update`. The whole loop is compiled; rows, state and the secret key are arguments of it.
+
+Noise. Sums and noise are rounded to a grid, a power of two at most σC·2⁻²⁰, and added in float32: the result is a
+function of the exact sum of two multiples of the grid, so no bit tells which was which. The sensitivity that σ
+multiplies is C(1 + 2⁻⁸) + grid·sqrt(P): float32 norms and sums, and rounding (docs/proofs/descent.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from nacre.errors import ConvergenceError
+from nacre.privacy import clipping, poisson, stream
+from nacre.privacy.checkpoint import Checkpoint
+from nacre.privacy.plan import Descend, Part
+from nacre.privacy.transcript import digest
+from nacre.privacy.unit_arrays import Units, no_cache_on_disk
+
+RECORDED_STEPS = 64  # up to here every noisy answer stands in the transcript, beyond it the last state does
+CHUNK_STEPS = 200  # steps of one compiled call, after which progress is shown
+GRID_BITS = 20
+
+Query = Callable[[Any, Any, jax.Array], Mapping[str, Any]]  # state, unit, key -> contribution to every part
+Update = Callable[[Any, Mapping[str, Any], jax.Array], Any]  # state, noisy parts, public key -> state
+Settle = Callable[[Mapping[str, Any], Any], Any]  # question, answer -> the answer, recorded or replayed
+Progress = Callable[[int, int], None]  # steps done, steps in all: nothing of the rows
+
+
+def grid_of(part: Part) -> float:
+    """The largest power of two that is at most σC·2⁻²⁰."""
+    return 2.0 ** (math.floor(math.log2(part.sigma * (part.clip or 1.0))) - GRID_BITS)
+
+
+def sensitivity(part: Part, size: int) -> float:
+    """How far one unit moves the rounded sum of a part of `size` numbers, in L2."""
+    return (part.clip or 0.0) * (1 + clipping.FLOAT_SLACK) + grid_of(part) * math.sqrt(size)
+
+
+@dataclass(frozen=True)
+class Descent:
+    """One planned descent: what is asked of a unit, what is done with the answer, and the public sizes.
+
+    `query` may have a method `contributions(state, units, keys)` that gives the layers of a whole batch by taps
+    (`nacre.nets.taps.Tapped`); any other query is asked one unit at a time under `vmap`. `expected` is q·n0.
+    """
+
+    entry: Descend
+    query: Query
+    update: Update
+    expected: float
+    batch: int
+    seed: int = 0
+
+    def contributions(self, state: Any, units: Any, keys: jax.Array) -> dict[str, dict[str, Any]]:
+        """part -> layer -> contributions of the batch."""
+        tapped = getattr(self.query, "contributions", None)
+        found = tapped(state, units, keys) if tapped else jax.vmap(self.query, (None, 0, 0))(state, units, keys)
+        return {name: clipping.layers_of(found[name]) for name in (p.name for p in self.entry.parts)}
+
+    def clipped_sums(self, state: Any, units: Units, key: Any, step: Any) -> dict[str, Any]:
+        """Σ over this step's batch of the clipped contributions. Private."""
+
+        def chunk(places: jax.Array, mask: jax.Array) -> dict[str, Any]:
+            query_keys, clip_keys = stream.record_keys(key, places, step)
+            found = self.contributions(state, units.take(places), query_keys)
+            return {p.name: clipped_sum(p, found[p.name], mask, clip_keys) for p in self.entry.parts}
+
+        entered = poisson.coins(key, len(units.there), step, self.entry.q) & units.there
+        return poisson.batch_sum(chunk, entered, self.batch)
+
+    def answer(self, state: Any, units: Units, key: Any, step: Any) -> dict[str, Any]:
+        """The noisy parts of one step, per expected unit. Public."""
+        sums = self.clipped_sums(state, units, key, step)
+        noisy = {}
+        for place, part in enumerate(self.entry.parts):
+            vector, shaped = ravel_pytree(sums[part.name])
+            noisy[part.name] = shaped(with_noise(part, vector, key, step, place) / self.expected)
+        return noisy
+
+    def after(self, state: Any, noisy: Mapping[str, Any], step: Any) -> Any:
+        """The next state: a function of public things only."""
+        return self.update(state, noisy, jax.random.fold_in(jax.random.key(self.seed), step))
+
+    def several(self, state: Any, units: Units, key: Any, first: Any, last: Any) -> tuple[Any, Any]:
+        """Steps first..last−1, all compiled; stops at the first whose answer or state is not finite and says which."""
+
+        def one(carried: tuple) -> tuple:
+            state, step, _ = carried
+            noisy = self.answer(state, units, key, step)
+            new = self.after(state, noisy, step)
+            fine = finite(noisy) & finite(new)
+            kept = jax.tree.map(lambda a, b: jnp.where(fine, a, b), new, state)
+            return kept, jnp.where(fine, step + 1, step), fine
+
+        start = (state, first, jnp.bool_(True))
+        state, step, _ = jax.lax.while_loop(lambda c: c[2] & (c[1] < last), one, start)
+        return state, step
+
+
+def clipped_sum(part: Part, layers: Mapping[str, Any], mask: jax.Array, keys: jax.Array) -> Any:
+    if part.clip is None:
+        return clipping.tree_of(clipping.unclipped(layers, mask))
+    strategy = clipping.STRATEGIES[part.clipping]
+    options = {"sparsity": part.sparsity} if part.clipping == "sparse" else {}
+    return clipping.tree_of(strategy(layers, part.clip, mask, keys, **options))
+
+
+def with_noise(part: Part, vector: jax.Array, key: Any, step: Any, place: int) -> jax.Array:
+    """The sum and its noise, both multiples of the grid."""
+    if part.sigma == 0:
+        return vector
+    grid = grid_of(part)
+    scale = part.sigma * sensitivity(part, vector.size)
+    noise = stream.normals(key, vector.size, step, stream.NOISE + place)
+    return jnp.rint(vector / grid) * grid + jnp.rint(noise * (scale / grid)) * grid
+
+
+def finite(tree: Any) -> jax.Array:
+    numbers = [leaf for leaf in jax.tree.leaves(tree) if jnp.issubdtype(leaf.dtype, jnp.inexact)]
+    return jnp.array([jnp.isfinite(leaf).all() for leaf in numbers]).all()
+
+
+def train(
+    descent: Descent,
+    state: Any,
+    units: Units,
+    key: np.ndarray,
+    settle: Settle,
+    progress: Progress | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> Any:
+    """The state after all steps. `key` is fresh: a resumed run shares no noise with the one it continues."""
+    steps, tell = descent.entry.steps, progress or (lambda done, of: None)
+    state, done = checkpoint.resume(state, descent, units) if checkpoint else (state, 0)
+    with no_cache_on_disk():
+        units = jax.device_put(units)
+        few = steps <= RECORDED_STEPS
+        run = _recorded(descent, units, key, settle) if few else _compiled(descent, units, key)
+        for last in (*range(done + CHUNK_STEPS, steps, CHUNK_STEPS), steps):
+            state = run(state, done, last)
+            done = last
+            if checkpoint and done < steps:
+                checkpoint.save(state, done, descent, units)
+            tell(done, steps)
+    if not few:
+        state = jax.tree.map(jnp.asarray, settle({"steps": steps}, jax.tree.map(np.asarray, state)))
+    if checkpoint:
+        checkpoint.remove()  # a second ending from the same point would be a second release
+    return state
+
+
+def _compiled(descent: Descent, units: Units, key: Any) -> Callable[[Any, int, int], Any]:
+    several = jax.jit(descent.several)
+
+    def run(state: Any, first: int, last: int) -> Any:
+        state, step = several(state, units, key, jnp.int32(first), jnp.int32(last))
+        if int(step) < last:
+            raise _not_finite(int(step))
+        return state
+
+    return run
+
+
+def _recorded(descent: Descent, units: Units, key: Any, settle: Settle) -> Callable[[Any, int, int], Any]:
+    """Step by step, every noisy answer through the transcript, so that a run can be replayed."""
+    answer, after = jax.jit(descent.answer), jax.jit(descent.after)
+    fine = jax.jit(lambda noisy, new: finite(noisy) & finite(new))
+
+    def run(state: Any, first: int, last: int) -> Any:
+        for step in range(first, last):
+            asked = {"step": step, "state": digest([np.asarray(leaf) for leaf in jax.tree.leaves(state)])}
+            noisy = settle(asked, jax.tree.map(np.asarray, answer(state, units, key, jnp.int32(step))))
+            new = after(state, noisy, jnp.int32(step))
+            if not fine(noisy, new):
+                raise _not_finite(step)
+            state = new
+        return state
+
+    return run
+
+
+def _not_finite(step: int) -> ConvergenceError:
+    return ConvergenceError(
+        f"step {step}: the noisy answer or the state made from it is not finite; nothing more was asked of the rows, "
+        "what the plan spends is spent. Lower the learning rate, or start from smaller weights"
+    )

@@ -1,0 +1,115 @@
+"""What a query and an update must not do, tried on made-up units before anything is spent.
+
+- They carry no rows with them (`captured`) and call nothing outside the compiled code.
+- A unit's contribution does not depend on the other units of its batch (one of them is changed, and the others must
+  stay
+  as they were), and taps give what differentiation of one unit at a time gives.
+- The parts are those of the plan and the state keeps its shapes and types.
+
+They are tests, not proofs: a query that misbehaves only where it was not tried is not noticed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from nacre.errors import PlanError
+from nacre.privacy.captured import refuse_captured
+from nacre.privacy.descent import Descent
+from nacre.privacy.unit_arrays import Units
+
+TRIED = 6  # units of the made-up batch
+_CLOSE = 1e-3  # of the largest number of a unit's contribution: taps that forget a use are off by far more
+
+
+def check_descent(descent: Descent, state: Any, made_up: Units, public: Any) -> None:
+    """Raise PlanError for what the doors cannot answer safely."""
+    where = f"entry {descent.entry.name!r}"
+    for function in (descent.query, descent.update):
+        refuse_captured(function, (state, public), where)
+    with jax.default_matmul_precision("highest"):  # TF32 of a GPU would look like a dependence on the batch
+        _check_contributions(descent, state, made_up, where)
+
+
+def _check_contributions(descent: Descent, state: Any, made_up: Units, where: str) -> None:
+    units = made_up.take(np.arange(TRIED))
+    keys = jax.random.split(jax.random.key(0), TRIED)
+    moved = _moved(state)  # a start at zero would hide what depends on it
+    _check_shapes(descent, state, units, keys, where)
+    batch = jax.jit(lambda s, u, k: _flat(descent, s, u, k))
+    found = batch(moved, units, keys)
+    other = made_up.take(np.append(np.arange(TRIED - 1), TRIED))  # another last unit
+    again = batch(moved, other, keys)
+    if not _close(found[:-1], again[:-1]):
+        raise PlanError(
+            f"{where}: what one unit contributes changes with the other units of the batch (a batch norm, a mean or "
+            "a rank over the batch); expected one unit at a time"
+        )
+    if hasattr(descent.query, "contributions"):
+        alone = jax.jit(lambda s, u, k: _flat_trees(descent, jax.vmap(descent.query, (None, 0, 0))(s, u, k)))
+        if not _close(found, alone(moved, units, keys)):
+            raise PlanError(
+                f"{where}: taps and differentiation of one unit at a time disagree: a use of a parameter does not go "
+                "through the tape, or the loss is not first order in a tapped layer. Use a plain query instead"
+            )
+
+
+def _check_shapes(descent: Descent, state: Any, units: Any, keys: jax.Array, where: str) -> None:
+    one = jax.tree.map(lambda x: x[0], units)
+    parts = jax.eval_shape(lambda s, u, k: descent.query(s, u, k), state, one, keys[0])
+    wanted = {p.name for p in descent.entry.parts}
+    if set(parts) != wanted:
+        raise PlanError(f"{where}: the query gives the parts {sorted(parts)}; the plan has {sorted(wanted)}")
+    noisy = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), dict(parts))
+    new = jax.eval_shape(descent.after, state, noisy, jnp.int32(0))
+    described = [[(a.shape, a.dtype) for a in jax.tree.leaves(tree)] for tree in (state, new)]
+    if described[0] != described[1] or jax.tree.structure(state) != jax.tree.structure(new):
+        raise PlanError(f"{where}: update must return a state of the same structure, shapes and types as it was given")
+    asked = jax.make_jaxpr(lambda s, u, k: descent.query(s, u, k))(state, one, keys[0])
+    for traced in (asked, jax.make_jaxpr(descent.after)(state, noisy, 0)):
+        if traced.effects or any("callback" in name for name in _primitives(traced.jaxpr)):
+            raise PlanError(f"{where}: a callback leaves the compiled code; a query or an update must not call out")
+
+
+def _primitives(jaxpr: Any) -> Iterator[str]:
+    """Names of all operations, inside loops and branches too."""
+    for equation in jaxpr.eqns:
+        yield equation.primitive.name
+        for value in jax.tree.leaves(list(equation.params.values()), is_leaf=lambda v: hasattr(v, "eqns")):
+            inner = getattr(value, "jaxpr", value)
+            if hasattr(inner, "eqns"):
+                yield from _primitives(inner)
+
+
+def _moved(state: Any) -> Any:
+    leaves, structure = jax.tree.flatten(state)
+    rng = np.random.default_rng(2)
+
+    def shifted(leaf: Any) -> Any:
+        real = jnp.issubdtype(leaf.dtype, jnp.floating)
+        return leaf + jnp.asarray(0.1 * rng.normal(size=leaf.shape), leaf.dtype) if real else leaf
+
+    return jax.tree.unflatten(structure, [shifted(leaf) for leaf in leaves])
+
+
+def _flat(descent: Descent, state: Any, units: Any, keys: jax.Array) -> jax.Array:
+    found = descent.contributions(state, units, keys)
+    return _flat_trees(descent, {p: {n: layer.whole() for n, layer in layers.items()} for p, layers in found.items()})
+
+
+def _flat_trees(descent: Descent, parts: Any) -> jax.Array:
+    leaves = jax.tree.leaves({p.name: parts[p.name] for p in descent.entry.parts})
+    return jnp.concatenate([leaf.reshape(TRIED, -1).astype(jnp.float32) for leaf in leaves], axis=1)
+
+
+def _close(one: Any, other: Any) -> bool:
+    one, other = np.asarray(one), np.asarray(other)
+    scale = np.maximum(np.nanmax(np.abs(np.where(np.isfinite(one), one, 0)), axis=1, keepdims=True), 1e-30)
+    return one.shape == other.shape and bool(
+        np.allclose(one / scale, other / scale, rtol=0, atol=_CLOSE, equal_nan=True)
+    )

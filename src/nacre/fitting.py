@@ -88,6 +88,7 @@ def fit(
     progress: Progress = silent,
     transcript: Transcript | None = None,
     tell_owner: Callable[[dict[str, int]], None] | None = None,
+    tell_diagnostics: Callable[[dict[str, dict[str, Any]]], None] | None = None,
 ) -> Release:
     """Fit a private model of a table and return a release with its certificate.
 
@@ -95,9 +96,9 @@ def fit(
     bought with part of the budget (`domain="buy"`), refused ("declared") or read from the data ("from-data", guarantee
     `none`). `epsilon=None` asks for a non-private run. `seed` fixes public randomness only; `noise_seed` makes the
     noise repeatable and the guarantee `none`. `tell_owner` gets, per column, how many values were outside the domain:
-    exact counts of private rows, for the owner of the data alone. `hide` names
-    columns whose distribution the release must not show (method "ppem"), `alpha` the level of the test for that; it is
-    not differential privacy.
+    exact counts of private rows, for the owner of the data alone; `tell_diagnostics` gets how Markov chains mixed, by
+    entry of the plan, for the owner alone too. `hide` names columns whose distribution the release must not show
+    (method "ppem"), `alpha` the level of the test for that; it is not differential privacy.
     """
     options = hiding_options(method, options, hide, alpha)
     budget = Budget(
@@ -116,6 +117,8 @@ def fit(
     model = job.synthesizer.fit(curator, job.plan.for_rows(schema.rows), seed, progress)
     if tell_owner is not None:
         tell_owner({name: n for name, n in curator.outside.items() if n})
+    if tell_diagnostics is not None:
+        tell_diagnostics(dict(curator.diagnostics))
     certificate = certify(
         job.plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=assumptions(job.schema)
     )

@@ -1,8 +1,8 @@
-"""Rows that satisfy a condition, from a model that draws whole rows: draw, keep what fits, draw again."""
+"""Conditions met by drawing again: exact for any model that draws whole rows, slow where the condition is rare."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,52 @@ BATCH = 16_384
 ROUNDS = 2_000  # batches drawn for a condition before giving up
 
 
+def draw_until(
+    rows: int,
+    rng: np.random.Generator,
+    where: Mapping[str, Any],
+    grids: Mapping[str, Grid],
+    draw: Callable[[int], dict[str, Values]],
+    batch: int,
+) -> dict[str, Values]:
+    """`rows` rows of `draw(n)` that satisfy `where`; SchemaError for what is not modelled or not declared,
+    ConvergenceError when too few of many rows do."""
+    masks = {}
+    for name, condition in where.items():
+        if name not in grids:
+            raise SchemaError(f"where: {name!r} is not a modelled column; choose among {', '.join(grids)}")
+        try:
+            masks[name] = grids[name].mask(condition)
+        except SchemaError as error:
+            raise SchemaError(f"column {name!r}, {error}") from None
+    parts, found = [], 0
+    for _ in range(ROUNDS if masks else -(-max(rows, 1) // batch)):
+        some = draw(batch if masks else min(batch, max(rows - found, 1)))
+        keep = np.ones(len(next(iter(some.values()))), bool)
+        for name, mask in masks.items():
+            share = np.append(mask, 0.0)[grids[name].codes(some[name])]
+            keep &= rng.random(len(share)) < share
+        parts.append({name: v.take(np.flatnonzero(keep)) for name, v in some.items()})
+        found += int(keep.sum())
+        if found >= rows:
+            break
+    if found < rows:
+        names = ", ".join(map(repr, masks))
+        raise ConvergenceError(f"only {found} of {ROUNDS * batch:,} rows meet the condition on {names}; widen it")
+    return {
+        name: Values.of(
+            np.concatenate([p[name].values for p in parts])[:rows],
+            np.concatenate([p[name].null for p in parts])[:rows],
+        )
+        for name in parts[0]
+    }
+
+
 class RowsByRejection:
     """A model with `schema` and `some_rows`. Conditions are exact, but slow where they are rare (a single value of a
     number that comes by rounding is)."""
+
+    batch = BATCH
 
     @property
     def schema(self) -> Schema:
@@ -35,37 +78,10 @@ class RowsByRejection:
     def draw(self, rows: int, rng: np.random.Generator, where: Mapping[str, Any] | None = None) -> dict[str, Values]:
         """`rows` rows that satisfy `where`; SchemaError for a column that is not modelled or cannot be met."""
         where = dict(where or {})
-        for name in where:
-            if name not in self.schema.modelled:
-                shown = ", ".join(self.schema.modelled)
-                raise SchemaError(f"where: {name!r} is not a modelled column; choose among {shown}")
         fixed = self.settle(where)
-        grids = {name: self.grid(name) for name in where}
-        masks = {name: grids[name].mask(condition) for name, condition in where.items()}
-        parts, found = [], 0
-        for _ in range(ROUNDS if masks else -(-rows // BATCH) + 1):
-            if found >= rows and parts:
-                break
-            some = self.some_rows(BATCH if masks else min(BATCH, max(rows - found, 1)), rng, fixed)
-            keep = np.ones(len(next(iter(some.values()))), bool)
-            for name, mask in masks.items():
-                share = np.append(mask, 0.0)[grids[name].codes(some[name])]
-                keep &= rng.random(len(share)) < share
-            parts.append({name: v.take(np.flatnonzero(keep)) for name, v in some.items()})
-            found += int(keep.sum())
-        if found < rows:
-            names = ", ".join(map(repr, masks))
-            raise ConvergenceError(f"only {found} of {ROUNDS * BATCH:,} rows meet the condition on {names}; widen it")
-        return {
-            name: Values.of(
-                np.concatenate([p[name].values for p in parts])[:rows],
-                np.concatenate([p[name].null for p in parts])[:rows],
-            )
-            for name in parts[0]
-        }
-
-    def grid(self, name: str) -> Grid:
-        return Grid.of(self.schema.columns[name])
+        columns = self.schema.columns
+        grids = {n: Grid.of(columns[n]) for n in self.schema.modelled if columns[n].kind != "tensor"}
+        return draw_until(rows, rng, where, grids, lambda n: self.some_rows(n, rng, fixed), self.batch)
 
 
 def pick(p: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -37,8 +37,8 @@ def prevalence(codes: int = CODES) -> np.ndarray:
 
 
 def code_matrix(rows: int = ROWS, codes: int = CODES, seed: int = 0) -> np.ndarray:
-    """[rows, codes] of bool. The same seed gives the same matrix, and a longer one begins with the shorter one up to the
-    last whole chunk of 4,096 rows."""
+    """[rows, codes] of bool. The same seed gives the same matrix, and a longer one begins with the shorter one up to
+    the last whole chunk of 4,096 rows."""
     if rows < 1 or codes < 1:
         raise DataError(f"rows={rows}, codes={codes}: ask for at least 1 of each")
     public = np.random.default_rng([seed, 10**6])
@@ -56,7 +56,7 @@ def code_matrix(rows: int = ROWS, codes: int = CODES, seed: int = 0) -> np.ndarr
     )
 
 
-def _some(rng: np.random.Generator, n: int, base, loading, shares, ageing) -> np.ndarray:  # noqa: ANN001
+def _some(rng: np.random.Generator, n: int, base, loading, shares, ageing) -> np.ndarray:
     member = rng.random((n, len(shares))) < 0.25 * shares / shares.mean() * 0.5
     member[np.arange(n), rng.choice(len(shares), n, p=shares)] = True
     age, burden = rng.normal(size=(2, n, 1))

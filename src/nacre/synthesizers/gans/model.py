@@ -15,6 +15,7 @@ from nacre.synthesizers.tabular import files
 from nacre.synthesizers.tabular.coding import Coding
 from nacre.table import Schema
 from nacre.table.encoding import Values
+from nacre.table.grid import Grid
 
 
 class GanModel(RowsByRejection):
@@ -35,7 +36,7 @@ class GanModel(RowsByRejection):
         target = self.coding.layout.target
         if target is None or target not in where:
             return self.shares
-        mask = self.grid(target).mask(where.pop(target))
+        mask = Grid.of(self.schema.columns[target]).mask(where.pop(target))
         shares = self.shares * mask
         shares = shares if shares.sum() > 0 else mask
         return shares / shares.sum()

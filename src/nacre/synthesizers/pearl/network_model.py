@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from nacre.errors import ReleaseFileError, SchemaError
-from nacre.synthesizers.pearl import generator
+from nacre.synthesizers.pearl import generator, upconv
 from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.rejection import RowsByRejection, pick
 from nacre.table import Schema
 from nacre.table.encoding import Values
+from nacre.table.grid import Grid
 
 
 class NetworkModel(RowsByRejection):
@@ -25,16 +25,23 @@ class NetworkModel(RowsByRejection):
 
     def __init__(self, layout: Layout, net: Mapping[str, np.ndarray], shares: np.ndarray, argmax: bool, rows: int):
         self.layout, self.net, self.shares, self.argmax, self.rows = layout, dict(net), shares, argmax, rows
+        self.network = upconv.network(layout.picture, layout.width)
 
     @property
     def schema(self) -> Schema:
         return self.layout.schema
 
+    @property
+    def batch(self) -> int:  # type: ignore[override]
+        return self.network.batch
+
     def settle(self, where: dict[str, Any]) -> np.ndarray:
         """Class shares given the condition on the target, which is taken out of `where`."""
+        if self.layout.image is not None and self.layout.image in where:
+            raise SchemaError(f"where: {self.layout.image!r} holds images; put conditions on {self.layout.target!r}")
         if self.layout.target is None or self.layout.target not in where:
             return self.shares
-        mask = self.grid(self.layout.target).mask(where.pop(self.layout.target))
+        mask = Grid.of(self.schema.columns[self.layout.target]).mask(where.pop(self.layout.target))
         shares = self.shares * mask
         if not shares.sum() > 0:  # classes whose noisy share was cut to zero can still be asked for
             shares = mask
@@ -43,9 +50,10 @@ class NetworkModel(RowsByRejection):
     def some_rows(self, rows: int, rng: np.random.Generator, fixed: np.ndarray) -> dict[str, Values]:
         shares = fixed
         kinds = rng.choice(len(shares), rows, p=shares)
-        z = rng.standard_normal((rows, generator.LATENT)).astype(np.float32)
-        raw = generator.forward(self.net, np.concatenate([z, np.eye(len(shares), dtype=np.float32)[kinds]], axis=1))
-        numbers, blocks = generator.heads(raw, len(self.layout.numbers), [size for _, size in self.layout.blocks])
+        z = rng.standard_normal((rows, self.network.latent)).astype(np.float32)
+        inputs = np.concatenate([z, np.eye(len(shares), dtype=np.float32)[kinds]], axis=1)
+        raw = generator.forward(self.network, self.net, inputs)
+        numbers, blocks = generator.heads(raw, self.layout.count, [size for _, size in self.layout.blocks])
         codes = [p.argmax(1) if self.argmax else pick(p, rng) for p in blocks]
         return self.layout.decode(numbers, codes, kinds)
 
@@ -70,12 +78,7 @@ class NetworkModel(RowsByRejection):
 
     def _sound(self) -> bool:
         """Shapes, types and ranges, so that a hostile file ends here and not in the middle of drawing."""
-        widths = generator.sizes(generator.LATENT + self.layout.classes, self.layout.width)
-        wanted: dict[str, tuple[int, ...]] = {}
-        for i, (a, b) in enumerate(pairwise(widths)):
-            wanted |= {f"weight{i}": (a, b), f"bias{i}": (b,)}
-            if i < 2:
-                wanted |= {f"{part}{i}": (b,) for part in ("gain", "shift", "mean", "variance")}
+        wanted = self.network.shapes(self.layout.classes)
         fits = {n: a.shape for n, a in self.net.items()} == wanted and self.shares.shape == (self.layout.classes,)
         arrays = [*self.net.values(), self.shares]
         finite = fits and all(a.dtype.kind == "f" and bool(np.isfinite(a).all()) for a in arrays)

@@ -122,6 +122,9 @@ def describe(c: Certificate) -> str:
     counted = c.schema["provenance"]
     lines.append("Schema facts: " + ", ".join(f"{n} {how}" for how, n in _tally(counted).items()))
     lines += [f"Assumption: {a}" for a in c.assumptions]
+    if books := c.extras.get("ledger"):
+        lines.append(f"Ledger: {books['ledger']}, population {books['population']}, row {books['sequence']}, "
+                     f"head {books['head']}")  # fmt: skip
     lines.append("Made with " + ", ".join(f"{k} {v}" for k, v in c.versions.items()))
     return "\n".join(lines)
 

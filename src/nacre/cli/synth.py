@@ -65,6 +65,9 @@ def synth(
     seed: o.Seed = 0,
     noise_seed: o.NoiseSeed = None,
     i_understand: o.Understand = False,
+    ledger: o.LedgerUrl = None,
+    population: o.Population = None,
+    request: o.Request = None,
     force: o.Force = False,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
@@ -98,7 +101,8 @@ def synth(
     source = split.train if split else file
     made = _run(shell, source, schema, rows, identifiers, unit, cap, epsilon=epsilon, delta=delta, target=target,
                 method=method, neighbours=neighbours, domain=domain, option=option, seed=seed, noise_seed=noise_seed,
-                large=i_understand, fitted=1 - split.share if split else 1.0)  # fmt: skip
+                large=i_understand, fitted=1 - split.share if split else 1.0, ledger=ledger, population=population,
+                request=request)  # fmt: skip
     written = _keep(made, outputs, force)
     try:
         from nacre.cli.running import draw
@@ -153,6 +157,9 @@ def fit(
     seed: o.Seed = 0,
     noise_seed: o.NoiseSeed = None,
     i_understand: o.Understand = False,
+    ledger: o.LedgerUrl = None,
+    population: o.Population = None,
+    request: o.Request = None,
     force: o.Force = False,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
@@ -176,14 +183,15 @@ def fit(
         from nacre.cli.sketching import fit_sketch
 
         idle = {"--schema": schema, "--target": target, "--delta": delta, "--rows": rows, "--id": identifiers,
-                "--unit": unit, "--cap": cap, "--option": option, "--noise-seed": noise_seed}  # fmt: skip
+                "--unit": unit, "--cap": cap, "--option": option, "--noise-seed": noise_seed, "--ledger": ledger,
+                "--population": population, "--request": request}  # fmt: skip
         if told := [name for name, value in idle.items() if value]:
             raise NacreError(f"{', '.join(told)}: the sketch has settled that already; leave it out with --from-sketch")
         made = fit_sketch(from_sketch, quiet)
         return _report(shell, made, _keep(made, outputs, force), None)
     made = _run(shell, file, schema, rows, identifiers, unit, cap, epsilon=epsilon, delta=delta, target=target,
                 method=method, neighbours=neighbours, domain=domain, option=option, seed=seed, noise_seed=noise_seed,
-                large=i_understand)  # fmt: skip
+                large=i_understand, ledger=ledger, population=population, request=request)  # fmt: skip
     _report(shell, made, _keep(made, outputs, force), None)
 
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from nacre.errors import BudgetExceeded, LedgerError, LedgerRollback, LedgerTampered, RequestRefused
-from nacre.privacy import accounting
-from nacre.privacy.ledger import chain, cost
+from nacre.privacy.ledger import chain
 from nacre.privacy.ledger.chain import OPENED, REFUNDED, RESERVED, SETTLED, Row
 from nacre.privacy.ledger.policy import Policy
+from nacre.privacy.ledger.request import Asked, digest_of
 from nacre.privacy.ledger.sql import Book
 from nacre.privacy.ledger.witness import Witness
 from nacre.privacy.plan import Plan
@@ -73,54 +72,6 @@ def stamp(ledger: Ledger, row: Row) -> dict[str, Any]:
     return {"ledger": ledger.identity, "population": row.population, "sequence": row.sequence, "head": row.hash}
 
 
-def digest_of(plan: Plan) -> str:
-    told = {k: v for k, v in plan.to_json().items() if k not in ("notes", "rows")}
-    return hashlib.sha256(chain.text(told).encode()).hexdigest()
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A request, with all that can be computed before the lock is taken."""
-
-    plan: Plan
-    policy: Policy
-    request: str
-    digest: str = field(init=False)
-    cost: cost.Cost = field(init=False)
-
-    def __post_init__(self) -> None:
-        events = self.plan.events()
-        object.__setattr__(self, "digest", digest_of(self.plan))
-        object.__setattr__(self, "cost", cost.cost_of(events, self.policy))
-        limit = self.policy.per_release
-        if limit is not None and accounting.delta_at(events, limit) > self.policy.delta:
-            raise BudgetExceeded(
-                f"one release of this population may spend epsilon {limit:g} at delta {self.policy.delta:g}, and the "
-                f"plan of {self.plan.method} spends more; nothing was read. Lower epsilon"
-            )
-
-    def charge(self, spent: int, failed: int) -> cost.Cost | None:
-        """What to charge after that much was spent; None when the cap does not cover it.
-
-        A first release may take the whole cap by its own accounting: nothing of the data has been seen by then, so
-        the choice was made beforehand, and nothing can follow it (docs/proofs/ledger.md).
-        """
-        caps = self.policy.unit_cap, self.policy.failure_cap
-        if spent + self.cost.units <= caps[0] and failed + self.cost.failure <= caps[1]:
-            return self.cost
-        if not spent and accounting.delta_at(self.plan.events(), self.policy.epsilon) <= self.policy.delta:
-            return cost.Cost(*caps)
-        return None
-
-    def body(self) -> dict[str, Any]:
-        told = self.plan.to_json()
-        return {
-            "plan": self.digest,
-            "events": cost.to_json(self.plan.events()),
-            **{name: told[name] for name in ("method", "budget", "cap")},
-        }
-
-
 class Ledger:
     """The books of one database: populations with caps, and what was spent on them."""
 
@@ -174,7 +125,7 @@ class Ledger:
                 return self._again(book, earlier, asked)
             charged = asked.charge(last.spent, last.spent_failure)
             if charged is None:
-                raise BudgetExceeded(_exceeded(population, asked, last))
+                raise BudgetExceeded(asked.exceeds(last))
             row = chain.following(
                 last,
                 RESERVED,
@@ -297,10 +248,9 @@ class Ledger:
                 f"{plan.budget.neighbours}: they do not add up; plan with --neighbours {policy.neighbours}"
             )
         if unit != policy.unit:
-            whose = {None: "one row"}
             raise RequestRefused(
-                f"population {population!r} protects {whose.get(policy.unit, f'one {policy.unit}')}, and the schema "
-                f"{whose.get(unit, f'one {unit}')}: they do not add up; declare the unit of the population"
+                f"population {population!r} protects one {policy.unit or 'row'}, and the schema one {unit or 'row'}: "
+                "they do not add up; declare the unit of the population"
             )
 
     def _again(self, book: Book, earlier: Row, asked: Asked) -> Reservation:
@@ -315,14 +265,3 @@ class Ledger:
                 "needs a request, and a debit, of its own. Nothing was read"
             )
         return Reservation(self, earlier.population, earlier.reservation, asked.digest)
-
-
-def _exceeded(population: str, asked: Asked, last: Row) -> str:
-    from nacre.privacy.ledger.status import epsilon_left, epsilon_spent
-
-    policy = asked.policy
-    return (
-        f"population {population!r} has spent epsilon {epsilon_spent(policy, last):.4g} of {policy.epsilon:g} at delta "
-        f"{policy.delta:g}, and the plan of {asked.plan.method} does not fit into the rest; nothing was read. One "
-        f"release of epsilon {epsilon_left(policy, last):.3g} still fits, if it buys no schema"
-    )

@@ -1,7 +1,7 @@
 """What this machine has seen of a ledger, kept outside it: a ledger that is behind was restored, cut or copied.
 
 A small file per population, under $NACRE_STATE, or nacre/ledgers in the folder for state of the user. It is written
-after a commit, so it never runs ahead of the ledger; two writers may leave the older of two sights, which is still true.
+after a commit, so it never runs ahead of the ledger; two writers may leave the older of two sights: true as well.
 Certificates are the other witnesses: they travel, and `nacre ledger verify --release` reads them.
 """
 

@@ -33,6 +33,8 @@ _TRIGGERS = (
     "BEGIN SELECT RAISE(ABORT, 'above the cap of the population'); END",
 )
 
+_INHERITED: list[sqlite3.Connection | None] = []  # of a parent process: closing them here would be its undoing
+
 
 class SqliteStore:
     """One file. A connection belongs to one thread of one process: a fork opens its own."""
@@ -115,6 +117,7 @@ class SqliteStore:
 
     def _connection(self) -> sqlite3.Connection:
         if getattr(self._local, "connection", None) is None or self._local.process != os.getpid():
+            _INHERITED.append(getattr(self._local, "connection", None))
             self._local.connection, self._local.process = self._connect(), os.getpid()
         return self._local.connection
 

@@ -61,6 +61,7 @@ class Witness:
             return
         told = {"sequence": row.sequence, "hash": row.hash, "place": self.place, "population": row.population}
         try:
+            path.parent.mkdir(parents=True, exist_ok=True)
             # In place and unflushed: a lost or torn sight is no sight, and a rename would wait for the disk.
             handle = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
             try:

@@ -102,8 +102,8 @@ class Ledger:
 
     def policy(self, population: str) -> Policy:
         if population not in self._policies:
-            with self.store.reading(population) as book:
-                self._policies[population] = self._trusted(book)[1]
+            with self._reading(population) as (book, _):
+                self._policies[population] = Policy.from_json(book.ends()[0].facts)
         return self._policies[population]
 
     # ------------------------------------------------- reserve, open, settle, refund
@@ -181,8 +181,7 @@ class Ledger:
     # ------------------------------------------------------------------- reading
 
     def rows(self, population: str) -> list[Row]:
-        with self.store.reading(population) as book:
-            self._trusted(book)
+        with self._reading(population) as (book, _):
             return book.rows()
 
     def verify(self, populations: Iterable[str] = (), stamps: Iterable[Mapping[str, Any]] = ()) -> dict[str, Row]:
@@ -190,8 +189,7 @@ class Ledger:
         self.store.check()
         heads = {}
         for population in [*populations] or self.populations():
-            with self.store.reading(population) as book:
-                self._trusted(book)
+            with self._reading(population) as (book, _):
                 heads[population] = chain.check_chain(book.rows(), self.identity, population)
         for told in stamps:
             self._check_stamp(told)
@@ -200,7 +198,7 @@ class Ledger:
     def _check_stamp(self, told: Mapping[str, Any]) -> None:
         if told["ledger"] != self.identity:
             raise LedgerError(f"the certificate belongs to the ledger {told['ledger']}, and this is {self.identity}")
-        with self.store.reading(told["population"]) as book:
+        with self._reading(told["population"]) as (book, _):
             row = book.at(int(told["sequence"]))
         if row is None or row.hash != told["head"]:
             raise LedgerRollback(
@@ -213,14 +211,22 @@ class Ledger:
     @contextlib.contextmanager
     def _writing(self, population: str) -> Iterator[tuple[Book, Row]]:
         """(book, last row) under the lock, after the O(1) checks; durable once the block has ended."""
+        seen = self._witness.sight(population)  # before the lock: another may commit, and remember, after ours is taken
         with self.store.locked(population) as book:
-            yield book, self._trusted(book)[0]
+            yield book, self._trusted(book, seen)
 
-    def _trusted(self, book: Book) -> tuple[Row, Policy]:
-        """(last row, policy), if both are whole, the sums agree with the database's own, and nothing is lacking."""
+    @contextlib.contextmanager
+    def _reading(self, population: str) -> Iterator[tuple[Book, Row]]:
+        """(book, last row) as of one moment, after the same checks."""
+        seen = self._witness.sight(population)
+        with self.store.reading(population) as book:
+            yield book, self._trusted(book, seen)
+
+    def _trusted(self, book: Book, seen: Mapping[str, Any] | None) -> Row:
+        """The last row, if it and the policy are whole, the sums are the database's own, and nothing is lacking."""
         ends = book.ends()
         if not ends:
-            self._witness.check(book)
+            self._witness.check(book, seen)
             raise LedgerError(f"population {book.population!r}: the ledger has none of that name; see `nacre ledger`")
         first, last = chain.check(ends[0]), chain.check(ends[-1])
         linked = len(ends) == 1 or (ends[1].sequence == 1 and ends[1].previous == first.hash)
@@ -231,8 +237,8 @@ class Ledger:
                 f"population {book.population!r}: the rows do not add up to what the last one says; nothing was read. "
                 "`nacre ledger verify` names the row"
             )
-        self._witness.check(book)
-        return last, Policy.from_json(first.facts)
+        self._witness.check(book, seen)
+        return last
 
     def _check_terms(self, population: str, policy: Policy, plan: Plan, unit: str | None) -> None:
         user = self.store.user

@@ -86,7 +86,7 @@ class PostgresqlStore:
         transaction.commit()
 
     def _connected(self) -> Any:
-        return self._sa.create_engine(self._engine_url, pool_size=1, max_overflow=8, pool_pre_ping=True,
+        return self._sa.create_engine(self._engine_url, pool_size=1, max_overflow=8,
                                       isolation_level="READ COMMITTED")  # fmt: skip
 
     @contextlib.contextmanager

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +35,11 @@ class Witness:
     def __init__(self, identity: str, place: str | None):
         self.identity, self.place = identity, place
 
-    def check(self, book: Book) -> None:
-        """LedgerRollback if the ledger lacks what was seen before, or is a copy beside the one that was used."""
-        seen = self._read(book.population)
+    def check(self, book: Book, seen: Mapping[str, Any] | None) -> None:
+        """LedgerRollback if the ledger lacks what was seen before, or is a copy beside the one that was used.
+
+        `seen` must have been read before the book was opened: later sights may be of later rows.
+        """
         if seen is None:
             return
         row = book.at(int(seen["sequence"]))
@@ -56,7 +59,7 @@ class Witness:
     def saw(self, row: Row) -> None:
         """Remember a committed row, unless a later one is remembered."""
         path = self._path(row.population)
-        seen = self._read(row.population)
+        seen = self.sight(row.population)
         if seen is not None and int(seen["sequence"]) >= row.sequence:
             return
         told = {"sequence": row.sequence, "hash": row.hash, "place": self.place, "population": row.population}
@@ -88,7 +91,8 @@ class Witness:
         name = hashlib.sha256(population.encode("utf-8", "surrogatepass")).hexdigest()[:16]
         return folder() / f"{self.identity}-{name}.json"
 
-    def _read(self, population: str) -> dict[str, Any] | None:
+    def sight(self, population: str) -> dict[str, Any] | None:
+        """What was seen last; None where nothing was."""
         try:
             told = json.loads(self._path(population).read_text())
             return told if isinstance(told["sequence"], int) and isinstance(told["hash"], str) else None

@@ -364,6 +364,22 @@ def test_a_copy_is_refused_and_a_moved_ledger_is_not(ledger, tmp_path):
     open_ledger(tmp_path / "moved.sqlite").reserve("people", plan())
 
 
+def test_a_reader_is_not_alarmed_by_rows_that_come_while_it_reads(ledger, monkeypatch):
+    """Another process commits, and this machine remembers it, after the reader's view was fixed."""
+    real, other = ledger.store.reading, open_ledger(ledger.url)
+
+    @contextlib.contextmanager
+    def slow(population):
+        with real(population) as book:
+            book.rows()
+            other.reserve("people", plan(0.1, 100.0))
+            yield book
+
+    monkeypatch.setattr(ledger.store, "reading", slow)
+    assert [row.kind for row in ledger.rows("people")] == ["policy"]
+    assert ledger.verify()["people"].sequence == 1
+
+
 # ------------------------------------------------------------- failing closed
 
 

@@ -124,19 +124,13 @@ class Ledger:
             if earlier := book.reserved(asked.request):
                 return self._again(book, earlier, asked)
             charged = asked.charge(last.spent, last.spent_failure)
-            if charged is None:
-                raise BudgetExceeded(asked.exceeds(last))
-            row = chain.following(
-                last,
-                RESERVED,
-                self.store.user,
-                asked.body(),
-                reservation=secrets.token_hex(16),
-                request=asked.request,
-                units=charged.units,
-                failure=charged.failure,
-            )
-            book.append(row)
+            if charged is not None:
+                row = chain.following(last, RESERVED, self.store.user, asked.body(), request=asked.request,
+                                      reservation=secrets.token_hex(16), units=charged.units,
+                                      failure=charged.failure)  # fmt: skip
+                book.append(row)
+        if charged is None:
+            raise BudgetExceeded(asked.exceeds(last))
         self._witness.saw(row)
         return Reservation(self, population, row.reservation, asked.digest)
 

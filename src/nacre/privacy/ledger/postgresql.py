@@ -29,6 +29,13 @@ _TRIGGERS = (
 _ANCHOR = "SELECT population FROM nacre_anchors WHERE population = :population FOR UPDATE"
 
 
+def _durable(connection: Any, record: Any) -> None:
+    """A commit returns when it is on disk, whatever the server's default."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET synchronous_commit TO on")
+    connection.commit()
+
+
 class PostgresqlStore:
     """The ledger of one database, in the schema that its user sees first."""
 
@@ -60,7 +67,6 @@ class PostgresqlStore:
     def locked(self, population: str) -> Iterator[Book]:
         """A transaction that no other one of this population overlaps; durable once the block has ended."""
         with self._transaction() as connection:
-            self._run(connection, "SET LOCAL synchronous_commit = 'on'", {})
             self._lock(connection, population)
             yield Book(lambda sql, values: self._run(connection, sql, values), population)
 
@@ -86,8 +92,10 @@ class PostgresqlStore:
         transaction.commit()
 
     def _connected(self) -> Any:
-        return self._sa.create_engine(self._engine_url, pool_size=1, max_overflow=8,
-                                      isolation_level="READ COMMITTED")  # fmt: skip
+        level = "READ COMMITTED"
+        engine = self._sa.create_engine(self._engine_url, pool_size=1, max_overflow=8, isolation_level=level)
+        self._sa.event.listen(engine, "connect", _durable)
+        return engine
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[Any]:
@@ -140,4 +148,5 @@ class PostgresqlStore:
             yield
         except self._sa.exc.SQLAlchemyError as error:
             first = (str(getattr(error, "orig", None) or error).splitlines() or [""])[0]
-            raise LedgerError(f"{self.url}: the ledger cannot be used ({first}); nothing was read") from None
+            told = f"{self.url}: the ledger cannot be used ({first}); no data are opened without it"
+            raise LedgerError(told) from None

@@ -154,7 +154,7 @@ class SqliteStore:
             yield
         except sqlite3.Error as error:
             raise LedgerError(
-                f"{self.path}: the ledger cannot be used ({error}); nothing was read. Check the disk and permissions"
+                f"{self.path}: the ledger cannot be used ({error}); no data are opened without it. Check the disk"
             ) from None
 
 

@@ -43,12 +43,27 @@ CATALOGUE: Mapping[str, Benchmark] = {
         Benchmark("sketch-covertype", "benchmarks.sketch_covertype", "the sketch on Covertype: macro-F1 and Kendall"),
         Benchmark("pearl-adult", "benchmarks.pearl_adult", "PEARL and DP-MERF on thinned Adult, hard labels"),
         Benchmark("pearl-credit", "benchmarks.pearl_credit", "PEARL and DP-MERF on thinned credit-card payments"),
+        Benchmark("pearl-mnist", "benchmarks.pearl_mnist", "PEARL and DP-MERF on MNIST: FID, KID, what a CNN learns"),
+        Benchmark("pearl-fashion", "benchmarks.pearl_fashion", "the same on Fashion-MNIST"),
+        Benchmark("hflow-adult", "benchmarks.hflow", "the flow on Adult: nine classifiers, published figures beside"),
+        Benchmark("hflow-census", "benchmarks.hflow", "the flow on Census-Income (KDD)"),
+        Benchmark("hflow-covertype", "benchmarks.hflow", "the flow on Covertype: macro-F1 and Kendall"),
+        Benchmark("hflow-intrusion", "benchmarks.hflow", "the flow on KDD Cup 1999, five groups of labels"),
+        Benchmark(
+            "speed-dpsgd", "benchmarks.speed_dpsgd", "one step of DP-SGD beside the plain step and other packages"
+        ),
         Benchmark(
             "distances", "benchmarks.distances", "distances and tests against NumPy and others; memory at 50,000"
         ),
         Benchmark("peers-adult", "benchmarks.peers_adult", "nacre and other packages side by side on Adult"),
         Benchmark("peers-covertype", "benchmarks.peers_covertype", "nacre and the strongest private peer on Covertype"),
         Benchmark("ledger", "benchmarks.ledger", "the ledger under races and deaths, and what a release pays for it"),
+        Benchmark(
+            "support-regression",
+            "benchmarks.support_regression",
+            "support points, KME and histogram: least squares on few synthetic rows",
+        ),
+        Benchmark("speed-support", "benchmarks.speed_support", "moves per second of the chain; a million-row sketch"),
         Benchmark("speed", "benchmarks.speed", "start, fit, sample, one pass over 20 million rows, noise"),
     )
 }

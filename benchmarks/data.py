@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,10 @@ class Source:
 SOURCES: Mapping[str, Source] = {
     "adult": Source("adult.parquet", 48_842, "Adult / Census Income, UCI, doi:10.24432/C5XW20"),
     "covertype": Source("covtype.parquet", 581_012, "Covertype, UCI, doi:10.24432/C50K5N"),
+    "mnist": Source("mnist.npz", 60_000, "MNIST, doi:10.1109/5.726791"),
+    "fashion-mnist": Source("fashion_mnist.npz", 60_000, "Fashion-MNIST, arXiv:1708.07747"),
+    "census": Source("census_income_kdd.parquet", 299_285, "Census-Income (KDD), UCI, doi:10.24432/C5N30T"),
+    "intrusion": Source("kddcup99_10percent.parquet", 494_021, "KDD Cup 1999, 10 % file, UCI, doi:10.24432/C51C7N"),
     "credit": Source("creditcard.parquet", 284_807, "Credit card fraud, ULB, doi:10.1109/SSCI.2015.33"),
 }
 
@@ -122,6 +127,16 @@ def credit() -> pd.DataFrame:
     return frame.assign(Class=frame["Class"].astype(str))
 
 
+@cache
+def images(name: str, rows: int | None = None) -> tuple[np.ndarray, ...]:
+    """Training images and labels, test images and labels, as published; the first `rows` of both for a smoke run."""
+    with np.load(path(name)) as held:
+        found = tuple(held[part][:rows] for part in ("x_train", "y_train", "x_test", "y_test"))
+    if rows is None and len(found[0]) != SOURCES[name].rows:
+        raise DataError(f"{SOURCES[name].file} has {len(found[0]):,} training images, not {SOURCES[name].rows:,}")
+    return found
+
+
 def covertype55() -> Dataset:
     """Uncollapsed: 10 numbers, 44 indicators as booleans, the class."""
     from nacre.table.columns import Boolean
@@ -134,8 +149,38 @@ def covertype55() -> Dataset:
     return Dataset("covertype-55", table, replace(base, columns=columns), "Cover_Type")
 
 
+def census() -> Dataset:
+    """All 299,285 rows; the instance weight and the published split are left out, codes become labels."""
+    frame = _read("census").drop(columns=["instance weight", "split"])
+    schema = _schema("census", len(frame))
+    codes = [c for c in frame.columns if schema.columns[c].kind == "categorical" and frame[c].dtype.kind in "iu"]
+    return Dataset("census", frame.assign(**{c: frame[c].astype(str) for c in codes}), schema, "income")
+
+
+GROUPS = {
+    "dos": "back land neptune pod smurf teardrop",
+    "probe": "ipsweep nmap portsweep satan",
+    "r2l": "ftp_write guess_passwd imap multihop phf spy warezclient warezmaster",
+    "u2r": "buffer_overflow loadmodule perl rootkit",
+}  # the task description's groups of the 22 attacks
+
+
+def intrusion() -> Dataset:
+    """All 494,021 rows; the 23 labels merged into normal and four groups of attacks, flags as booleans."""
+    frame = _read("intrusion")
+    group = {label: name for name, labels in GROUPS.items() for label in labels.split()} | {"normal": "normal"}
+    schema = _schema("intrusion", len(frame))
+    flags = [c for c in frame.columns if schema.columns[c].kind == "boolean"]
+    label = frame["label"].map(group)
+    if label.isna().any():
+        raise DataError("kddcup99_10percent.parquet: a label belongs to none of the five groups")
+    return Dataset("intrusion", frame.assign(**{c: frame[c] == 1 for c in flags}, label=label), schema, "label")
+
+
 DATASETS: Mapping[str, Callable[[], Dataset]] = {
     "adult": adult,
+    "census": census,
+    "intrusion": intrusion,
     "covertype": covertype,
     "covertype-55": covertype55,
 }

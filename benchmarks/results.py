@@ -115,6 +115,15 @@ class Results:
         """The figures of that setting and seed; empty where it was not measured."""
         return {name: v[seed] for (where, name), v in self._values.items() if where == setting and seed in v}
 
+    def settings(self, dataset: str) -> list[Setting]:
+        """What was measured on that table."""
+        return list(dict.fromkeys(s for s, _ in self._values if s.dataset == dataset))
+
+    def find(self, method: str, dataset: str, epsilon: float | None) -> Setting | None:
+        """The setting of that method and budget, if it was measured."""
+        found = [s for s in self.settings(dataset) if (s.method, s.epsilon) == (method, epsilon)]
+        return found[0] if found else None
+
     def rows(self) -> list[dict[str, Any]]:
         """Every figure, ours and those of other packages (`source` names them), then the published ones."""
         packages = {t["method"]: f"{t['package']} {t['version']}" for t in self._told.values() if "package" in t}

@@ -88,6 +88,7 @@ def fit(
     progress: Progress = silent,
     transcript: Transcript | None = None,
     tell_owner: Callable[[dict[str, int]], None] | None = None,
+    tell_diagnostics: Callable[[dict[str, dict[str, Any]]], None] | None = None,
     ledger: Any = None,
     population: str | None = None,
     request: str | None = None,
@@ -98,8 +99,9 @@ def fit(
     bought with part of the budget (`domain="buy"`), refused ("declared") or read from the data ("from-data", guarantee
     `none`). `epsilon=None` asks for a non-private run. `seed` fixes public randomness only; `noise_seed` makes the
     noise repeatable and the guarantee `none`. `tell_owner` gets, per column, how many values were outside the domain:
-    exact counts of private rows, for the owner of the data alone. With a `ledger` (its URL) the plan is charged to the
-    `population` there, durably, before a door opens; the same `request` is charged once (docs/decisions/ledger.md).
+    exact counts of private rows, for the owner of the data alone; `tell_diagnostics` gets how Markov chains mixed, by
+    entry of the plan, for the owner alone too. With a `ledger` (its URL) the plan is charged to the `population` there,
+    durably, before a door opens; the same `request` is charged once (docs/decisions/ledger.md).
     """
     account = Account(ledger, population, request)
     account.check(reads=domain == "from-data" or epsilon is None, seeded=noise_seed is not None)
@@ -124,6 +126,8 @@ def fit(
         certificate = stamped(certificate, held)
     if tell_owner is not None:
         tell_owner({name: n for name, n in curator.outside.items() if n})
+    if tell_diagnostics is not None:
+        tell_diagnostics(dict(curator.diagnostics))
     return Release(method, schema, model, certificate)
 
 

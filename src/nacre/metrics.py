@@ -156,6 +156,8 @@ def _costs() -> list[Metric]:
 
     return [
         seconds("fit_s", "wall time from a table in memory to a release"),
+        seconds("train_s", "wall time of that without the pass over the rows: training, compilation included"),
+        seconds("train_processor_s", "CPU time of train_s without an accelerator, over all cores"),
         seconds("sample_s", "wall time to sample as many rows as the private table has"),
         seconds("fit_cold_s", "wall time from a Parquet file to a saved release, fresh process, imports included"),
         seconds(
@@ -163,7 +165,9 @@ def _costs() -> list[Metric]:
             "wall time from a Parquet file to a saved release, in a process that has fitted once",
         ),
         seconds("sample_write_s", "wall time to sample rows from a loaded release and write them to Parquet"),
-        seconds("sketch_s", "wall time of the pass over the Parquet files that counts every table"),
+        seconds(
+            "sketch_s", "wall time of the passes over the Parquet files that count every table or sum every feature"
+        ),
         seconds("noise_s", "wall time to draw the noise of the stated number of cells"),
         seconds("run_s", "wall time of a fresh process from private rows in Parquet to synthetic rows in Parquet"),
         seconds("cpu_s", "CPU time of that process and its children, over all cores"),
@@ -171,6 +175,9 @@ def _costs() -> list[Metric]:
         seconds("help_s", "wall time of `nacre --help` in a fresh process"),
         Metric("rows_per_s", "higher", (0.0, INF), "rows/s", ("clock",), "rows counted per second in one pass"),
         Metric("peak_mb", "lower", (0.0, INF), "MiB", ("memory",), "highest resident memory of the process"),
+        Metric(
+            "step_ms", "lower", (0.0, INF), "ms", ("clock",), "wall time of one step of training, best of several runs"
+        ),
     ]
 
 
@@ -201,16 +208,53 @@ def _books() -> list[Metric]:
     ]
 
 
+def _settings() -> list[Metric]:
+    """Comparisons over many settings, and the speed of a Markov chain."""
+    against = "than the best rival, by interquartile ranges of the error"
+    return [
+        Metric(
+            "settings_better", "higher", (0.0, INF), "settings", TRAINED, f"settings with a smaller error {against}"
+        ),
+        Metric("settings_par", "none", (0.0, INF), "settings", TRAINED, "settings whose interquartile ranges overlap"),
+        Metric("settings_worse", "lower", (0.0, INF), "settings", TRAINED, f"settings of larger error {against}"),
+        Metric("settings_ahead", "higher", SHARE, "1", TRAINED, "share of settings with the smallest median error"),
+        Metric(
+            "speedup_incremental",
+            "higher",
+            (0.0, INF),
+            "1",
+            ("clock",),
+            "wall time of a NumPy loop that updates sums divided by that of nacre, same rows, same run",
+        ),
+        Metric(
+            "moves_per_s", "higher", (0.0, INF), "moves/s", ("clock",), "moves of single points per second and chain"
+        ),
+    ]
+
+
 def _images() -> list[Metric]:
     lenet = "on the 84 features of a LeNet trained on the real images"
     return [
         Metric("fid_lenet", "lower", (0.0, INF), "1", COMPARED, f"Fréchet distance of Gaussians {lenet}"),
         Metric("kid_lenet", "lower", (-INF, INF), "1", COMPARED, f"unbiased squared MMD, cubic kernel, {lenet}"),
+        Metric("fid_over_real", "lower", (0.0, INF), "1", COMPARED, "fid_lenet over that of real training images"),
+        Metric("fid_over_merf", "lower", (0.0, INF), "1", COMPARED, "fid_lenet over that of DP-MERF, same seed"),
+        Metric("kid_over_merf", "lower", (-INF, INF), "1", COMPARED, "kid_lenet over that of DP-MERF, same seed"),
         _score("cnn_accuracy", "accuracy of a small convolutional network"),
     ]
 
 
-_BASE = [*_per_classifier(), *_means(), *_regression(), *_distances(), *_costs(), *_calls(), *_books(), *_images()]
+_BASE = [
+    *_per_classifier(),
+    *_means(),
+    *_regression(),
+    *_distances(),
+    *_costs(),
+    *_calls(),
+    *_books(),
+    *_settings(),
+    *_images(),
+]
 
 
 def _gap(base: Metric) -> Metric:

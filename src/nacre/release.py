@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ import numpy as np
 from nacre.errors import ConvergenceError, NacreError, ReleaseFileError, SchemaError
 from nacre.privacy.certificate import Certificate
 from nacre.synthesizers.base import METHODS, Model
-from nacre.table import Between, Schema
+from nacre.table import Between, Schema, Tensor
 from nacre.table.decoding import arrow_schema, decode
 from nacre.table.encoding import Encoded, Values
 from nacre.table.frames import from_arrow
@@ -21,6 +22,7 @@ from nacre.table.structure import Rule, violations
 from nacre.table.writing import TableWriter
 
 CHUNK = 250_000  # rows drawn at a time: memory does not grow with the number of rows asked for
+CHUNK_NUMBERS = 10_000_000  # of arrays in such a chunk
 _ROUNDS = 200  # redraws of rows that break a declared impossibility
 
 
@@ -88,7 +90,7 @@ class Release:
         rebalance: Mapping[str, Mapping[Any, float]] | None = None,
         seed: int | None = None,
     ) -> Iterator[Any]:
-        """The same rows as Arrow tables of at most 250,000 rows; identifiers count on from chunk to chunk."""
+        """The same rows as Arrow tables of at most 250,000 rows, fewer where they hold arrays; identifiers count on."""
         wanted = self.rows if rows is None else rows
         if isinstance(wanted, bool) or not isinstance(wanted, int | np.integer) or wanted < 0:
             raise NacreError(f"rows={rows!r}: expected a whole number of rows, zero or more")
@@ -97,9 +99,15 @@ class Release:
         parts = self._balanced(rebalance or {}, where)
         if wanted == 0:
             yield arrow_schema(self.schema).empty_table()
-        for start in range(0, int(wanted), CHUNK):
-            count = min(CHUNK, int(wanted) - start)
+        chunk = self._chunk()
+        for start in range(0, int(wanted), chunk):
+            count = min(chunk, int(wanted) - start)
             yield decode(self._draw(count, rng, where, parts), self.schema, start=start + 1)
+
+    def _chunk(self) -> int:
+        """Rows at a time: fewer where they hold arrays."""
+        numbers = sum(math.prod(c.shape) for c in self.schema.columns.values() if isinstance(c, Tensor))
+        return max(1, min(CHUNK, CHUNK_NUMBERS // max(1, numbers)))
 
     def _draw(self, rows: int, rng: np.random.Generator, where: Mapping[str, Any], parts: list) -> Encoded:
         if not parts:
@@ -180,6 +188,23 @@ class Release:
                 "its share"
             )
         return [(float(s), self._on_determinants({name: value})) for value, s in shares.items() if s > 0]
+
+    def log_prob(self, table: Any, *, samples: int = 64, seed: int = 0) -> np.ndarray:
+        """A lower bound of the log-probability of each row of a table, in nats, for models that have one (hflow).
+
+        Labels, whole numbers, nulls and atoms count by their mass, other numbers by their density per unit; values
+        outside the declared domain are moved into it or summed over, as when fitting. More `samples` tighten the bound.
+        It says nothing about privacy, but on private rows it is a fact about them: for their owner alone.
+        """
+        from nacre.table.encoding import encode
+        from nacre.table.frames import to_arrow
+
+        find = getattr(self.model, "log_prob", None)
+        if find is None:
+            raise NacreError(f"method {self.method!r} has no log-probability; method 'hflow' has")
+        if isinstance(samples, bool) or not isinstance(samples, int) or samples < 1:
+            raise NacreError(f"samples={samples!r}: expected a whole number, at least 1")
+        return find(encode(to_arrow(table), self.schema).columns, samples, seed)
 
     def save(self, path: str | os.PathLike, force: bool = False) -> None:
         """Write the release file (zip of JSON and safetensors); an existing file is kept unless `force`."""

@@ -152,6 +152,7 @@ def test_epsilon_does_not_add_up(ledger):
         held.settle()
     figures = status(ledger.rows("people"))
     assert figures["epsilon_added"] == pytest.approx(3.0)
+    assert figures["guarantee"] == "proven"
     assert figures["epsilon_beforehand"] <= figures["epsilon_spent"] <= 1.0
     assert figures["epsilon_spent"] == pytest.approx(figures["epsilon_beforehand"], rel=1e-3)
 

@@ -108,7 +108,7 @@ SMALL_PEARL = {"frequencies": 24, "particles": 16, "steps": 4}
 SMALL_NETWORK = {"frequencies": 8, "steps": 3, "batch": 12}
 
 
-def _replay(method: str, options: dict[str, Any], target: str, tmp_path) -> None:
+def _replay(method: str, options: dict[str, Any], target: str | None, tmp_path) -> None:
     base = tables.people(200)
     near = {k: v for k, v in tables.neighbours(base).items() if k in ("first row removed", "outlier", "reordered")}
     checks.check_replay(checks.fit_with(method, tables.schema(), options, target), base, near, tmp_path)
@@ -120,6 +120,17 @@ def replay_pearl(tmp_path) -> None:
 
 def replay_merf(tmp_path) -> None:
     _replay("merf", {**SMALL_NETWORK, "scale": "bought"}, "city", tmp_path)
+
+
+SMALL_POINTS = {"frequencies": 20, "points": 6}
+
+
+def replay_points(tmp_path) -> None:
+    _replay("support-points", {**SMALL_POINTS, "bandwidth": "bought"}, None, tmp_path)
+
+
+def replay_chains(tmp_path) -> None:
+    _replay("support-points", {**SMALL_POINTS, "mode": "data", "moves": 1000, "chains": 2}, None, tmp_path)
 
 
 def replay_bought(tmp_path) -> None:

@@ -178,6 +178,31 @@ def frequency_scale_read_from_the_data(patch):
     patch.setattr(embedding, "frequency_scale", leaky)
 
 
+@twin(instances.replay_points)
+def bandwidth_read_from_the_data(patch):
+    from nacre.synthesizers.support_points import bandwidth
+
+    def leaky(width, curator, plan, geometry, numbers):
+        ages = [a for b in curator._rows.batches(["age"]) for a in b.column(0).to_pylist() if a is not None]
+        return min(0.5, max(0.005, float(np.std(ages)) / 1000))
+
+    patch.setattr(bandwidth, "find", leaky)
+
+
+@twin(instances.replay_chains)
+def chain_diagnostics_decide_the_number_of_points(patch):
+    """Points are kept only if their chain mixed: the diagnostics are statistics of private rows."""
+    from nacre.synthesizers.support_points.method import SupportPoints
+
+    real = SupportPoints._drawn
+
+    def leaky(self, curator, plan, geometry, count, seed):
+        drawn = real(self, curator, plan, geometry, count, seed)
+        return drawn[: 3 + round(1e6 * curator.diagnostics["points"]["accepted"]) % 3]
+
+    patch.setattr(SupportPoints, "_drawn", leaky)
+
+
 @twin(instances.ranges)
 def selection_with_half_the_range(patch):
     patch.setattr(selection.Deviation, "loss_range", lambda self, scope: scope.sum)

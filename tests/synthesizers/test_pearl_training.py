@@ -125,7 +125,7 @@ def test_class_errors_are_unbiased_too():
     everyone = rng.normal(size=(2, 300, 5)) + np.arange(2)[:, None, None]
     shares = np.array([0.3, 0.7])
     value = rng.normal(size=(2, 5))
-    released = training.Embedding(*(jnp.asarray(a, jnp.float32) for a in (value, 0.0, shares, np.zeros((1, 1)))))
+    released = training.Embedding(*(jnp.asarray(a, jnp.float32) for a in (value, 0.0, shares, np.zeros((1, 1)), 1.0)))
     true = np.square(value - shares[:, None] * everyone.mean(1)).sum()
     kinds = jnp.asarray(np.eye(2)[np.arange(12) % 2], jnp.float32)
     picks = rng.integers(0, 300, (6000, 12))

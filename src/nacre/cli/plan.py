@@ -104,7 +104,13 @@ def _doors(plan: Any) -> Any:
     )
     for entry in plan.entries:
         sigmas = getattr(entry, "sigmas", ())
-        noise = f"{sigmas[0]:,.1f}" if sigmas else f"range {entry.epsilon:.3g}" if entry.door == "select" else ""
+        noise = (
+            f"{sigmas[0]:,.1f}"
+            if sigmas
+            else f"range {entry.epsilon:.3g}"
+            if entry.door in ("select", "sample")
+            else ""
+        )
         if entry.door == "total":
             noise = f"{entry.sigma:,.1f} (norm {entry.bound:.3g})"
         made.add_row(entry.name, entry.door, str(len(sigmas) or getattr(entry, "picks", "")), noise)

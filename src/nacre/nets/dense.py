@@ -1,4 +1,4 @@
-"""Dense, masked, low-rank and triangular layers whose every use goes through a tape (`nacre.nets.taps`)."""
+"""Dense and masked layers whose every use goes through a tape (`nacre.nets.taps`)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import jax
 import jax.numpy as jnp
 
 from nacre.nets.taps import Mask, Tape
-
-LEAST_SCALE = 1e-3
 
 
 def start(key: jax.Array, into: int, out: int, bias: bool = True) -> dict[str, jax.Array]:
@@ -39,33 +37,3 @@ def mlp(
         x = tape.dense(f"{name}{i}", parameters[f"{name}{i}"], x, mask)
         x = activation(x) if i < depth - 1 else x
     return x
-
-
-def low_rank(parameters: Any, x: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """z = (diag(s) + A B) x + b and log|det|, each record with its own copy of the parameters (`tape.own`).
-
-    s = softplus(raw) + 1e-3; log|det| = Σ log s + log|det(I + B diag(s)⁻¹ A)|, which couples all of them: no outer
-    products.
-    """
-    s = jax.nn.softplus(parameters["raw"]) + LEAST_SCALE
-    a, b = parameters["a"], parameters["b"]  # [batch, d, r], [batch, r, d]
-    z = s * x + jnp.einsum("bdr,bre,be->bd", a, b, x) + parameters["shift"]
-    inner = jnp.eye(a.shape[-1]) + jnp.einsum("brd,bd,bds->brs", b, 1 / s, a)
-    return z, jnp.log(s).sum(axis=1) + jnp.linalg.slogdet(inner)[1]
-
-
-def triangular(parameters: Mapping[str, Any], tape: Tape, x: jax.Array, name: str) -> tuple[jax.Array, jax.Array]:
-    """z = L U x + b and log|det|: the triangles are masked dense layers `name`/lower and `name`/upper, the diagonal
-    of U and the shift small parameters of their own in `name`/diagonal."""
-    d = x.shape[1]
-    own = tape.own(f"{name}/diagonal", parameters[f"{name}/diagonal"])
-    diagonal = jax.nn.softplus(own["raw"]) + LEAST_SCALE
-    u = tape.dense(f"{name}/upper", parameters[f"{name}/upper"], x, Mask.of(_triangle(d).T)) + diagonal * x
-    z = u + tape.dense(f"{name}/lower", parameters[f"{name}/lower"], u, Mask.of(_triangle(d))) + own["shift"]
-    return z, jnp.log(diagonal).sum(axis=1)
-
-
-def _triangle(d: int) -> Any:
-    import numpy as np
-
-    return np.tril(np.ones((d, d), np.float32), -1)

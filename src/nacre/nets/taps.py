@@ -114,8 +114,8 @@ class Outer:
         """Sums of [batch, out] over the outputs that share a row of the mask."""
         if self.mask is None:
             return values.sum(axis=1, keepdims=True)
-        which, distinct = self.mask.which, len(self.mask.distinct)
-        return jax.vmap(lambda v: jax.ops.segment_sum(v, which, distinct))(values)
+        rows = jnp.arange(len(self.mask.distinct))
+        return jnp.matmul(values, jnp.asarray(self.mask.which)[:, None] == rows, precision=_EXACT)
 
     def norm2(self) -> jax.Array:
         """Σ_{t,t'} (b_t∘b_t')ᵀ M (a_t∘a_t') + ‖Σ_t b_t‖²."""

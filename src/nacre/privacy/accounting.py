@@ -107,6 +107,11 @@ def bounded_range_delta(epsilon: float, t: np.ndarray) -> np.ndarray:
     return np.where(t <= -epsilon, -np.expm1(np.minimum(t, 0)), np.where(t >= epsilon, 0.0, inside))
 
 
+def bounded_range_epsilon(epsilon: float, delta: float) -> float:
+    """The largest range of one exponential mechanism that is (ε, δ)-DP."""
+    return largest(lambda share: float(bounded_range_delta(share, np.asarray(epsilon))) <= delta, epsilon)
+
+
 def sampler_cost(epsilon: float) -> float:
     """(1 + e^ε)γ: what the errors γ of the noise sampler and of hashed names add to δ."""
     return (1 + math.exp(min(epsilon, 700.0))) * (SAMPLER_ERROR + HASH_ERROR)

@@ -50,6 +50,7 @@ class Certificate:
 def certify(plan: Plan, schema: Any, *, seeded: bool, noise: str, assumptions: tuple[str, ...] = ()) -> Certificate:
     """The certificate of a run that opened the doors of `plan` on a table described by `schema`."""
     level, reasons = plan.level, [e.reason for e in plan.entries if getattr(e, "reason", "")]
+    reasons += [e.caveat for e in plan.entries if plan.budget.epsilon is not None and getattr(e, "caveat", "")]
     if plan.budget.epsilon is None:
         reasons.append("no budget was given (epsilon=None): the tables were released without noise")
     provenance, read = schema.weakest()
@@ -146,6 +147,9 @@ def _entry_line(entry: Mapping[str, Any]) -> str:
         return (
             f"{entry['name']}: {entry['steps']} steps through `descend`, each on a share {entry['q']:.4g}, of {parts}"
         )
+    if entry["door"] == "sample" and "draws" in entry:
+        how = f"chains of {entry['moves']:,} moves" if entry["moves"] else "exact draws from a list"
+        return f"{entry['name']}: {entry['draws']} draws through `sample` ({how}), range {entry['epsilon']:.4g} each"
     return f"{entry['name']}: through `{entry['door']}`"
 
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from nacre.engines import Rows
 from nacre.errors import PlanError
-from nacre.privacy import feature_sums, selection
+from nacre.privacy import feature_sums, sampling, selection
 from nacre.privacy.ledger.payment import Reservation, before_a_door
 from nacre.privacy.noise import NoiseSource, rounded_gaussian
-from nacre.privacy.plan import Bounds, Categories, Counts, Descend, Entry, Plan, Reveal, Select, Total
+from nacre.privacy.plan import Bounds, Categories, Counts, Descend, Entry, Plan, Reveal, Sample, Select, Total
 from nacre.privacy.tables import Clique, TableCounter
 from nacre.privacy.tally import Tally, names_of
 from nacre.privacy.transcript import Transcript, digest
@@ -61,6 +61,7 @@ class Curator:
         self._opened: dict[str, list[str] | None] = {}  # columns spent so far, or None for all of the entry
         self._code_cache: list[tuple[Mapping[str, np.ndarray], int]] | None = None
         self.outside: dict[str, int] = {}  # values outside the declared domain, for the owner only
+        self.diagnostics: dict[str, dict[str, Any]] = {}  # how chains mixed, by entry, for the owner only
         self.adopt(schema)
 
     # The schema may be bought through the doors first and adopted afterwards: it is public by then.
@@ -203,6 +204,18 @@ class Curator:
             progress,
             Checkpoint(checkpoint) if checkpoint is not None else None,
         )
+
+    def sample(self, entry: Sample, utility: sampling.Utility, sampler: sampling.Sampler) -> np.ndarray:
+        """`entry.draws` draws from exp(rate·u), rate = ε/(high − low) (half of it for replace-one): an exponential
+        mechanism on a continuous space (`walk.Walk`) or on a public list (`sampling.Listed`).
+        """
+        sampler.check(entry)
+        utility.check(self.schema, sampler.width, sampler.exact)
+        self._open(entry, Sample)
+        rate = entry.epsilon / (utility.span * self._plan.scope.sum)
+        drawn, told = sampler.draw(utility, self._encoded(), rate, entry, self._noise)
+        self.diagnostics[entry.name] = told
+        return self._answer(entry, {**utility.describe(), **sampler.describe()}, drawn)
 
     def reveal(self, entry: Reveal) -> Iterator[Any]:
         """The raw record batches. The plan says `none`, and so will the certificate."""

@@ -58,7 +58,7 @@ class Entry:
                         f"entry {self.name!r}: {scale} {value!r}; expected numbers above 0, up to 2**34. "
                         "A budget that asks for more noise than that buys nothing"
                     )
-        for number, least in (("picks", 1), ("size", 1), ("threshold", 1), ("parts", 1)):
+        for number, least in (("picks", 1), ("size", 1), ("threshold", 1), ("parts", 1), ("draws", 1), ("moves", 0)):
             value = getattr(self, number, least)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise PlanError(f"entry {self.name!r}: {number} {value!r}; expected a whole number, {least} or more")
@@ -230,6 +230,37 @@ class Descend(Entry):
 
 
 @dataclass(frozen=True)
+class Sample(Entry):
+    """`draws` exponential mechanisms on a continuous space or a listed one, each of privacy-loss range `epsilon`.
+
+    `moves` is the length of each Markov chain, fixed here so that no data can stop one; 0 means an exact draw from a
+    finite list. A chain's law is the mechanism's only in the limit: the guarantee is then `conditional`.
+    """
+
+    door: ClassVar[str] = "sample"
+    epsilon: float = 1.0
+    draws: int = 1
+    moves: int = 0
+
+    @property
+    def level(self) -> Level:  # type: ignore[override]
+        return Level.CONDITIONAL if self.moves else Level.PROVEN
+
+    @property
+    def caveat(self) -> str:
+        """What the certificate must say besides the level."""
+        return (
+            f"{self.name}: epsilon-DP conditional on convergence of a chain of {self.moves:,} moves; no bound on its "
+            "distance tau from the target law is certified, and (1 + e^epsilon)·tau would add to delta"
+            if self.moves
+            else ""
+        )
+
+    def events(self, scope: Scope) -> list[Event]:
+        return [BoundedRange(self.epsilon, self.draws)]
+
+
+@dataclass(frozen=True)
 class Reveal(Entry):
     """Hands out the raw rows. No guarantee of any kind."""
 
@@ -242,7 +273,7 @@ class Reveal(Entry):
 
 
 DOORS: dict[str, type[Entry]] = {
-    kind.door: kind for kind in (Counts, Bounds, Categories, Total, Select, Descend, Reveal)
+    kind.door: kind for kind in (Counts, Bounds, Categories, Total, Select, Sample, Descend, Reveal)
 }
 
 
@@ -354,3 +385,32 @@ def gaussian_share(budget: Budget, scope: Scope, others: Sequence[Entry] = ()) -
     if left <= 0:
         raise BudgetError(f"epsilon={budget.epsilon:g} is spent before the tables are measured; raise it")
     return left / scope.table**2 * (1 - 1e-9)  # room for the rounding of sums of σ⁻², so that the plan never exceeds
+
+
+def range_share(budget: Budget, scope: Scope, draws: int, others: Sequence[Entry] = ()) -> float:
+    """The largest privacy-loss range of each of `draws` exponential mechanisms that the budget covers beside `others`.
+
+    Without a budget it is so large that the best candidate wins.
+    """
+    if budget.epsilon is None:
+        return NO_NOISE
+    epsilon, delta = budget.epsilon, budget.delta
+    before = [event for entry in others for event in entry.events(scope)]
+    if accounting.delta_at(before, epsilon) > delta:
+        raise BudgetError(f"epsilon={epsilon:g} is spent before the draws are made; raise it")
+
+    def fits(share: float) -> bool:
+        return accounting.delta_at([*before, BoundedRange(share, draws)], epsilon) <= delta
+
+    if draws == 1 and not before:  # in closed form, with room for the grid on which the plan is checked
+        alone = 0.98 * (delta - accounting.sampler_cost(epsilon))
+        share = accounting.bounded_range_epsilon(epsilon, alone)
+        if fits(share):
+            return share
+    low, high = 0.0, epsilon * 1.25
+    for _ in range(10):  # to 1/800 of the budget, always from below
+        middle = (low + high) / 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    if not low > 0:
+        raise BudgetError(f"epsilon={epsilon:g} at delta={delta:g} leaves nothing for {draws} draws; raise it")
+    return low

@@ -32,6 +32,11 @@ def check_descent(descent: Descent, state: Any, made_up: Units, public: Any) -> 
     where = f"entry {descent.entry.name!r}"
     for function in (descent.query, descent.update):
         refuse_captured(function, (state, public), where)
+    with jax.default_matmul_precision("highest"):  # TF32 of a GPU would look like a dependence on the batch
+        _check_contributions(descent, state, made_up, where)
+
+
+def _check_contributions(descent: Descent, state: Any, made_up: Units, where: str) -> None:
     units = made_up.take(np.arange(TRIED))
     keys = jax.random.split(jax.random.key(0), TRIED)
     moved = _moved(state)  # a start at zero would hide what depends on it

@@ -34,7 +34,10 @@ def refuse_tensors(schema: Schema, method: str) -> None:
         raise SchemaError("the schema has no column to model: all are identifiers or follow from others")
     for name in schema.modelled:
         if schema.columns[name].kind == "tensor":
-            raise SchemaError(f"column {name!r} holds arrays; method {method!r} models single values: leave it out")
+            raise SchemaError(
+                f"column {name!r} holds arrays; method {method!r} models single values: leave it out, or use "
+                "'pearl-paper' or 'merf' for images with a label"
+            )
 
 
 def refuse_unknown_target(schema: Schema, target: str | None) -> None:
@@ -117,12 +120,32 @@ METHODS: dict[str, Method] = {
     "pearl-paper": Method(
         "nacre.synthesizers.pearl.paper:PearlPaper",
         "proven (real arithmetic)",
-        "PEARL as published: Gaussian frequencies, a network trained against the critic; needs a declared schema",
+        "PEARL as published, for tables and images: a network trained against the critic; needs a declared schema",
     ),
     "merf": Method(
         "nacre.synthesizers.merf:Merf",
         "proven (real arithmetic)",
-        "DP-MERF: mean random features per class, a network fitted to them; needs a declared schema",
+        "DP-MERF, for tables and images: mean random features per class, a network; needs a declared schema",
+    ),
+    "support-points": Method(
+        "nacre.synthesizers.support_points.method:SupportPoints",
+        "proven",
+        "few points of small energy distance, fitted to a noisy characteristic function; needs a declared schema",
+    ),
+    "kme": Method(
+        "nacre.synthesizers.kme:Kme",
+        "proven",
+        "a noisy kernel mean and weighted points near it; a baseline of support-points; needs a declared schema",
+    ),
+    "hflow": Method(
+        "nacre.synthesizers.hflow.method:Hflow",
+        "proven (real arithmetic)",
+        "a normalizing flow trained by DP-SGD on noisy one-way tables, with log-probabilities; needs a declared schema",
+    ),
+    "hflow-paper": Method(
+        "nacre.synthesizers.hflow.paper:HflowPaper",
+        "proven (real arithmetic)",
+        "DP-HFlow as published: three blocks of splines and rank-1 maps, DP-SGD; needs a declared schema",
     ),
     "independent": Method(
         "nacre.synthesizers.independent:Independent",

@@ -36,6 +36,7 @@ _PARTICLE_OPS_PER_S = 1.5e10
 _WAVES_PER_S = 1.4e7  # generated rows times frequencies, trained on
 _SMALL_PARTICLES_PER_S = 2e4  # particles times steps of a fit to low-order frequencies
 _SUMMED_PER_S = 3e7  # coordinates of a sum of vectors
+_DISTANCES_PER_S = 4e7  # records times moves of a chain
 _BASE_MB, _FIT_MB = 230.0, 270.0
 
 
@@ -78,6 +79,8 @@ def tvd(cells: float, sigma: float, rows: float) -> float:
 
 def forecast(plan: Plan, schema: Schema, rows: int | None, synthesizer: Any) -> Forecast:
     """What `plan` of `synthesizer` will give on a table of `rows` rows described by `schema`."""
+    if hasattr(synthesizer, "verdict"):
+        return _own_verdict(plan, schema, rows, synthesizer)
     sums = [e for e in plan.entries if e.door == "total"]
     if sums:
         return _of_sums(plan, schema, rows, synthesizer, sums[-1])
@@ -98,7 +101,21 @@ def forecast(plan: Plan, schema: Schema, rows: int | None, synthesizer: Any) -> 
 
 def forecasts(plan: Plan) -> bool:
     """Whether `forecast` can say anything of this plan: of methods that begin with one-way tables, or buy one sum."""
-    return any(e.name == "one-way" or e.door == "total" for e in plan.entries)
+    return any(e.name == "one-way" or e.door in ("total", "sample") for e in plan.entries)
+
+
+def _own_verdict(plan: Plan, schema: Schema, rows: int | None, synthesizer: Any) -> Forecast:
+    """Methods that judge their own plan: `verdict(plan, schema, rows)` gives a verdict and words for it."""
+    size = sum(getattr(e, "size", 0) for e in plan.entries)
+    reading = (rows or 0) * (len(schema.columns) / _CSV_CELLS_PER_S + size / _SUMMED_PER_S)
+    walking = sum(getattr(e, "moves", 0) for e in plan.entries) * getattr(synthesizer, "chains", 1) * (rows or 0)
+    seconds = _START_S + 4 * _COMPILE_S + reading + walking / _DISTANCES_PER_S
+    memory = _BASE_MB + _FIT_MB + 6 * 8 * 4096 * size / 1e6
+    if rows is None or plan.budget.epsilon is None:
+        why = "declare the number of rows (--rows) to see whether they suffice" if rows is None else "no noise is added"
+        return Forecast(rows, "unknown", why, None, (), None, 0, None, None, seconds, memory)
+    verdict, advice = synthesizer.verdict(plan, schema, rows)
+    return Forecast(rows, verdict, advice, None, (), None, 0, None, None, seconds, memory)
 
 
 def _of_sums(plan: Plan, schema: Schema, rows: int | None, synthesizer: Any, entry: Any) -> Forecast:

@@ -36,8 +36,8 @@ def stepped(counts: Floats, sigma: float, price: float = 2.0, level: float = 3.0
     """Denoised counts of ordered cells: the best step function on dyadic runs of cells (dyadic CART).
 
     Minimises squared error plus ``price`` * sigma^2 * log(cells) per run, exactly and in linear time (Donoho 1997,
-    "CART and best-ortho-basis"). A run whose sum is within ``level`` standard errors of zero is empty. So a long stretch
-    in which nobody lies holds no noise mass, and a spike or an edge stands as sharp as the noise allows.
+    "CART and best-ortho-basis"). A run whose sum is within ``level`` standard errors of zero is empty. So a long
+    stretch in which nobody lies holds no noise mass, and a spike or an edge stands as sharp as the noise allows.
     """
     counts = np.asarray(counts, np.float64)
     size = counts.size
@@ -221,9 +221,10 @@ def shrink(counts: Floats, prior: Floats, sigma: float, keep: float = 4.0) -> Fl
 def inside(counts: Floats, sigma: float, lut: Ints, width: Floats | None = None, null: int | None = None) -> Floats:
     """Share of each fine cell in its group; sums to one over every group.
 
-    ``width`` is the width of ordered cells: their counts are shrunk towards :func:`smooth` by James-Stein. None
-    means unordered categories, whose counts are only projected onto the simplex. Any finite counts are valid; a
-    group without a positive count is shared out evenly.
+    ``width`` is the width of ordered cells: their counts are shrunk towards :func:`smooth` by James-Stein, in the
+    outermost groups, where noise would be noise at the most extreme values, replaced by :func:`stepped`. None means
+    unordered categories, whose counts are only projected onto the simplex. Any finite counts are valid; a group
+    without a positive count is shared out evenly.
     """
     counts = np.asarray(counts, np.float64)
     groups = int(lut.max()) + 1

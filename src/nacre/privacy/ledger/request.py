@@ -58,6 +58,7 @@ class Asked:
         told = self.plan.to_json()
         return {
             "plan": self.digest,
+            "guarantee": self.plan.level.label,
             "events": cost.to_json(self.plan.events()),
             **{name: told[name] for name in ("method", "budget", "cap")},
         }

@@ -8,9 +8,12 @@ from typing import Any
 
 from nacre.privacy import accounting
 from nacre.privacy.accounting import Failure, Gaussian
+from nacre.privacy.budget import Level
 from nacre.privacy.ledger import cost
 from nacre.privacy.ledger.chain import OPENED, REFUNDED, RESERVED, SETTLED, Row
 from nacre.privacy.ledger.policy import FAILURE_UNIT, UNIT, Policy
+
+_LEVELS = {level.label: level for level in Level}
 
 
 def _epsilon(units: int, failure: int, delta: float) -> float:
@@ -47,7 +50,7 @@ def status(rows: Sequence[Row]) -> dict[str, Any]:
 
     `epsilon_beforehand` composes the recorded events by privacy-loss distributions, as if the whole list had been fixed
     before the first: a check on what was charged, never above it by more than rounding. `epsilon_added` is the sum that
-    simple bookkeeping would show.
+    simple bookkeeping would show. `guarantee` is the weakest of all releases: the cap holds as far as that does.
     """
     policy, last = Policy.from_json(rows[0].facts), rows[-1]
     kinds = states(rows)
@@ -60,6 +63,7 @@ def status(rows: Sequence[Row]) -> dict[str, Any]:
         "epsilon_left": epsilon_left(policy, last),
         "epsilon_beforehand": accounting.epsilon_at(events, policy.delta) if events else 0.0,
         "epsilon_added": math.fsum(row.facts["budget"]["epsilon"] for row in counted),
+        "guarantee": min((_LEVELS[row.facts["guarantee"]] for row in counted), default=Level.PROVEN).label,
         "units": {"spent": last.spent, "cap": policy.unit_cap, "of": f"{UNIT:g} of mu squared"},
         "failure_units": {"spent": last.spent_failure, "cap": policy.failure_cap, "of": f"{FAILURE_UNIT:g} of delta"},
         "reservations": {

@@ -1,4 +1,5 @@
-"""What `pearl-paper` and `merf` share: three releases (class shares, frequency scale, embedding) and their prices.
+"""What `pearl-paper` and `merf` share: three releases (class shares, frequency scale, embedding), their prices, and the
+network trained on them.
 
 μ² is split, not ε (specs/pearl.md E1): a small fixed share buys the class counts, a share the frequency scale, and
 the rest the embedding. The frequencies depend on the scale's noisy answer, which is public by then.
@@ -8,18 +9,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from nacre.errors import NacreError
+from nacre.errors import NacreError, SchemaError
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Counts, Entry, Plan, Scope, Total, gaussian_share
-from nacre.synthesizers.base import refuse_tensors
+from nacre.synthesizers.base import Progress, silent
 from nacre.synthesizers.grouping import simplex
 from nacre.synthesizers.pearl import fourier
+from nacre.synthesizers.pearl.game import Embedding, Game
 from nacre.synthesizers.pearl.layout import Layout
+from nacre.synthesizers.pearl.network_model import NetworkModel
 from nacre.table import Schema
 
 CLASSES = 0.02  # of μ²
@@ -72,21 +75,44 @@ def frequency_scale(scale: str | float, curator: Curator, plan: Plan, layout: La
     return 1.0 / fourier.mean_distance(layout, sums, rows)
 
 
-def embed(
-    curator: Curator, plan: Plan, features: Callable[[Any, Any], np.ndarray], public: Any, rows: float
-) -> tuple[np.ndarray, float]:
-    """The noisy mean embedding [classes, size] and the noise of a coordinate."""
+def buy(
+    curator: Curator, plan: Plan, layout: Layout, scale: str | float, waves: Waves, progress: Progress
+) -> Embedding:
+    """Open the doors of the plan. All that follows is post-processing of what comes back."""
+    progress("counting classes", 0, None)
+    shares, rows = class_shares(curator, plan, layout)
+    t = waves.frequencies(frequency_scale(scale, curator, plan, layout, rows))
+    progress("summing features", 0, None)
     entry = plan["embedding"]
-    answer = np.atleast_2d(curator.total(entry, features, public))
-    return answer / rows, entry.sigma / rows
+    answer = np.atleast_2d(curator.total(entry, waves.features, fourier.public_parameters(layout, t)))
+    return Embedding(answer / rows, entry.sigma / rows, shares, t, plan.rows or round(rows))
+
+
+class Waves(NamedTuple):
+    """How a method turns records to features: frequencies for a bought or public scale, and the map."""
+
+    frequencies: Callable[[float], np.ndarray]
+    features: Callable[[Any, Any], np.ndarray]
+
+
+def trained(bought: Embedding, layout: Layout, game: Game, seed: int, progress: Progress = silent) -> NetworkModel:
+    """The network fitted to what was bought."""
+    import jax
+
+    from nacre.synthesizers.pearl.training import train
+
+    net = train(bought, game, jax.random.key(seed), lambda done, of: progress("training", done, of))
+    return NetworkModel(layout, net, bought.shares, game.outputs == "soft", int(bought.rows))
 
 
 def supports(method: Any, schema: Schema) -> None:
-    """Single values only, a declared schema, and at least two rows of every class in a batch."""
-    refuse_tensors(schema, method.name)
+    """A declared schema of single values, or of images and their label; at least two rows of every class in a batch."""
+    if not schema.modelled:
+        raise SchemaError("the schema has no column to model: all are identifiers or follow from others")
     layout = Layout.of(schema, method.target, method.name)
-    if method.batch < 2 * layout.classes:
-        raise NacreError(f"batch={method.batch}: expected at least two rows for each of {layout.classes} classes")
+    batch = method.game(layout).batch
+    if batch < 2 * layout.classes:
+        raise NacreError(f"batch={batch}: expected at least two rows for each of {layout.classes} classes")
 
 
 def check_scale(scale: Any) -> None:

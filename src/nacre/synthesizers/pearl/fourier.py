@@ -18,7 +18,13 @@ def frequencies(k: int, width: int, scale: float, spread: tuple[float, ...], see
 
 
 def angles(layout: Layout, numbers: np.ndarray, codes: list[np.ndarray], t: np.ndarray) -> np.ndarray:
-    """t·x [n, k] of encoded records, by sums and look-ups (no product of whole matrices: a record alone decides)."""
+    """t·x [n, k] of encoded records, of those coordinates that t has.
+
+    Tables by sums and look-ups: a record alone decides every bit. Images by a product of matrices, whose last bits
+    depend on the machine (the entry says so: `exact=False`).
+    """
+    if layout.image is not None:
+        return numbers @ t.T
     out = np.zeros((len(numbers), len(t)))
     for j in range(numbers.shape[1]):
         out += numbers[:, j : j + 1] * t[:, j]
@@ -54,10 +60,8 @@ def mixed_map(layout: Layout) -> Callable[[Mapping[str, Any], Any], np.ndarray]:
         t = public["frequencies"]
         numbers, codes = layout.encode(records)
         pieces = []
-        if layout.numbers:
-            angle = np.zeros((len(numbers), len(t)))
-            for j in range(numbers.shape[1]):
-                angle += numbers[:, j : j + 1] * t[:, j]
+        if layout.count:
+            angle = angles(layout, numbers, [], t)
             pieces = [np.cos(angle) / np.sqrt(len(t)), np.sin(angle) / np.sqrt(len(t))]
         for (_, size), code in zip(layout.blocks, codes):
             pieces.append((code[:, None] == np.arange(size)) / np.sqrt(len(layout.blocks)))

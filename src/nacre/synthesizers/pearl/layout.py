@@ -1,5 +1,6 @@
-"""Mixed records as the papers see them: numbers scaled to [0, 1] by public bounds, labels as one-hot blocks.
+"""Records as the papers see them: numbers or pixels scaled to [0, 1] by public bounds, labels as one-hot blocks.
 
+A table of images has one column of arrays and, if there are classes, the target; a missing image is a blank one.
 A nullable label has one category more; a nullable number has a block of two (present, missing) beside it and stands
 at 0 where it is missing. A label outside its list has a block of zeros.
 """
@@ -14,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from nacre.errors import DomainNotDeclared, SchemaError
+from nacre.synthesizers.base import refuse_unknown_target
 from nacre.table import Schema
-from nacre.table.columns import Datetime, Numeric
+from nacre.table.columns import Datetime, Numeric, Tensor
 from nacre.table.encoding import Values
 from nacre.table.grid import Grid
 
@@ -24,13 +26,15 @@ MAX_CLASSES = 64
 
 @dataclass(frozen=True)
 class Layout:
-    """Which columns are numbers and which are blocks (column, size); the class column stands apart."""
+    """Which columns are numbers and which are blocks (column, size); the class column stands apart. A table of images
+    has neither, but the column `image`."""
 
     schema: Schema
     target: str | None
     numbers: tuple[str, ...]
     blocks: tuple[tuple[str, int], ...]
     classes: int
+    image: str | None = None
 
     @staticmethod
     def of(schema: Schema, target: str | None, method: str) -> Layout:
@@ -40,6 +44,10 @@ class Layout:
                 f"column {name!r}: {fact} not declared; method {method!r} needs them before it plans: declare them in "
                 "the schema, or use a method that buys them (sketch, pearl)"
             )
+        classes = _classes(schema, target, method)
+        image = _image_column(schema, target, method)
+        if image is not None:
+            return Layout(schema, target, (), (), classes, image)
         numbers = tuple(n for n in schema.modelled if n != target and _is_number(schema, n))
         blocks: list[tuple[str, int]] = []
         for name in schema.modelled:
@@ -48,17 +56,6 @@ class Layout:
                 blocks += [(name, 2)] if column.nullable else []
             elif name != target:
                 blocks.append((name, Grid.of(column).cells))
-        classes = 1
-        if target is not None:
-            if target not in schema.modelled:
-                shown = ", ".join(schema.modelled[:12])
-                raise SchemaError(f"target {target!r} is not a modelled column; choose among {shown}")
-            classes = 0 if _is_number(schema, target) else Grid.of(schema.columns[target]).cells
-            if not 1 <= classes <= MAX_CLASSES:
-                raise SchemaError(
-                    f"target {target!r}: method {method!r} needs a target of at most {MAX_CLASSES} labels; leave the "
-                    "target out, or use method 'sketch'"
-                )
         return Layout(schema, target, numbers, tuple(blocks), classes)
 
     @property
@@ -67,24 +64,39 @@ class Layout:
         return np.cumsum([0, *(size for _, size in self.blocks)]).tolist()
 
     @property
+    def picture(self) -> tuple[int, int, int] | None:
+        """Height, width and channels of the images; None for a table without."""
+        if self.image is None:
+            return None
+        height, width, *channels = self.schema.columns[self.image].shape  # type: ignore[attr-defined]
+        return height, width, *(channels or [1])  # type: ignore[return-value]
+
+    @property
+    def count(self) -> int:
+        """How many numbers a record has: numeric columns, or pixels."""
+        return math.prod(self.picture) if self.picture else len(self.numbers)
+
+    @property
     def width(self) -> int:
-        return len(self.numbers) + self.edges[-1]
+        return self.count + self.edges[-1]
 
     @property
     def norm(self) -> float:
         """Largest length of an encoded record: every number at 1, one category per block."""
-        return math.sqrt(max(1, len(self.numbers) + len(self.blocks)))
+        return math.sqrt(max(1, self.count + len(self.blocks)))
 
     @property
     def diameter(self) -> float:
         """Largest distance of two encoded records: one-hot blocks differ by sqrt 2 (specs/pearl.md E3)."""
-        return math.sqrt(max(1, len(self.numbers) + 2 * len(self.blocks)))
+        return math.sqrt(max(1, self.count + 2 * len(self.blocks)))
 
     # ------------------------------------------------------------------ records
 
     def encode(self, records: Mapping[str, Values]) -> tuple[np.ndarray, list[np.ndarray]]:
         """(numbers [n, d] in [0, 1], one array of category numbers per block; -1 for none)."""
         rows = len(next(iter(records.values())).values)
+        if self.image is not None:
+            return self._pixels(records[self.image], rows), []
         numbers = np.zeros((rows, len(self.numbers)))
         for j, name in enumerate(self.numbers):
             low, high = _ends(self.schema, name)
@@ -96,6 +108,11 @@ class Layout:
             own = records[name]
             codes.append(own.null.astype(np.int64) if name in self.numbers else self._codes(name, own))
         return numbers, codes
+
+    def _pixels(self, images: Values, rows: int) -> np.ndarray:
+        low, high = _ends(self.schema, self.image or "")
+        scaled = (images.values.reshape(rows, -1).astype(np.float64) - low) / max(high - low, 1e-300)
+        return np.where(images.null[:, None], 0.0, np.clip(scaled, 0.0, 1.0))
 
     def kinds(self, records: Mapping[str, Values]) -> np.ndarray:
         """The class of each record, 0 without a target, -1 for none."""
@@ -109,6 +126,11 @@ class Layout:
     def decode(self, numbers: np.ndarray, codes: list[np.ndarray], kinds: np.ndarray) -> dict[str, Values]:
         """Back to the values of the schema, by its public bounds."""
         found: dict[str, Values] = {}
+        if self.image is not None:
+            low, high = _ends(self.schema, self.image)
+            shape = self.schema.columns[self.image].shape  # type: ignore[attr-defined]
+            pixels = np.clip(numbers * (high - low) + low, low, high).astype(np.float32)
+            found[self.image] = Values.of(pixels.reshape(-1, *shape))
         missing = {name: code == 1 for (name, _), code in zip(self.blocks, codes) if name in self.numbers}
         for j, name in enumerate(self.numbers):
             found[name] = _number(self.schema, name, numbers[:, j], missing.get(name))
@@ -118,6 +140,44 @@ class Layout:
         if self.target is not None:
             found[self.target] = Grid.of(self.schema.columns[self.target]).place(kinds, np.zeros(len(kinds)))
         return {name: found[name] for name in self.schema.modelled}
+
+
+def _classes(schema: Schema, target: str | None, method: str) -> int:
+    """Labels of the target; 1 without one."""
+    if target is None:
+        return 1
+    refuse_unknown_target(schema, target)
+    column = schema.columns[target]
+    counted = not _is_number(schema, target) and not isinstance(column, Tensor)
+    classes = Grid.of(column).cells if counted else 0
+    if not 1 <= classes <= MAX_CLASSES:
+        raise SchemaError(
+            f"target {target!r}: method {method!r} needs a target of at most {MAX_CLASSES} labels; leave the "
+            "target out, or use method 'sketch'"
+        )
+    return classes
+
+
+def _image_column(schema: Schema, target: str | None, method: str) -> str | None:
+    """The column of images; SchemaError where there are arrays but not one image and at most its label."""
+    arrays = [n for n in schema.modelled if isinstance(schema.columns[n], Tensor)]
+    if not arrays:
+        return None
+    image, column = arrays[0], schema.columns[arrays[0]]
+    others = [n for n in schema.modelled if n not in (image, target)]
+    if others:
+        raise SchemaError(
+            f"column {others[0]!r}: method {method!r} models images with one label and nothing beside them; name the "
+            "label as target and leave other columns out of the table"
+        )
+    shape = column.shape  # type: ignore[attr-defined]
+    if len(shape) not in (2, 3):
+        raise SchemaError(
+            f"column {image!r}: shape {list(shape)} is no image; declare [height, width] or [height, width, channels]"
+        )
+    if column.nullable:
+        raise SchemaError(f"column {image!r}: method {method!r} makes no missing images; declare it not nullable")
+    return image
 
 
 def _is_number(schema: Schema, name: str) -> bool:

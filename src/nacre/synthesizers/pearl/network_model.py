@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from nacre.errors import ConvergenceError, ReleaseFileError, SchemaError
-from nacre.synthesizers.pearl import generator
+from nacre.synthesizers.pearl import generator, upconv
 from nacre.synthesizers.pearl.layout import Layout
 from nacre.table import Schema
 from nacre.table.encoding import Values
 from nacre.table.grid import Grid
 
-BATCH = 16_384
 ROUNDS = 2_000  # batches drawn for a condition on other columns before giving up
 
 
@@ -28,6 +26,7 @@ class NetworkModel:
 
     def __init__(self, layout: Layout, net: Mapping[str, np.ndarray], shares: np.ndarray, argmax: bool, rows: int):
         self.layout, self.net, self.shares, self.argmax, self.rows = layout, dict(net), shares, argmax, rows
+        self.network = upconv.network(layout.picture, layout.width)
 
     def draw(self, rows: int, rng: np.random.Generator, where: Mapping[str, Any] | None = None) -> dict[str, Values]:
         """`rows` rows that satisfy `where`; SchemaError for a column that is not modelled or cannot be met."""
@@ -35,10 +34,11 @@ class NetworkModel:
         shares = self._shares(where)
         masks = {name: self._grid(name).mask(condition) for name, condition in where.items()}
         parts, found = [], 0
-        for _ in range(ROUNDS):
+        batch = self.network.batch
+        while len(parts) < ROUNDS or not masks:
             if found >= rows and parts:
                 break
-            some = self._rows(BATCH if masks else min(BATCH, max(rows - found, 1)), shares, rng)
+            some = self._rows(batch if masks else min(batch, max(rows - found, 1)), shares, rng)
             keep = np.ones(len(next(iter(some.values()))), bool)
             for name, mask in masks.items():
                 grid = self._grid(name)
@@ -48,7 +48,7 @@ class NetworkModel:
             found += int(keep.sum())
         if found < rows:
             names = ", ".join(map(repr, masks))
-            raise ConvergenceError(f"only {found} of {ROUNDS * BATCH:,} rows meet the condition on {names}; widen it")
+            raise ConvergenceError(f"only {found} of {ROUNDS * batch:,} rows meet the condition on {names}; widen it")
         return {
             name: Values.of(
                 np.concatenate([p[name].values for p in parts])[:rows],
@@ -63,6 +63,8 @@ class NetworkModel:
             if name not in self.layout.schema.modelled:
                 shown = ", ".join(self.layout.schema.modelled)
                 raise SchemaError(f"where: {name!r} is not a modelled column; choose among {shown}")
+            if name == self.layout.image:
+                raise SchemaError(f"where: {name!r} holds images; put conditions on {self.layout.target!r}")
         if self.layout.target is None or self.layout.target not in where:
             return self.shares
         mask = self._grid(self.layout.target).mask(where.pop(self.layout.target))
@@ -76,9 +78,10 @@ class NetworkModel:
 
     def _rows(self, rows: int, shares: np.ndarray, rng: np.random.Generator) -> dict[str, Values]:
         kinds = rng.choice(len(shares), rows, p=shares)
-        z = rng.standard_normal((rows, generator.LATENT)).astype(np.float32)
-        raw = generator.forward(self.net, np.concatenate([z, np.eye(len(shares), dtype=np.float32)[kinds]], axis=1))
-        numbers, blocks = generator.heads(raw, len(self.layout.numbers), [size for _, size in self.layout.blocks])
+        z = rng.standard_normal((rows, self.network.latent)).astype(np.float32)
+        inputs = np.concatenate([z, np.eye(len(shares), dtype=np.float32)[kinds]], axis=1)
+        raw = generator.forward(self.network, self.net, inputs)
+        numbers, blocks = generator.heads(raw, self.layout.count, [size for _, size in self.layout.blocks])
         codes = [p.argmax(1) if self.argmax else _pick(p, rng) for p in blocks]
         return self.layout.decode(numbers, codes, kinds)
 
@@ -103,12 +106,7 @@ class NetworkModel:
 
     def _sound(self) -> bool:
         """Shapes, types and ranges, so that a hostile file ends here and not in the middle of drawing."""
-        widths = generator.sizes(generator.LATENT + self.layout.classes, self.layout.width)
-        wanted: dict[str, tuple[int, ...]] = {}
-        for i, (a, b) in enumerate(pairwise(widths)):
-            wanted |= {f"weight{i}": (a, b), f"bias{i}": (b,)}
-            if i < 2:
-                wanted |= {f"{part}{i}": (b,) for part in ("gain", "shift", "mean", "variance")}
+        wanted = self.network.shapes(self.layout.classes)
         fits = {n: a.shape for n, a in self.net.items()} == wanted and self.shares.shape == (self.layout.classes,)
         arrays = [*self.net.values(), self.shares]
         finite = fits and all(a.dtype.kind == "f" and bool(np.isfinite(a).all()) for a in arrays)

@@ -1,4 +1,4 @@
-"""`pearl-paper`: the published configuration of PEARL for tables (Liew, Takahashi, Ueno: PEARL, ICLR 2022).
+"""`pearl-paper`: the published configuration of PEARL for tables and images (Liew, Takahashi, Ueno: PEARL, ICLR 2022).
 
 Gaussian frequencies of the whole record, one noisy characteristic function per class, a generator with batch norm
 trained against the critic, probabilities in place of categories and the largest one when sampling. Where the paper's
@@ -19,27 +19,31 @@ from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan
 from nacre.synthesizers.base import Progress, check_whole, silent
 from nacre.synthesizers.pearl import embedding, fourier
+from nacre.synthesizers.pearl.game import Embedding, Game
 from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.pearl.network_model import NetworkModel
 from nacre.table import Schema
 
 OUTPUTS = ("exact", "straight-through", "soft")
+TABLES, IMAGES = (8000, 1100, 10), (6000, 100, 5)  # steps, rows per step, generator steps per step of the critic
 
 
 @dataclass(frozen=True)
 class PearlPaper:
     """`outputs`: "soft" (the paper's), "straight-through" or "exact" (expectation over categories). `critic`: generator
     steps per step of the critic, 0 for none. `scale`: "bought", or a public number (standard deviation of the
-    frequencies). `spread`: factors of that scale, mixed in equal parts. `batch`: rows per step, all classes."""
+    frequencies). `spread`: factors of that scale, mixed in equal parts. `batch`: rows per step, all classes.
+    Settings that are None follow the paper: 8,000 steps of 1,100 rows with a critic every 10 for tables, 6,000 of 100
+    with a critic every 5 for images."""
 
     name: ClassVar[str] = "pearl-paper"
     model: ClassVar[type[NetworkModel]] = NetworkModel
 
     target: str | None = None
     frequencies: int = 1000
-    steps: int = 8000
-    batch: int = 1100
-    critic: int = 10
+    steps: int | None = None
+    batch: int | None = None
+    critic: int | None = None
     outputs: str = "soft"
     scale: str | float = "bought"
     spread: tuple[float, ...] = (1.0,)
@@ -47,7 +51,8 @@ class PearlPaper:
     def __post_init__(self) -> None:
         check_whole(self, "frequencies", "steps", "batch")
         embedding.check_scale(self.scale)
-        if isinstance(self.critic, bool) or not isinstance(self.critic, int) or self.critic < 0:
+        critic = 0 if self.critic is None else self.critic
+        if isinstance(critic, bool) or not isinstance(critic, int) or critic < 0:
             raise NacreError(f"critic={self.critic!r}: expected a whole number of steps, 0 for none")
         if self.outputs not in OUTPUTS:
             raise NacreError(f"outputs={self.outputs!r}: expected one of {', '.join(OUTPUTS)}")
@@ -58,32 +63,42 @@ class PearlPaper:
 
     def supports(self, schema: Schema) -> None:
         embedding.supports(self, schema)
+        if Layout.of(schema, self.target, self.name).image is not None and self.outputs != OUTPUTS[-1]:
+            raise NacreError(f"outputs={self.outputs!r}: says how categories are made, and images have none; leave it")
 
     def plan(self, schema: Schema, rows: int | None, budget: Budget, before: tuple[Entry, ...] = ()) -> Plan:
         layout = Layout.of(schema, self.target, self.name)
         return embedding.plan(self.name, layout, rows, budget, before, (2 * self.frequencies, 1.0), self.scale)
 
     def fit(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> NetworkModel:
-        import jax
-
-        from nacre.synthesizers.pearl.training import Embedding, Game, train
-
         layout = Layout.of(curator.schema, self.target, self.name)
-        progress("counting classes", 0, None)
-        shares, rows = embedding.class_shares(curator, plan, layout)
-        scale = embedding.frequency_scale(self.scale, curator, plan, layout, rows)
-        t = fourier.frequencies(self.frequencies, layout.width, scale, self.spread, seed)
-        progress("summing the characteristic function", 0, None)
-        public = fourier.public_parameters(layout, t)
-        value, noise = embedding.embed(curator, plan, fourier.cosine_map(layout), public, rows)
-        value = _projected(value, shares)
-        blocks = tuple(size for _, size in layout.blocks)
-        game = Game(
-            len(layout.numbers), blocks, layout.classes, self.outputs, "waves", self.batch, self.steps, self.critic
+        bought = self.buy(curator, plan, seed, progress)
+        return embedding.trained(bought, layout, self.game(layout), seed, progress)
+
+    def buy(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> Embedding:
+        """Open the doors: the noisy characteristic function of every class, projected to what is possible."""
+        layout = Layout.of(curator.schema, self.target, self.name)
+
+        def frequencies(scale: float) -> np.ndarray:
+            return fourier.frequencies(self.frequencies, layout.width, scale, self.spread, seed)
+
+        waves = embedding.Waves(frequencies, fourier.cosine_map(layout))
+        bought = embedding.buy(curator, plan, layout, self.scale, waves, progress)
+        return bought._replace(value=_projected(bought.value, bought.shares))
+
+    def game(self, layout: Layout) -> Game:
+        steps, batch, critic = TABLES if layout.image is None else IMAGES
+        return Game(
+            numbers=layout.count,
+            blocks=tuple(size for _, size in layout.blocks),
+            classes=layout.classes,
+            outputs=self.outputs,
+            kind="waves",
+            batch=batch if self.batch is None else self.batch,
+            steps=steps if self.steps is None else self.steps,
+            every=critic if self.critic is None else self.critic,
+            picture=layout.picture,
         )
-        key = jax.random.key(seed)
-        net = train(Embedding(value, noise, shares, t), game, key, lambda done, of: progress("training", done, of))
-        return NetworkModel(layout, net, shares, self.outputs == "soft", plan.rows or round(rows))
 
 
 def _projected(value: np.ndarray, shares: np.ndarray) -> np.ndarray:

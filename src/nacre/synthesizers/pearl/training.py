@@ -8,9 +8,8 @@ the noise's own square (E6).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,35 +18,9 @@ import optax
 
 from nacre.errors import ConvergenceError
 from nacre.synthesizers.pearl import critic, generator
+from nacre.synthesizers.pearl.game import Embedding, Game
 
 CHUNK = 200  # steps per jitted call
-
-
-@dataclass(frozen=True)
-class Game:
-    """outputs: how categories enter (`exact`: their expectation given z; `straight-through`: hard Gumbel draws with
-    soft gradients; `soft`: probabilities in place of categories, argmax when sampling); `kind`: "waves" for PEARL's
-    features, "mixed" for DP-MERF's; `every`: generator steps per step of the critic, 0 without one."""
-
-    numbers: int
-    blocks: tuple[int, ...]
-    classes: int
-    outputs: str
-    kind: str
-    batch: int
-    steps: int
-    every: int
-    rate: float = 0.01
-
-
-class Embedding(NamedTuple):
-    """What was released: value [classes, F] as shares of rows, its noise (standard deviation of a coordinate), class
-    shares, frequencies [k, width of the record]."""
-
-    value: Any
-    noise: Any
-    shares: Any
-    frequencies: Any
 
 
 def features(raw: jax.Array, key: jax.Array, t: jax.Array, game: Game) -> jax.Array:
@@ -55,13 +28,18 @@ def features(raw: jax.Array, key: jax.Array, t: jax.Array, game: Game) -> jax.Ar
     numbers = jax.nn.sigmoid(raw[:, : game.numbers])
     hot = _blocks(raw, key, game)
     if game.kind == "mixed":
-        angle = numbers @ t[:, : game.numbers].T
+        angle = _angle(numbers, t[:, : game.numbers])
         waves = [jnp.cos(angle) * len(t) ** -0.5, jnp.sin(angle) * len(t) ** -0.5] if game.numbers else []
         return jnp.concatenate([*waves, *(h * len(game.blocks) ** -0.5 for h in hot)], axis=1)
     if game.outputs == "exact":
         return jnp.concatenate(_product(numbers, hot, t, game), axis=1) * len(t) ** -0.5
-    angle = jnp.concatenate([numbers, *hot], axis=1) @ t.T
+    angle = _angle(jnp.concatenate([numbers, *hot], axis=1), t)
     return jnp.concatenate([jnp.cos(angle), jnp.sin(angle)], axis=1) * len(t) ** -0.5
+
+
+def _angle(x: jax.Array, t: jax.Array) -> jax.Array:
+    """t·x in full precision: accelerators would round the factors to ten bits."""
+    return jnp.matmul(x, t.T, precision="highest")
 
 
 def _blocks(raw: jax.Array, key: jax.Array, game: Game) -> list[jax.Array]:
@@ -81,7 +59,7 @@ def _blocks(raw: jax.Array, key: jax.Array, game: Game) -> list[jax.Array]:
 
 def _product(numbers: jax.Array, hot: Sequence[jax.Array], t: jax.Array, game: Game) -> tuple[jax.Array, jax.Array]:
     """E[e^{it·x} | z] = e^{i t·numbers} Π_blocks Σ_c p_c e^{i t_c}, exact (specs/pearl.md E7)."""
-    angle = numbers @ t[:, : game.numbers].T
+    angle = _angle(numbers, t[:, : game.numbers])
     re, im = jnp.cos(angle), jnp.sin(angle)
     start = game.numbers
     for size, p in zip(game.blocks, hot):
@@ -108,7 +86,7 @@ def train(
     """Weights and running averages of the generator. Deterministic given key and device."""
     released = Embedding(*(jnp.asarray(a, jnp.float32) for a in released))
     key, own = jax.random.split(key)
-    net, running = generator.start(own, game.classes, game.numbers + sum(game.blocks))
+    net, running = generator.start(game.network, own, game.classes)
     scale = jnp.sqrt(jnp.mean(released.frequencies**2, axis=0) + 1e-12)
     optimiser = optax.adam(game.rate)
     state = (net, running, optimiser.init(net), jnp.log(scale), optimiser.init(jnp.log(scale)))
@@ -126,10 +104,11 @@ def train(
 @partial(jax.jit, static_argnames=("game", "length"))
 def _chunk(state, log_start, key, released, game, length, done):
     optimiser = optax.adam(game.rate)
+    network = game.network
     kinds = jax.nn.one_hot(jnp.arange(game.batch) % game.classes, game.classes)  # as many rows of every class
 
     def draw(key):
-        return jnp.concatenate([jax.random.normal(key, (game.batch, generator.LATENT)), kinds], axis=1)
+        return jnp.concatenate([jax.random.normal(key, (game.batch, network.latent)), kinds], axis=1)
 
     def weigh(wrong, log_scale):
         if not game.every:
@@ -138,7 +117,7 @@ def _chunk(state, log_start, key, released, game, length, done):
         return jnp.sum(jnp.concatenate([weight, weight]) * wrong)
 
     def lose(net, running, log_scale, key):
-        raw, running = generator.train_forward(net, running, draw(key))
+        raw, running = generator.train_forward(network, net, running, draw(key))
         value = features(raw, jax.random.fold_in(key, 1), released.frequencies, game)
         return weigh(squared_error(value, kinds, released), log_scale), running
 
@@ -151,7 +130,7 @@ def _chunk(state, log_start, key, released, game, length, done):
 
         def play(log_scale, second):
             fresh = jax.random.fold_in(key, 2)
-            raw = generator.forward(dict(net) | dict(running), draw(fresh))
+            raw = generator.forward(network, dict(net) | dict(running), draw(fresh))
             value = features(raw, jax.random.fold_in(fresh, 1), released.frequencies, game)
             wrong = squared_error(value, kinds, released)
             update, second = optimiser.update(jax.grad(lambda s: -weigh(wrong, s))(log_scale), second)

@@ -1,0 +1,102 @@
+"""One process of `speed-dpsgd` for nacre: prints {"step_ms", "peak_mb"} as JSON."""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from nacre.nets import dense, flow
+from nacre.nets.flow_shape import Shape
+from nacre.nets.taps import Tape, Tapped
+from nacre.privacy import descent, poisson, unit_arrays
+from nacre.privacy.plan import Descend, Part
+
+ROWS, BATCH, WIDTHS = 39_073, 256, (108, 256, 256, 1)
+FLOW = Shape(15, hidden=128)
+STEPS = 30
+
+
+def mlp_loss(parameters: Any, tape: Tape, units: Any, keys: Any, state: Any) -> jax.Array:
+    logit = dense.mlp(parameters, tape, units["x"])[:, 0]
+    return jax.nn.softplus(jnp.where(units["y"], -logit, logit))
+
+
+def flow_loss(parameters: Any, tape: Tape, units: Any, keys: Any, state: Any) -> jax.Array:
+    return -flow.log_density(FLOW, parameters, tape, units["x"])
+
+
+def made(model: str) -> tuple[Any, Any, Any]:
+    """(loss, parameters, records)."""
+    rng, key = np.random.default_rng(0), jax.random.key(0)
+    columns = WIDTHS[0] if model == "mlp" else FLOW.columns
+    records = {"x": rng.normal(size=(ROWS, columns)).astype(np.float32), "y": rng.random(ROWS) < 0.3}
+    if model == "mlp":
+        return mlp_loss, dense.start_mlp(key, WIDTHS), records
+    return flow_loss, flow.start(FLOW, key), records
+
+
+def private(method: str, loss: Any, parameters: Any, records: Any) -> Callable[[], None]:
+    optimiser = optax.adabelief(1e-3)
+    clipping = "flat" if method == "dp-vmap" else method.removeprefix("dp-")
+    part = Part("gradient", clip=1.0, sigma=1.0, clipping=clipping)
+    entry = Descend("speed", q=BATCH / ROWS, steps=STEPS, parts=(part,))
+    query: Any = Tapped(loss)
+    if method == "dp-vmap":
+        query = query.__call__  # the same query without its taps
+
+    def update(state: Any, noisy: Any, key: Any) -> Any:
+        moves, own = optimiser.update(noisy["gradient"], state["optimiser"], state["parameters"])
+        return {"parameters": optax.apply_updates(state["parameters"], moves), "optimiser": own}
+
+    job = descent.Descent(entry, query, update, float(BATCH), poisson.physical_size(entry.q, ROWS))
+    units = jax.device_put(unit_arrays.single(records))
+    state = {"parameters": parameters, "optimiser": optimiser.init(parameters)}
+    key = jnp.arange(4, dtype=jnp.uint32)
+    run = jax.jit(job.several)
+    return lambda: jax.block_until_ready(run(state, units, key, jnp.int32(0), jnp.int32(STEPS)))
+
+
+def plain(loss: Any, parameters: Any, records: Any) -> Callable[[], None]:
+    optimiser = optax.adabelief(1e-3)
+    records = jax.device_put(records)
+
+    def mean(parameters: Any, units: Any) -> jax.Array:
+        return loss(parameters, Tape(BATCH), units, None, None).mean()
+
+    def one(carried: Any, key: jax.Array) -> Any:
+        parameters, own = carried
+        places = jax.random.randint(key, (BATCH,), 0, ROWS)
+        gradient = jax.grad(mean)(parameters, jax.tree.map(lambda x: x[places], records))
+        moves, own = optimiser.update(gradient, own, parameters)
+        return (optax.apply_updates(parameters, moves), own), None
+
+    run = jax.jit(lambda carried, keys: jax.lax.scan(one, carried, keys)[0])
+    start = (parameters, optimiser.init(parameters))
+    keys = jax.random.split(jax.random.key(1), STEPS)
+    return lambda: jax.block_until_ready(run(start, keys))
+
+
+def main(method: str, model: str, repeats: int) -> None:
+    loss, parameters, records = made(model)
+    run = plain(loss, parameters, records) if method == "non-private" else private(method, loss, parameters, records)
+    run()
+    took = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        run()
+        took.append(time.perf_counter() - start)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps({"step_ms": 1e3 * min(took) / STEPS, "peak_mb": peak}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

@@ -1,0 +1,11 @@
+"""PEARL and DP-MERF on MNIST with the paper's settings: k = 1,000, 6,000 steps of 100 images."""
+
+from __future__ import annotations
+
+from benchmarks.catalogue import Options
+from benchmarks.pearl_images import run_images
+from benchmarks.results import Results
+
+
+def run(options: Options, results: Results) -> None:
+    run_images("mnist", {"frequencies": 1000, "steps": 6000}, options, results)

@@ -1,0 +1,139 @@
+"""The model behind `hflow`: the weights of a flow and the axes of the columns. Rows are drawn without JAX."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr
+
+from nacre.errors import ReleaseFileError, SchemaError
+from nacre.nets.flow_sampling import from_normal
+from nacre.nets.flow_shape import ACTIVATIONS, LINEAR, Shape
+from nacre.synthesizers.hflow.axes import ENCODINGS, Axes
+from nacre.synthesizers.rejection import draw_until
+from nacre.table import Schema
+from nacre.table.encoding import Values
+
+SPACES = ("normal", "uniform")
+BATCH = 16_384
+
+
+class FlowModel:
+    """Draws a standard normal and carries it back through the flow.
+
+    `where` is met by drawing rows until enough satisfy it: exact for every column, slow for rare conditions.
+    """
+
+    def __init__(self, axes: Axes, shape: Shape, weights: Mapping[str, Any], space: str, target: str | None, rows: int):
+        self.axes, self.shape, self.weights = axes, shape, weights
+        self.space, self.target, self.rows = space, target, rows
+
+    def draw(self, rows: int, rng: np.random.Generator, where: Mapping[str, Any] | None = None) -> dict[str, Values]:
+        """`rows` rows that satisfy `where`; SchemaError for a column that is not modelled or cannot be met."""
+        return draw_until(rows, rng, where or {}, self.axes.grids, lambda n: self._rows(n, rng), BATCH)
+
+    def _rows(self, rows: int, rng: np.random.Generator) -> dict[str, Values]:
+        z = rng.standard_normal((rows, self.shape.columns)).astype(np.float32)
+        h = from_normal(self.shape, self.weights, z, lambda axis, h: self.axes.code(axis, self._share(h)))
+        return self.axes.decode(self._share(h))
+
+    def _share(self, h: np.ndarray) -> np.ndarray:
+        """y in [0, 1] of h."""
+        h = np.asarray(h, np.float64)
+        return ndtr(h) if self.space == "normal" else np.clip(h / (2 * math.sqrt(3)) + 0.5, 0.0, 1.0)
+
+    def log_prob(self, records: Mapping[str, Values], samples: int, seed: int) -> np.ndarray:
+        """A lower bound of the log-probability of each record, in nats: log-mass of labels, whole numbers, null and
+        atoms, log-density per unit of the column elsewhere. What a record does not say is summed over."""
+        import jax
+
+        from nacre.synthesizers.hflow.training import log_probabilities
+
+        objective = objective_of(self.axes, self.shape, self.space)
+        key = jax.random.key(seed)
+        found = log_probabilities(objective, self.weights, self.axes.encode(records), samples, key)
+        return found + self.axes.log_scale(records)
+
+    # ------------------------------------------------------------------ in and out
+
+    def parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        shape = {k: v for k, v in asdict(self.shape).items() if k not in ("columns", "cells")}
+        facts = {"rows": self.rows, "target": self.target, "encoding": self.axes.encoding, "space": self.space}
+        facts |= {"shape": shape, "labels": any(self.shape.cells), "bought": self.axes.bought}
+        order = self.axes.order if self.axes.bought else ()
+        arrays = {f"edges.{i}": self.axes.edges[name] for i, name in enumerate(order)}
+        for layer, leaves in self.weights.items():
+            for leaf, value in leaves.items() if isinstance(leaves, Mapping) else [("value", leaves)]:
+                arrays[f"{layer}.{leaf}"] = np.asarray(value, np.float32)
+        return facts, arrays
+
+    @classmethod
+    def from_parts(cls, schema: Schema, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> FlowModel:
+        try:
+            order = sorted(schema.modelled, key=lambda name: name != facts["target"])
+            shares = {n: np.diff(arrays[f"edges.{i}"]) for i, n in enumerate(order)} if facts["bought"] else None
+            if facts["encoding"] not in ENCODINGS or facts["space"] not in SPACES:
+                raise ValueError("encoding or space is not known")
+            _check_shares(schema, shares)
+            axes = Axes.of(schema, facts["target"], facts["encoding"], shares, "this release")
+            shape = _shape(facts["shape"], axes, facts["labels"])
+            model = cls(axes, shape, _weights(shape, arrays), facts["space"], facts["target"], int(facts["rows"]))
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError, AttributeError, SchemaError) as error:
+            raise ReleaseFileError(f"release file: the model does not hold what it should ({error})") from None
+        if model.rows < 0:
+            raise ReleaseFileError("release file: the model's number of rows is negative")
+        return model
+
+
+def objective_of(axes: Axes, shape: Shape, space: str, dequantiser: Any = None, group: int = 1) -> Any:
+    """The training objective of a flow over these axes."""
+    from nacre.synthesizers.hflow.training import Objective
+
+    coded = [n for n in axes.order if axes.schema.columns[n].kind in ("categorical", "boolean")]
+    read = [axes.axes[i].column for i, size in enumerate(shape.cells) if size]
+    firsts = [axes.axes[i].column for i, _ in axes.one_hots]
+    return Objective(
+        shape,
+        space,
+        axes.one_hots,
+        tuple(axes.grids[n].cells for n in coded),
+        tuple(coded.index(n) for n in firsts),
+        tuple(coded.index(n) for n in read),
+        dequantiser,
+        group,
+    )
+
+
+def _check_shares(schema: Schema, shares: Mapping[str, np.ndarray] | None) -> None:
+    from nacre.table.grid import Grid
+
+    for name, share in (shares or {}).items():
+        cells = Grid.of(schema.columns[name]).cells
+        if share.shape != (cells,) or share.dtype.kind != "f" or not bool((share > 0).all()) or share.sum() > 1 + 1e-6:
+            raise ValueError(f"the shares of column {name!r}")
+
+
+def _shape(facts: Mapping[str, Any], axes: Axes, labels: bool) -> Shape:
+    """The sizes in a file, within what a file may ask for."""
+    shape = Shape(len(axes.axes), cells=axes.labels if labels else (), **facts)
+    whole = {n: getattr(shape, n) for n in ("bins", "rank", "blocks", "hidden", "depth", "embedding")}
+    if not all(type(v) is int and 1 <= v <= 4096 for v in whole.values()) or type(shape.seed) is not int:
+        raise ValueError("sizes of the flow")
+    if shape.linear not in LINEAR or shape.activation not in ACTIVATIONS or not 0 < float(shape.bound) < 1e3:
+        raise ValueError("kind of the flow")
+    return shape
+
+
+def _weights(shape: Shape, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    weights: dict[str, Any] = {}
+    for layer, leaves in shape.sizes().items():
+        found = {leaf: arrays[f"{layer}.{leaf}"] for leaf in leaves}
+        for leaf, value in found.items():
+            if value.shape != leaves[leaf] or value.dtype != np.float32 or not bool(np.isfinite(value).all()):
+                raise ValueError(f"array {layer}.{leaf}")
+        weights[layer] = found["value"] if set(found) == {"value"} else found
+    return weights

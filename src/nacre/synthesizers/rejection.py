@@ -1,0 +1,55 @@
+"""Conditions met by drawing again: exact for any model that draws whole rows, slow where the condition is rare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from nacre.errors import ConvergenceError, SchemaError
+from nacre.table.encoding import Values
+from nacre.table.grid import Grid
+
+ROUNDS = 2_000  # batches drawn for a condition before giving up
+
+
+def draw_until(
+    rows: int,
+    rng: np.random.Generator,
+    where: Mapping[str, Any],
+    grids: Mapping[str, Grid],
+    draw: Callable[[int], dict[str, Values]],
+    batch: int,
+) -> dict[str, Values]:
+    """`rows` rows of `draw(n)` that satisfy `where`; SchemaError for what is not modelled or not declared,
+    ConvergenceError when too few of many rows do."""
+    masks = {}
+    for name, condition in where.items():
+        if name not in grids:
+            raise SchemaError(f"where: {name!r} is not a modelled column; choose among {', '.join(grids)}")
+        try:
+            masks[name] = grids[name].mask(condition)
+        except SchemaError as error:
+            raise SchemaError(f"column {name!r}, {error}") from None
+    parts, found = [], 0
+    for _ in range(ROUNDS if masks else -(-max(rows, 1) // batch)):
+        some = draw(batch if masks else min(batch, max(rows - found, 1)))
+        keep = np.ones(len(next(iter(some.values()))), bool)
+        for name, mask in masks.items():
+            share = np.append(mask, 0.0)[grids[name].codes(some[name])]
+            keep &= rng.random(len(share)) < share
+        parts.append({name: v.take(np.flatnonzero(keep)) for name, v in some.items()})
+        found += int(keep.sum())
+        if found >= rows:
+            break
+    if found < rows:
+        names = ", ".join(map(repr, masks))
+        raise ConvergenceError(f"only {found} of {ROUNDS * batch:,} rows meet the condition on {names}; widen it")
+    return {
+        name: Values.of(
+            np.concatenate([p[name].values for p in parts])[:rows],
+            np.concatenate([p[name].null for p in parts])[:rows],
+        )
+        for name in parts[0]
+    }

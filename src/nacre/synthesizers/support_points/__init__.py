@@ -1,0 +1,1 @@
+"""Support points: a few points whose energy distance to a table is small, found privately (docs/methods)."""

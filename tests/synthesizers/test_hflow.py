@@ -1,0 +1,255 @@
+"""`hflow` and `hflow-paper` as a user meets them: fit, log-probabilities, conditions, save, read back, refuse."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import nacre
+from nacre.errors import NacreError, ReleaseFileError, SchemaError
+from nacre.nets.flow_shape import Shape
+from nacre.privacy.budget import Budget
+from nacre.release_file import pack, unpack
+from nacre.synthesizers.base import make
+from nacre.synthesizers.hflow.axes import ENCODINGS, Axes
+from nacre.synthesizers.hflow.model import FlowModel
+from nacre.table import Boolean, Categorical, Numeric, Schema, Unit
+from nacre.table.columns import Identifier
+from nacre.table.encoding import encode
+from nacre.table.frames import to_arrow
+
+SCHEMA = Schema(
+    {
+        "x": Numeric(bounds=(0.0, 1.0)),
+        "k": Numeric(bounds=(0, 20), integer=True, nullable=True),
+        "c": Categorical(categories=("a", "b", "c")),
+        "y": Boolean(),
+    },
+    rows=4000,
+)
+SMALL = {"hidden": 16, "bins": 6, "steps": 150, "batch": 400, "rate": 0.02}
+
+
+def table(rows=4000, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.random(rows) < 0.3
+    c = np.where(rng.random(rows) < 0.8, np.where(y, "a", "c"), "b")
+    k = np.where(rng.random(rows) < 0.1, np.nan, rng.binomial(20, np.where(y, 0.7, 0.2)))
+    return pd.DataFrame({"x": np.clip(rng.normal(np.where(y, 0.7, 0.3), 0.1), 0, 1), "k": k, "c": c, "y": y})
+
+
+@pytest.fixture(scope="module")
+def release():
+    return nacre.fit(
+        table(), schema=SCHEMA, epsilon=8.0, delta=1e-5, method="hflow", target="y", noise_seed=1, options=SMALL
+    )
+
+
+# ------------------------------------------------------------------------------------------- models, without a fit
+
+
+def random_model(schema, encoding, bought, space="normal", **shape):
+    """A flow with random weights over the axes of a schema."""
+    rng = np.random.default_rng(7)
+    shares = None
+    if bought:
+        from nacre.table.grid import Grid
+
+        shares = {n: rng.dirichlet(5 * np.ones(Grid.of(c).cells)) for n, c in schema.columns.items()}
+    axes = Axes.of(schema, None, encoding, shares, "test")
+    sizes = Shape(len(axes.axes), hidden=8, bins=3, cells=axes.labels if any(axes.labels) else (), **shape)
+    weights = {n: {p: 0.3 * rng.normal(size=s) for p, s in parts.items()} for n, parts in sizes.sizes().items()}
+    weights = {n: p["value"] if set(p) == {"value"} else p for n, p in weights.items()}
+    return FlowModel(axes, sizes, weights, space, None, 100)
+
+
+LABELS = Schema(
+    {"c": Categorical(categories=tuple("abcde")), "y": Boolean(), "d": Categorical(categories=tuple("uvw"))}
+)
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_probabilities_sum_to_one_and_are_those_of_the_drawn_rows(encoding):
+    """All 30 records of a small table. The bound is tight to Monte-Carlo error; 4 standard errors of 40,000 draws, 30
+    comparisons: one false alarm in 500 such tests, and the seeds are fixed. Bit strings that no label has are left out
+    of the sum for the binary encoding."""
+    model = random_model(LABELS, encoding, bought=encoding == "codes", blocks=1, linear="none")
+    frame = pd.DataFrame([(c, y, d) for c in "abcde" for y in (False, True) for d in "uvw"], columns=["c", "y", "d"])
+    p = np.exp(model.log_prob(encode(to_arrow(frame), LABELS).columns, 4000, 0))
+    drawn = model.draw(40_000, np.random.default_rng(0))
+    code = (drawn["c"].values * 2 + drawn["y"].values) * 3 + drawn["d"].values
+    seen = np.bincount(code, minlength=30) / 40_000
+    if encoding == "binary":
+        assert 0.1 < p.sum() < 1.02
+        assert (p <= seen + 4 * np.sqrt(seen / 40_000) + 0.01 * p + 1e-4).all()
+        return
+    error = 0.1 if encoding == "one-hot" else 0.02  # of the bound itself: boxes of one axis per label are wide
+    assert p.sum() == pytest.approx(1, abs=error)
+    assert (np.abs(p - seen) <= 4 * np.sqrt(p / 40_000) + 2 * error * p + 1e-4).all()
+
+
+def test_density_of_a_real_column_is_per_unit():
+    schema = Schema({"x": Numeric(bounds=(2.0, 6.0)), "y": Boolean()})
+    model = random_model(schema, "codes", bought=True, blocks=1, linear="none")
+    line = 2 + (np.arange(1000) + 0.5) * 4 / 1000
+    frame = pd.DataFrame({"x": np.tile(line, 2), "y": np.repeat([False, True], len(line))})
+    density = np.exp(model.log_prob(encode(to_arrow(frame), schema).columns, 100, 0))
+    atoms = pd.DataFrame({"x": [2.0, 6.0, 2.0, 6.0], "y": [False, False, True, True]})
+    masses = np.exp(model.log_prob(encode(to_arrow(atoms), schema).columns, 400, 0))
+    assert density.sum() * (line[1] - line[0]) + masses.sum() == pytest.approx(1, abs=0.02)
+
+
+def test_parameters_have_the_shapes_that_files_are_checked_by():
+    import jax
+
+    from nacre.nets import flow
+
+    for shape in (Shape(4, cells=(2, 0, 3, 0)), Shape(3, linear="plu", depth=3), Shape(1, blocks=1), Shape(2, rank=2)):
+        found = jax.eval_shape(lambda key, shape=shape: flow.start(shape, key), jax.random.key(0))
+        shapes = {
+            n: {k: v.shape for k, v in p.items()} if isinstance(p, dict) else {"value": p.shape}
+            for n, p in found.items()
+        }
+        assert shapes == shape.sizes()
+
+
+# ----------------------------------------------------------------------------------------------------------- fitted
+
+
+def test_what_depends_on_the_class_is_kept(release):
+    """Means by class and the shares of labels; tolerances are about three times what this seed gives."""
+    fake, real = release.sample(4000, seed=2), table()
+    assert abs(fake["y"].mean() - real["y"].mean()) < 0.1
+    for value in (False, True):
+        ours, theirs = fake[fake["y"] == value], real[real["y"] == value]
+        assert abs(ours["x"].mean() - theirs["x"].mean()) < 0.08
+        assert abs(ours["k"].mean() - theirs["k"].mean()) < 2.5
+        gap = ours["c"].value_counts(normalize=True).sub(theirs["c"].value_counts(normalize=True), fill_value=0)
+        assert gap.abs().max() < 0.15
+    assert 0.02 < fake["k"].isna().mean() < 0.25
+
+
+def test_log_probability_is_better_than_that_of_independent_columns(release):
+    shuffled = table(800, 5).apply(lambda c: c.sample(frac=1, random_state=hash(c.name) % 97).to_numpy())
+    assert release.log_prob(table(800, 5), samples=8).mean() > release.log_prob(shuffled, samples=8).mean() + 0.5
+
+
+def test_conditions_and_rebalancing(release):
+    assert release.sample(50, where={"y": True}, seed=0)["y"].all()
+    both = release.sample(300, where={"y": False, "c": ["a", "b"]}, seed=0)
+    assert not both["y"].any() and set(both["c"]) <= {"a", "b"} and len(both) == 300
+    assert release.sample(40, where={"x": nacre.Between(0.4, None)}, seed=1)["x"].min() >= 0.4
+    even = release.sample(2000, rebalance={"y": {True: 0.5, False: 0.5}}, seed=3)
+    assert abs(even["y"].mean() - 0.5) < 0.06
+    with pytest.raises(SchemaError):
+        release.sample(5, where={"nobody": 1})
+
+
+def test_releases_are_saved_and_sampled_without_jax(release, tmp_path):
+    path = tmp_path / "r.nacre"
+    release.save(path)
+    pd.testing.assert_frame_equal(nacre.load(path).sample(30, seed=4), release.sample(30, seed=4))
+    command = (
+        "import sys, nacre; nacre.load(sys.argv[1]).sample(5, as_='pyarrow'); "
+        "print([m for m in ('jax', 'optax', 'dp_accounting') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", command, str(path)], capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == "[]", done.stderr[-500:]
+
+
+def test_a_hostile_file_is_refused(release, tmp_path):
+    path = tmp_path / "r.nacre"
+    release.save(path)
+    documents, arrays = unpack(path)
+    weight = "made/in.weight"
+    spoilt = {
+        "shape": ({}, {**arrays, weight: arrays[weight][:-1]}),
+        "missing": ({}, {k: v for k, v in arrays.items() if k != weight}),
+        "not finite": ({}, {**arrays, weight: arrays[weight] * np.nan}),
+        "edges": ({}, {**arrays, "edges.0": arrays["edges.0"][::-1].copy()}),
+        "huge": ({"shape": {**documents["model.json"]["facts"]["shape"], "hidden": 10**9}}, arrays),
+        "kind": ({"shape": {**documents["model.json"]["facts"]["shape"], "linear": "cubic"}}, arrays),
+        "encoding": ({"encoding": "letters"}, arrays),
+        "rows": ({"rows": -5}, arrays),
+    }
+    for name, (facts, bad) in spoilt.items():
+        model = {**documents["model.json"], "facts": {**documents["model.json"]["facts"], **facts}}
+        texts = {n: json.dumps(d) for n, d in {**documents, "model.json": model}.items()}
+        pack(path, texts, bad, force=True)
+        with pytest.raises(ReleaseFileError):
+            nacre.load(path)
+            pytest.fail(name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"clipping": "sparse", "encoding": "binary", "linear": "plu", "blocks": 2, "activation": "tanh"},
+        {"clipping": "per-unit", "dequantisation": "variational", "encoding": "one-hot", "marginals": 0.0},
+    ],
+    ids=lambda o: "-".join(map(str, o.values())),
+)
+def test_options_run_and_say_what_they_cost(options):
+    small = {"hidden": 4, "bins": 2, "steps": 2, "depth": 1}
+    got = nacre.fit(table(), schema=SCHEMA, epsilon=2.0, delta=1e-5, method="hflow", options={**small, **options})
+    assert got.certificate.guarantee == "proven (real arithmetic)" and got.certificate.epsilon == 2.0
+    entry = got.certificate.entries[-1]
+    assert entry["parts"][0]["clipping"] == options["clipping"] and entry["steps"] == 2
+    assert len(got.sample(20)) == 20
+
+
+def test_without_epsilon_nothing_is_promised_and_nothing_is_clipped():
+    plan = make("hflow-paper", {}).plan(SCHEMA, 4000, Budget(None))
+    part = plan["training"].parts[0]
+    assert (part.sigma, part.clip) == (0.0, None) and plan.level.name == "NONE"
+
+
+def test_log_probabilities_are_refused_where_there_are_none(release):
+    with pytest.raises(NacreError, match="samples"):
+        release.log_prob(table(5), samples=0)
+    other = nacre.fit(table(200), schema=SCHEMA, epsilon=8.0, delta=1e-5, method="independent", noise_seed=1)
+    with pytest.raises(NacreError, match="hflow"):
+        other.log_prob(table(5))
+
+
+@pytest.mark.slow
+def test_persons_with_several_rows():
+    people = table(300).assign(who=np.arange(300) // 3)
+    schema = Schema({"who": Identifier(person=True), **SCHEMA.columns}, unit=Unit("who", 2))
+    small = {"hidden": 4, "bins": 2, "steps": 2, "depth": 1}
+    got = nacre.fit(people, schema=schema, epsilon=4.0, delta=1e-5, method="hflow", options=small)
+    assert got.certificate.guarantee == "proven (real arithmetic)" and len(got.sample(10)) == 10
+
+
+def test_the_plan_meets_the_budget_closely():
+    plan = make("hflow", {}).plan(SCHEMA, 4000, Budget(1.0, 1e-5))
+    from nacre.privacy import accounting
+
+    assert 0.98e-5 < accounting.delta_at(plan.events(), 1.0) <= 1e-5
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"bins": 0},
+        {"encoding": "letters"},
+        {"clipping": "none"},
+        {"marginals": 1.0},
+        {"rate": float("nan")},
+        {"steps": True},
+        {"sparsity": 0.3},
+        {"bins": 600},
+    ],
+    ids=lambda o: next(iter(o)),
+)
+def test_bad_settings_are_refused(options):
+    with pytest.raises(NacreError, match=next(iter(options))):
+        make("hflow", options)
+    with pytest.raises(SchemaError, match="target"):
+        make("hflow", {"target": "z"}).supports(SCHEMA)

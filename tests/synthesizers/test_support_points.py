@@ -1,0 +1,382 @@
+"""Support points: energies, the sketch, the published algorithm's loss, expansion, baselines, and whole fits."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.privacy_contract import checks, tables
+
+import nacre
+from nacre.distances.energy import energy_distance
+from nacre.errors import BudgetError, ConvergenceError, NacreError, ReleaseFileError
+from nacre.privacy import accounting, feature_sums
+from nacre.privacy.budget import Budget
+from nacre.privacy.plan import Scope
+from nacre.synthesizers.kme import Kme, reduced_set
+from nacre.synthesizers.pearl.layout import Layout
+from nacre.synthesizers.support_points import bandwidth, published
+from nacre.synthesizers.support_points.fitting import Priors, Target, even_normals, fit_points
+from nacre.synthesizers.support_points.geometry import Geometry, near
+from nacre.synthesizers.support_points.method import SupportPoints
+from nacre.synthesizers.support_points.model import PointModel
+from nacre.synthesizers.support_points.sweep import support_points
+from nacre.synthesizers.support_points.waves import Waves, _waves, wave_map
+from nacre.table import Numeric, Schema
+from nacre.table.encoding import Values
+
+
+def square(columns: int) -> Geometry:
+    schema = Schema({f"c{i}": Numeric(bounds=(0.0, 1.0)) for i in range(columns)})
+    return Geometry(Layout.of(schema, None, "test"))
+
+
+MIXED = Geometry(Layout.of(tables.schema(), None, "test"))
+
+
+def mixture(rows: int, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    centres = np.array([[0.3, 0.3], [0.7, 0.4], [0.5, 0.75]])
+    return np.clip(centres[rng.choice(3, rows, p=(0.5, 0.3, 0.2))] + 0.06 * rng.standard_normal((rows, 2)), 0, 1)
+
+
+# ------------------------------------------------------------------------------------------------------------ energies
+
+
+def test_worked_example_of_the_sensitivity():
+    """N = 4, n = 3 on a line: e moves by 7/8, the utility by 2·diam/N = 1/2."""
+    one, other, y = np.zeros((4, 1)), np.array([[1.0], [0], [0], [0]]), np.ones((3, 1))
+    assert energy_distance(one, y) == 2.0 and energy_distance(other, y) == 1.125
+    u = [2 / 4 * sum(near(x.T, point).sum() for point in y) / 3 for x in (one, other)]
+    assert u[1] - u[0] == pytest.approx(0.5)
+
+
+def test_replaced_records_move_the_utility_by_at_most_its_bound():
+    rng = np.random.default_rng(1)
+    for d in (1, 3, 6):
+        y = np.where(rng.random((2000, d)) < 0.5, rng.integers(0, 2, (2000, d)), rng.random((2000, d)))
+        x, other = rng.integers(0, 2, (2, 2000, d)).astype(float)
+        moved = np.abs(np.linalg.norm(x - y, axis=1) - np.linalg.norm(other - y, axis=1))
+        assert moved.max() <= math.sqrt(d) + 1e-12
+    assert abs(near(np.zeros((3, 1)), np.ones(3))[0]) == pytest.approx(math.sqrt(3))  # attained at corners
+
+
+def test_support_points_of_a_line_are_its_quantiles():
+    x = np.random.default_rng(0).beta(2, 5, 4000)
+    for n in (1, 4, 7):
+        found = np.sort(support_points(x[:, None], n, sweeps=4000, tolerance=1e-10)[:, 0])
+        assert np.allclose(found, np.quantile(x, (2 * np.arange(n) + 1) / (2 * n)), atol=2e-3)
+
+
+def test_sweeps_beat_random_rows_and_never_raise_the_energy():
+    x = mixture(2000)
+    rng = np.random.default_rng(3)
+    chance = np.mean([energy_distance(x, x[rng.choice(2000, 20)]) for _ in range(10)])
+    energies = [energy_distance(x, support_points(x, 20, sweeps=s)) for s in (1, 5, 40)]
+    assert energies[0] >= energies[1] >= energies[2] and energies[2] < chance / 6
+
+
+def test_the_geometry_has_the_stated_diameter():
+    """Numbers are 1 wide, scaled one-hot blocks too: age, income, its nulls, city, joined, smoker."""
+    assert MIXED.diameter == pytest.approx(math.sqrt(6))
+    rng = np.random.default_rng(0)
+    records = feature_sums.made_up_records(tables.schema(), 4000, rng)
+    x = MIXED.record_map()(records, MIXED.public())
+    assert x.shape[1] == MIXED.width and (x <= np.array(MIXED.top) + 1e-12).all() and (x >= 0).all()
+    apart = np.linalg.norm(x[:2000] - x[2000:], axis=1)
+    assert apart.max() <= MIXED.diameter and apart.max() > 0.8 * MIXED.diameter
+    scattered = MIXED.scattered(100, 1)
+    for start, size in MIXED.blocks:
+        assert ((scattered[:, start : start + size] > 0).sum(axis=1) == 1).all()
+    assert np.array_equal(MIXED.probabilities(scattered).sum(axis=1), np.full(100, len(MIXED.blocks)))
+
+
+# ---------------------------------------------------------------------------------------------------------- the sketch
+
+
+def exact_features(geometry: Geometry, waves: Waves, x: np.ndarray) -> np.ndarray:
+    return waves.amplitude * (np.exp(1j * (x @ waves.frequencies.T - waves.offset)) - 1)
+
+
+@pytest.mark.parametrize("geometry", (square(3), MIXED), ids=("numbers", "mixed"))
+def test_features_are_the_weighted_waves_and_never_longer_than_the_bound(geometry):
+    schema = geometry.layout.schema
+    records = feature_sums.made_up_records(schema, feature_sums.CHUNK, np.random.default_rng(2))
+    count = 400
+    waves = Waves.of(geometry, count, 0)
+    step = 1e-7
+    found = wave_map(geometry)(records, waves.public(geometry, step))
+    x = geometry.record_map()(records, geometry.public())
+    expected = exact_features(geometry, waves, x)
+    assert np.allclose(found[:, :count] + 1j * found[:, count:], expected, atol=1.3 * step + 1e-9)
+    assert np.linalg.norm(found, axis=1).max() <= waves.bound * (1 + 1e-6)
+    assert np.linalg.norm(x - geometry.centre, axis=1).max() <= geometry.radius + 1e-12
+    assert waves.bound <= math.sqrt(2.4 * geometry.radius) + 1e-12
+    public = waves.public(geometry, step)
+    assert not feature_sums.coupled(lambda r: wave_map(geometry)(r, public), schema, waves.size, "waves")
+
+
+def test_own_waves_are_exact_to_nine_digits():
+    turns = np.random.default_rng(0).uniform(-40, 40, 10_000)
+    real, imaginary = _waves(turns)
+    assert np.allclose(real + 1j * imaginary, np.exp(2j * np.pi * turns) - 1, atol=1e-9)
+
+
+def test_the_sketch_estimates_the_energy_distance():
+    """|mean g(x) − mean g(y)|² is an unbiased estimate: within four standard errors (rate 6e-5)."""
+    geometry, count = square(2), 4000
+    x, y = mixture(300, 1), np.random.default_rng(5).random((200, 2))
+    waves = Waves.of(geometry, count, 3)
+    terms = count * np.abs(exact_features(geometry, waves, x).mean(0) - exact_features(geometry, waves, y).mean(0)) ** 2
+    error = terms.std() / math.sqrt(count)
+    assert abs(terms.mean() - energy_distance(x, y)) < 4 * error < 0.2 * terms.mean()
+
+
+def test_rounding_leaves_no_bias_in_large_sums():
+    """The door rounds toward zero: without the quarter step the sums of 20,000 records would lose 10,000 steps."""
+    geometry = square(1)
+    waves = Waves.of(geometry, 50, 0)
+    waves = dataclasses.replace(waves, bound=2 * waves.bound)  # so that no record is clipped
+    entry = SupportPoints(frequencies=50).sketch_entry(waves, Scope("zero_out"), 0.05)
+    step = feature_sums.grid_step(entry)
+    values = np.random.default_rng(1).random(20_000)
+    records = {"c0": Values.of(values)}
+    found = feature_sums.integer_sum(wave_map(geometry), waves.public(geometry, step), records, 20_000, entry)
+    exact = exact_features(geometry, waves, values[:, None]).sum(0)
+    gap = np.abs(found - np.concatenate([exact.real, exact.imag]) / step)
+    assert gap.max() < 5 * math.sqrt(20_000 / 12)
+
+
+def test_the_sketch_uses_up_its_budget():
+    schema = tables.schema(rows=500)
+    for relation, moved in (("zero_out", 1), ("add_or_remove_one", 1), ("replace_one", 2)):
+        plan = SupportPoints().plan(schema, 500, Budget(1.0, 1e-6, relation))
+        entry = plan["sketch"]
+        mu = moved * entry.bound / entry.sigma
+        assert accounting.gaussian_delta(1.0, mu) == pytest.approx(1e-6, rel=1e-3)
+        assert plan.level.label == "proven"
+
+
+def test_even_normals_have_exact_moments():
+    z = even_normals(40, 6, 1)
+    assert np.allclose(z.mean(0), 0, atol=1e-12) and np.allclose(z.T @ z / 40, np.eye(6), atol=1e-9)
+    assert even_normals(4, 6, 1).shape == (4, 6) and even_normals(3, 0, 1).shape == (3, 0)
+
+
+def test_fitted_points_recover_means_and_links_of_a_bell_without_noise():
+    rng = np.random.default_rng(2)
+    x = np.clip(0.5 + rng.standard_normal((4000, 2)) @ np.array([[0.12, 0.09], [0, 0.06]]), 0, 1)
+    geometry = square(2)
+    waves = Waves.of(geometry, 300, 0)
+    value = exact_features(geometry, waves, x).mean(0)
+    y, _ = fit_points(geometry, waves, Target(value, 1e-4), 30, 0, Priors(), restarts=1)
+    assert np.allclose(y.mean(0), x.mean(0), atol=0.01) and np.allclose(np.cov(y.T), np.cov(x.T), atol=0.003)
+    assert energy_distance(x, y) < 0.003
+
+
+def test_private_sketch_reaches_the_energy_of_the_spec():
+    """10,000 rows of three clusters, ε = 1, δ = 1e-6, 300 frequencies: below .004 (a random subsample: .0175)."""
+    x = mixture(10_000)
+    schema = Schema({c: Numeric(bounds=(0.0, 1.0)) for c in "ab"}, rows=len(x))
+    options = {"points": 20, "frequencies": 300, "bandwidth": 0.0}
+    release = nacre.fit(
+        pd.DataFrame(x, columns=["a", "b"]),
+        epsilon=1.0,
+        delta=1e-6,
+        schema=schema,
+        method="support-points",
+        neighbours="zero_out",
+        options=options,
+    )
+    assert release.certificate.guarantee == "proven"
+    rows = release.sample(20, seed=0).to_numpy()
+    assert energy_distance(x, rows) < 0.004
+    assert np.array_equal(np.sort(rows[:, 0]), np.sort(release.model.numbers[:, 0]))  # each point once
+
+
+# ------------------------------------------------------------------------------------------------ published algorithm
+
+
+def test_the_published_algorithm_loses_fifty_times_its_parameter():
+    """n = 1, N = 201, records 0 or 1: one record flips the support point (the median); exact laws on a grid."""
+    rows, alpha = 201, 1.0
+    rate = published.published_rate(alpha, rows, 1, 1.0)
+    grid = np.linspace(0, 1, 801)
+    laws = []
+    for ones in (100, 101):
+        x = np.repeat([0.0, 1.0], [rows - ones, ones])
+        (reference,) = support_points(x[:, None], 1, sweeps=20_000, tolerance=1e-12)[:, 0].round(3)
+        u = rate * near(np.array([[reference]]), grid[None])
+        laws.append(u - np.logaddexp.reduce(u))
+    loss = np.abs(laws[0] - laws[1]).max()
+    assert loss > 45 * alpha
+    # Any point off the middle: e(Y, Y*) moves by up to 2, where the algorithm divides by 2(2N−1)/N².
+    assert loss == pytest.approx(alpha * rows**2 / (2 * (2 * rows - 1)), rel=0.01)
+
+
+def test_the_published_algorithm_warns_and_promises_nothing():
+    people, schema = tables.people(80), tables.schema(rows=80)
+    options = {"mode": "support_points", "points": 8, "chains": 1, "moves": 1000}
+    for alpha in (None, 500.0):
+        with pytest.warns(UserWarning, match="alpha is no epsilon"):
+            release = nacre.fit(
+                people, epsilon=None, schema=schema, method="support-points", options={**options, "alpha": alpha}
+            )
+        assert release.certificate.guarantee == "none" and release.certificate.epsilon is None
+        assert any("one record can move" in reason for reason in release.certificate.reasons)
+        assert len(release.sample(30, seed=0)) == 30
+    with pytest.raises(BudgetError, match="no proven guarantee"):
+        nacre.fit(people, epsilon=1.0, schema=schema, method="support-points", options=options)
+
+
+# ----------------------------------------------------------------------------------------------------------- whole fits
+
+
+@functools.cache
+def fitted(**options):
+    return nacre.fit(
+        tables.people(400),
+        epsilon=4.0,
+        schema=tables.schema(rows=400),
+        method="support-points",
+        neighbours="zero_out",
+        options={"frequencies": 40, "points": 6, **options},
+    )
+
+
+@pytest.mark.parametrize("mode", ("sketch", "data", "list"))
+def test_mixed_tables_come_out_in_their_domain(mode, tmp_path):
+    release = fitted() if mode == "sketch" else fitted(mode=mode, moves=2000, chains=2, candidates=64)
+    assert release.certificate.guarantee == ("conditional" if mode == "data" else "proven")
+    rows = release.sample(500, seed=1)
+    assert rows["age"].between(0, 100).all() and set(rows["city"].dropna()) <= {*tables.CITIES, "elsewhere"}
+    release.save(tmp_path / "r.nacre")
+    again = nacre.load(tmp_path / "r.nacre").sample(500, seed=1)
+    assert rows.equals(again)
+    oslo = release.sample(50, where={"city": "oslo"}, seed=2) if mode == "sketch" else rows[:0]
+    assert set(oslo["city"]) <= {"oslo"}
+    if mode == "data":
+        assert any("conditional on convergence" in reason for reason in release.certificate.reasons)
+
+
+def test_repeated_sets_are_paid_together_and_pooled():
+    release = fitted(mode="data", sets=3, chains=1, moves=1000)
+    (entry,) = (e for e in release.certificate.entries if e["door"] == "sample")
+    assert entry["draws"] == 3 and len(release.model.numbers) == 18
+    assert 4 / 3 < entry["epsilon"] < 4.0
+
+
+def test_diagnostics_reach_the_owner_and_nobody_else(tmp_path):
+    told: dict = {}
+    schema = tables.schema(rows=60)
+    options = {"mode": "data", "points": 4, "chains": 4, "moves": 2000, "bandwidth": 0.0}
+    release = nacre.fit(
+        tables.people(60),
+        epsilon=1.0,
+        schema=schema,
+        method="support-points",
+        neighbours="zero_out",
+        options=options,
+        tell_diagnostics=told.update,
+    )
+    assert told["points"]["r_hat"] > 0.9 and told["points"]["chains"] == 4
+    release.save(tmp_path / "r.nacre")
+    assert b"r_hat" not in checks.members((tmp_path / "r.nacre").read_bytes())
+    assert "r_hat" not in str(release.certificate)
+
+
+def test_a_hostile_model_is_refused():
+    release = fitted()
+    facts, arrays = release.model.parts()
+    schema = tables.schema()
+    PointModel.from_parts(schema, facts, arrays)
+    for name, wrong in (
+        ("numbers", arrays["numbers"] + 2),
+        ("numbers", arrays["numbers"] * np.nan),
+        ("labels", arrays["labels"] * 0),
+        ("labels", arrays["labels"][:, 1:]),
+        ("weights", arrays["weights"] * 0),
+    ):
+        with pytest.raises(ReleaseFileError):
+            PointModel.from_parts(schema, facts, {**arrays, name: wrong})
+    with pytest.raises(ReleaseFileError):
+        PointModel.from_parts(schema, {**facts, "bandwidth": 7}, arrays)
+    with pytest.raises(ConvergenceError, match="widen"):
+        PointModel.from_parts(schema, {**facts, "bandwidth": 0.0}, arrays).draw(
+            5, np.random.default_rng(0), {"age": (99, 100), "income": (0.0, 0.001)}
+        )
+
+
+@pytest.mark.parametrize(
+    "options",
+    ({"mode": "best"}, {"alpha": 3.0}, {"sets": 2}, {"bandwidth": 0.9}, {"bandwidth": "read"}, {"points": 0}),
+    ids=str,
+)
+def test_settings_that_mean_nothing_are_refused(options):
+    with pytest.raises(NacreError):
+        SupportPoints(**options)
+
+
+# ----------------------------------------------------------------------------------------------------------- expansion
+
+
+def test_log_densities_are_those_of_the_mixture_of_kernels():
+    from scipy.stats import multivariate_normal
+
+    geometry = square(2)
+    rng = np.random.default_rng(0)
+    records = feature_sums.made_up_records(geometry.layout.schema, feature_sums.CHUNK, rng)
+    points = rng.random((5, 2))
+    public = {**geometry.public(), "points": points, "widths": np.array([0.05, 0.2])}
+    found = bandwidth.log_densities(geometry)(records, public)
+    x = geometry.record_map()(records, geometry.public())
+    for i, h in enumerate((0.05, 0.2)):
+        density = np.mean([multivariate_normal(p, h * h).pdf(x) for p in points], axis=0)
+        seen = density > 1e-200
+        assert np.allclose(found[seen, i], np.log(density[seen]) / 2, atol=2e-6)
+
+
+def test_a_bought_width_finds_the_spread_around_the_points():
+    rng = np.random.default_rng(1)
+    x = np.clip(0.5 + 0.06 * rng.standard_normal((3000, 2)), 0, 1)
+    schema = Schema({c: Numeric(bounds=(0.0, 1.0)) for c in "ab"}, rows=3000)
+    release = nacre.fit(
+        pd.DataFrame(x, columns=["a", "b"]),
+        epsilon=None,
+        schema=schema,
+        method="support-points",
+        options={"points": 1, "frequencies": 100, "bandwidth": "bought"},
+    )
+    assert 0.04 < release.model.bandwidth < 0.09
+    rows = release.sample(4000, seed=0)
+    assert rows["a"].std() == pytest.approx(release.model.bandwidth, rel=0.1)
+
+
+# ----------------------------------------------------------------------------------------------------------- baselines
+
+
+def test_kme_finds_the_places_and_weights_of_a_small_law():
+    geometry = square(2)
+    waves = Kme(features=400)._waves(geometry)
+    truth, weights = np.array([[0.1, 0.2], [0.9, 0.4], [0.5, 0.95]]), np.array([0.5, 0.3, 0.2])
+    angle = truth @ waves.frequencies.T
+    embedding = weights @ np.concatenate([np.cos(angle), np.sin(angle)], axis=1) / 20
+    found, share = reduced_set(geometry, waves, embedding, 12, 0)
+    assert (share >= 0).all() and share.sum() == pytest.approx(1, abs=0.02)
+    assert share @ found == pytest.approx(weights @ truth, abs=0.02)
+    left = [np.abs(found[share > 0.05] - t).sum(axis=1).min() for t in truth]
+    assert max(left) < 0.15
+
+
+def test_kme_is_proven_and_draws_by_weight():
+    release = checks.fit_with("kme", tables.schema(), {"features": 50, "points": 6})(tables.people(300))
+    assert release.certificate.guarantee == "proven" and len(release.sample(40, seed=0)) == 40
+    entry = Kme().plan(tables.schema(rows=300), 300, Budget(1.0, 1e-6, "zero_out"))["embedding"]
+    assert accounting.gaussian_delta(1.0, entry.bound / entry.sigma) == pytest.approx(1e-6, rel=1e-3)
+    model = PointModel(square(1).layout, np.array([[0.1], [0.9]]), np.zeros((2, 0)), 0.0, 10, np.array([0.25, 0.75]))
+    drawn = model.draw(8, np.random.default_rng(0))["c0"].values
+    assert sorted(drawn.round(3)) == [0.1] * 2 + [0.9] * 6

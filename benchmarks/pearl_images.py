@@ -32,7 +32,12 @@ VARIANTS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "merf-scale": ("merf", {"scale": "bought"}),
 }
 BUDGETS = (None, 10.0, 1.0, 0.2)  # of `pearl-paper`; the others have ε = 1
-PICTURE = (*(("pearl-paper", e) for e in BUDGETS), ("merf-scale", 1.0), ("merf", 1.0))
+PICTURE = (
+    *(("pearl-paper", e) for e in BUDGETS),
+    ("pearl-paper-large", 1.0),
+    ("merf-scale", 1.0),
+    ("merf", 1.0),
+)
 
 
 @dataclass(frozen=True)

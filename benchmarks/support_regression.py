@@ -154,6 +154,8 @@ def _summarise(errors: dict, results: Results) -> None:
     ]
     for title, belongs in groups:
         some = {k: v for k, v in errors.items() if belongs(k[1])}
+        if not some:
+            continue
         for ours in OURS:
             found = [judge(np.array(v[ours]), [np.array(v[r]) for r in RIVALS]) for v in some.values()]
             counts = {f"settings_{word}": float(found.count(word)) for word in ("better", "par", "worse")}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,6 +83,8 @@ def fit(
     noise_seed: int | None = None,
     large: bool = False,
     options: dict[str, Any] | None = None,
+    hide: Sequence[Any] | None = None,
+    alpha: float | None = None,
     progress: Progress = silent,
     transcript: Transcript | None = None,
     tell_owner: Callable[[dict[str, int]], None] | None = None,
@@ -95,8 +97,10 @@ def fit(
     `none`). `epsilon=None` asks for a non-private run. `seed` fixes public randomness only; `noise_seed` makes the
     noise repeatable and the guarantee `none`. `tell_owner` gets, per column, how many values were outside the domain:
     exact counts of private rows, for the owner of the data alone; `tell_diagnostics` gets how Markov chains mixed, by
-    entry of the plan, for the owner alone too.
+    entry of the plan, for the owner alone too. `hide` names columns whose distribution the release must not show
+    (method "ppem"), `alpha` the level of the test for that; it is not differential privacy.
     """
+    options = hiding_options(method, options, hide, alpha)
     budget = Budget(
         epsilon, default_delta(schema.rows if schema else None) if delta is None else delta, neighbours, large
     )
@@ -118,7 +122,17 @@ def fit(
     certificate = certify(
         job.plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=assumptions(job.schema)
     )
+    if public := getattr(job.synthesizer, "public_facts", None):
+        certificate = dataclasses.replace(certificate, extras={**certificate.extras, **public()})
     return Release(method, schema, model, certificate)
+
+
+def hiding_options(method: str, options: dict[str, Any] | None, hide: Any, alpha: float | None) -> dict[str, Any]:
+    """The options with the hidden columns and the level among them; refused where a method cannot hide."""
+    asked = {name: value for name, value in (("hide", hide), ("alpha", alpha)) if value is not None}
+    if asked and method != "ppem":
+        raise NacreError(f"{', '.join(asked)}: method {method!r} hides no columns; use method 'ppem'")
+    return {**(options or {}), **asked}
 
 
 def _buy(curator: Curator, job: Job, target: str | None) -> Schema:

@@ -61,6 +61,8 @@ def synth(
     report: ReportFile = None,
     holdout: Holdout = None,
     sheet: Sheet = None,
+    hide: o.Hide = None,
+    alpha: o.Alpha = None,
     option: o.MethodOption = None,
     seed: o.Seed = 0,
     noise_seed: o.NoiseSeed = None,
@@ -80,6 +82,7 @@ def synth(
       nacre synth people.csv -o fake.csv -e 1 --schema people.json --target income
       nacre synth visits.csv -o fake.csv -e 1 --unit patient --cap 5 --id visit
       nacre synth people.csv -o fake.csv -e 1 --target income --report report.html --sheet sheet.html
+      nacre synth people.csv -o fake.csv -e none --method ppem --hide income --report report.html
     """
     from nacre.cli.inputs import check_outputs, check_table_name
     from nacre.cli.judging import Split, check_report, unit_of
@@ -96,9 +99,11 @@ def synth(
     share = SHARE if holdout is None else holdout
     split = Split(file, share, unit_of(schema, unit)) if report is not None else None
     source = split.train if split else file
-    made = _run(shell, source, schema, rows, identifiers, unit, cap, epsilon=epsilon, delta=delta, target=target,
-                method=method, neighbours=neighbours, domain=domain, option=option, seed=seed, noise_seed=noise_seed,
-                large=i_understand, fitted=1 - split.share if split else 1.0)  # fmt: skip
+    asked = {"epsilon": epsilon, "delta": delta, "target": target, "method": method, "neighbours": neighbours,
+             "domain": domain, "option": option, "hide": hide, "alpha": alpha, "seed": seed, "noise_seed": noise_seed,
+             "large": i_understand, "fitted": 1 - split.share if split else 1.0}  # fmt: skip
+    table = (source, schema, rows, identifiers, unit, cap)
+    made = _run(shell, *table, **asked)
     written = _keep(made, outputs, force)
     try:
         from nacre.cli.running import draw
@@ -107,12 +112,16 @@ def synth(
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted while drawing rows; {_what_is_left(made, written, output)}") from None
     written = {"--output": output, **written}
-    found = _pages(shell, made, split, pages, written, drawn, target, seed, force)
+    control = None
+    if report is not None and made.certificate.extras.get("hidden"):
+        shell.say("fitting the control without penalty and decoy, for the report alone")
+        control = _run(shell, *table, **{**asked, "option": [*(option or ()), "weight=0", "decoy=0", "effect=0"]})
+    found = _pages(shell, made, split, pages, written, drawn, (target, seed, control), force)
     _report(shell, made, written, drawn, found)
 
 
 def _pages(shell: Shell, made: Any, split: Any, pages: dict[str, str | None], written: dict[str, str], drawn: int,
-           target: str | None, seed: int, force: bool) -> Any:  # fmt: skip
+           how: tuple[str | None, int, Any], force: bool) -> Any:  # fmt: skip
     """Write sheet and report, last: whatever goes wrong here, the table is there. Returns the report."""
     from nacre.cli.judging import judge, write_report, write_sheet
 
@@ -122,7 +131,7 @@ def _pages(shell: Shell, made: Any, split: Any, pages: dict[str, str | None], wr
             write_sheet(made, done, drawn, path, force)
             written["--sheet"] = path
         if (path := pages["--report"]) is not None:
-            report = judge(split, made, done, target, seed, shell)
+            report = judge(split, made, done, *how[:2], shell, how[2])
             write_report(report, path, force)
             written["--report"] = path
     except KeyboardInterrupt:
@@ -149,6 +158,8 @@ def fit(
     cap: o.Cap = None,
     certificate: CertificateFile = None,
     save_schema: SaveSchema = None,
+    hide: o.Hide = None,
+    alpha: o.Alpha = None,
     option: o.MethodOption = None,
     seed: o.Seed = 0,
     noise_seed: o.NoiseSeed = None,
@@ -176,14 +187,15 @@ def fit(
         from nacre.cli.sketching import fit_sketch
 
         idle = {"--schema": schema, "--target": target, "--delta": delta, "--rows": rows, "--id": identifiers,
-                "--unit": unit, "--cap": cap, "--option": option, "--noise-seed": noise_seed}  # fmt: skip
+                "--unit": unit, "--cap": cap, "--option": option, "--noise-seed": noise_seed, "--hide": hide,
+                "--alpha": alpha}  # fmt: skip
         if told := [name for name, value in idle.items() if value]:
             raise NacreError(f"{', '.join(told)}: the sketch has settled that already; leave it out with --from-sketch")
         made = fit_sketch(from_sketch, quiet)
         return _report(shell, made, _keep(made, outputs, force), None)
     made = _run(shell, file, schema, rows, identifiers, unit, cap, epsilon=epsilon, delta=delta, target=target,
-                method=method, neighbours=neighbours, domain=domain, option=option, seed=seed, noise_seed=noise_seed,
-                large=i_understand)  # fmt: skip
+                method=method, neighbours=neighbours, domain=domain, option=option, hide=hide, alpha=alpha, seed=seed,
+                noise_seed=noise_seed, large=i_understand)  # fmt: skip
     _report(shell, made, _keep(made, outputs, force), None)
 
 
@@ -231,8 +243,10 @@ def sample(
 def _run(shell: Shell, file: Any, schema: Any, rows: Any, identifiers: Any, unit: Any, cap: Any, **asked: Any) -> Any:
     from nacre.cli.inputs import Declared, parse_options
     from nacre.cli.running import Terms, run
+    from nacre.fitting import hiding_options
 
     options = parse_options(asked.pop("option") or (), asked["method"])
+    options = hiding_options(asked["method"], options, asked.pop("hide") or None, asked.pop("alpha"))
     declared = Declared(schema, rows, tuple(identifiers or ()), unit, cap)
     return run(file, Terms(options=options, **asked), declared, shell)
 

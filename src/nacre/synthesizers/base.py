@@ -120,12 +120,12 @@ METHODS: dict[str, Method] = {
     "pearl-paper": Method(
         "nacre.synthesizers.pearl.paper:PearlPaper",
         "proven (real arithmetic)",
-        "PEARL as published: Gaussian frequencies, a network trained against the critic; needs a declared schema",
+        "PEARL as published, for tables and images: a network trained against the critic; needs a declared schema",
     ),
     "merf": Method(
         "nacre.synthesizers.merf:Merf",
         "proven (real arithmetic)",
-        "DP-MERF: mean random features per class, a network fitted to them; needs a declared schema",
+        "DP-MERF, for tables and images: mean random features per class, a network; needs a declared schema",
     ),
     "support-points": Method(
         "nacre.synthesizers.support_points.method:SupportPoints",
@@ -152,6 +152,20 @@ METHODS: dict[str, Method] = {
         "proven",
         "one-way tables only, columns drawn independently; the floor every method must beat",
     ),
+    "ppem": Method(
+        "nacre.synthesizers.ppem.method:Ppem",
+        "proven (real arithmetic)",
+        "hides the distribution of chosen columns (--hide), keeps the others given them; zero_out only",
+    ),
+    **{
+        name: Method(f"nacre.synthesizers.gans.{name}:{name.capitalize()}", "none", f"{text}; promises nothing")
+        for name, text in (
+            ("wgan", "WGAN with gradient penalty"),
+            ("ebgan", "energy-based GAN with an autoencoder"),
+            ("steingan", "generator by Stein's variational descent"),
+            ("medgan", "generator of codes with a decoder"),
+        )
+    },
 }
 
 

@@ -14,6 +14,8 @@ import numpy as np
 from nacre.synthesizers.pearl.characters import ORDER, Characters
 from nacre.table.grid import Grid
 
+BLOCK = 256  # records at a time, so that their numbers stay in the processor's cache
+
 
 def character_map(
     characters: Characters,
@@ -39,16 +41,17 @@ def character_map(
     def features(records: Mapping[str, Any], public: Any) -> np.ndarray:
         names = public["names"]
         rows = len(records[names[0]].values)
-        cosine, sine = np.ones((rows, one + 1)), np.zeros((rows, one + 1))
-        for column, (own, cos, sin) in public["tables"].items():
-            codes = grids[column].codes(records[names[column]])  # -1 picks the row of zeros at the end
-            cosine[:, own], sine[:, own] = cos[codes], sin[codes]
-        re, im = _product(cosine, sine, public["members"])
+        codes = {j: grids[j].codes(records[names[j]]) for j in public["tables"]}
         out = np.zeros((rows, front + size))
         if front and target is not None:
             out[:, 0] = public["classes"][grids[target].codes(records[names[target]])]
-        out[:, front : front + k] = re * public["amplitude"]
-        out[:, front + k : front + 2 * k] = im * public["amplitude"]
+        for start in range(0, rows, BLOCK):
+            block = slice(start, start + BLOCK)
+            re, im = _product(
+                *_atoms({j: c[block] for j, c in codes.items()}, public["tables"], one), public["members"]
+            )
+            out[block, front : front + k] = (re * public["amplitude"][:, None]).T
+            out[block, front + k : front + 2 * k] = (im * public["amplitude"][:, None]).T
         return out
 
     return features, public
@@ -60,13 +63,22 @@ def _padded(characters: Characters, column: int, lut: np.ndarray) -> tuple[np.nd
     return own, np.concatenate([cos[lut], nothing]), np.concatenate([sin[lut], nothing])
 
 
+def _atoms(codes: Mapping[int, np.ndarray], tables: Mapping[int, Any], one: int) -> tuple[np.ndarray, np.ndarray]:
+    """Cosines and sines [atoms + 1, rows] of the records' atoms; the last is the constant 1."""
+    rows = len(next(iter(codes.values()))) if codes else 0
+    cosine, sine = np.ones((one + 1, rows)), np.zeros((one + 1, rows))
+    for column, (own, cos, sin) in tables.items():  # a code of -1 picks the row of zeros at the end
+        cosine[own], sine[own] = cos[codes[column]].T, sin[codes[column]].T
+    return cosine, sine
+
+
 def _product(cosine: np.ndarray, sine: np.ndarray, members: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Real and imaginary part of the product of each frequency's atoms, by plain real arithmetic."""
-    re, im = cosine[:, members[:, 0]], sine[:, members[:, 0]]
+    """Real and imaginary part [k, rows] of the product of each frequency's atoms, by plain real arithmetic."""
+    re, im = cosine[members[:, 0]], sine[members[:, 0]]
     for place in range(1, ORDER):
-        some = np.flatnonzero(members[:, place] < cosine.shape[1] - 1)
+        some = np.flatnonzero(members[:, place] < len(cosine) - 1)
         if some.size:
-            c, s = cosine[:, members[some, place]], sine[:, members[some, place]]
-            a, b = re[:, some], im[:, some]
-            re[:, some], im[:, some] = a * c - b * s, a * s + b * c
+            c, s = cosine[members[some, place]], sine[members[some, place]]
+            a, b = re[some], im[some]
+            re[some], im[some] = a * c - b * s, a * s + b * c
     return re, im

@@ -25,10 +25,10 @@ class Priors:
 
     mean: float = 0.3
     spread: float = 0.2
-    log_spread: float = 0.5
-    link: float = 0.5
+    log_spread: float = 0.3
+    link: float = 0.25
     label: float = 1.5
-    travel: float = 0.04
+    travel: float = 0.03
 
 
 @dataclass(frozen=True)

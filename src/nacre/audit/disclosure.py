@@ -1,0 +1,100 @@
+"""Presence and attribute disclosure of a synthetic table, beside four controls that say what the figures mean.
+
+Everything here reads private rows and stays with their owner. No result of it is a privacy guarantee: an attack that
+finds nothing has failed to find something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nacre.audit.attributes import Attributes, attributes
+from nacre.audit.presence import Presence, Rate, presence
+from nacre.audit.records import Records, Scale, Space
+from nacre.errors import DataError
+from nacre.table import Schema
+
+STAMP = "contains unprotected statistics: for the owner of the data only"
+SENTENCE = "no differential privacy; empirical attack scores only"
+NOISE = 0.05  # of a standard deviation, on the noisy copy
+CONTROLS = ("copy", "fresh rows", "noisy copy", "independent columns")
+
+
+@dataclass(frozen=True)
+class Disclosure:
+    """Results by table: "synthetic" and the controls. `stamp` and `sentence` go with every output."""
+
+    presence: Mapping[str, Presence]
+    attributes: Mapping[str, Attributes]
+    stamp: str = STAMP
+    sentence: str = SENTENCE
+
+    def __str__(self) -> str:
+        return "\n".join([self.stamp, self.sentence, *_lines(self)])
+
+
+def disclosure(
+    synthetic: Any, train: Any, holdout: Any, schema: Schema, *, share: float = 0.05, seed: int = 0, repeats: int = 20
+) -> Disclosure:
+    """Both attacks on `synthetic` and on the controls made from `train` and `holdout`.
+
+    A random `share` of the training rows is compromised; as many held-out rows are the non-members, and the rest of the
+    holdout, disjoint from these, serves as fresh rows and as the real strangers. `holdout` must be unseen by everything
+    that made `synthetic`, checkpoint choice included. Raises DataError when the holdout is too small.
+    """
+    space = Space.of(schema)
+    rows = {
+        name: space.records(t, name) for name, t in (("synthetic", synthetic), ("train", train), ("holdout", holdout))
+    }
+    rng = np.random.default_rng([seed, 1])
+    size = int(min(max(share * len(rows["train"]), 20), len(rows["train"]), len(rows["holdout"]) // 2))
+    if size < 20:
+        raise DataError(
+            f"holdout: {len(rows['holdout'])} rows; expected at least 40, half to attack and half to compare"
+        )
+    members = rows["train"].take(rng.choice(len(rows["train"]), size, replace=False))
+    order = rng.permutation(len(rows["holdout"]))
+    others, fresh = rows["holdout"].take(order[:size]), rows["holdout"].take(order[size:])
+    pools = {"synthetic": rows["synthetic"], **controls(rows["train"], fresh, space, seed)}
+    return Disclosure(
+        {name: presence(pool, members, others, space) for name, pool in pools.items()},
+        {name: attributes(pool, members, others, fresh, space, seed, repeats) for name, pool in pools.items()},
+    )
+
+
+def controls(train: Records, fresh: Records, space: Space, seed: int = 0) -> dict[str, Records]:
+    """What a release could have been: the table itself (must be found out), rows of other people (must not be), the
+    table with a little noise, and its columns shuffled independently (marginals without links)."""
+    rng = np.random.default_rng([seed, 2])
+    noise = NOISE * Scale.of(train, space).spread * rng.standard_normal(train.numbers.shape)
+    shuffled = Records(
+        np.stack([rng.permutation(c) for c in train.numbers.T], axis=1) if train.numbers.shape[1] else train.numbers,
+        np.stack([rng.permutation(c) for c in train.labels.T], axis=1) if train.labels.shape[1] else train.labels,
+    )
+    return dict(zip(CONTROLS, (train, fresh, Records(train.numbers + noise, train.labels), shuffled)))
+
+
+def _lines(found: Disclosure) -> list[str]:
+    lines = ["Presence: who was in the table?"]
+    for name, p in found.presence.items():
+        precision = "fewer than 20 accused" if p.precision is None else f"precision {_rate(p.precision)}"
+        lines.append(
+            f"  {name:20} AUC {p.auc:.3f} ± {1.96 * p.auc_error:.3f}; at 1 % false alarms {_rate(p.at[0.01])}; "
+            f"largest radius: {p.found.hits} members, {p.alarms.hits} others, {precision}"
+        )
+    lines.append("Attributes: half of the columns known")
+    for name, a in found.attributes.items():
+        lines.append(
+            f"  {name:20} sensitivity {_rate(a.members.sensitivity)}, precision {_rate(a.members.precision)}; "
+            f"excess over non-members {a.excess.value:+.3f} [{a.excess.low:+.3f}, {a.excess.high:+.3f}]; "
+            f"beyond real strangers {a.beyond_strangers.value:+.3f}"
+        )
+    return lines
+
+
+def _rate(rate: Rate) -> str:
+    return f"{rate.value:.3f} ({rate.hits}/{rate.of}, {rate.low:.3f} to {rate.high:.3f})"

@@ -14,10 +14,11 @@ PAGE = Path(__file__).parent.parent / "docs" / "results.md"
 # The columns of the page, in this order; every other figure is in the json files.
 COLUMNS = (
     "auc_hgb", "auc_hgb_gap", "ap_hgb", "auc_lr", "auc_mean10", "auc_mean10_gap", "auc_mean9_no_gnb", "f1_lr",
-    "f1_tree", "f1_forest", "f1_hgb", "f1_macro", "f1_mean9", "roc_hard_mean10", "prc_hard_mean10", "range_query",
+    "f1_tree", "f1_forest", "f1_hgb", "f1_macro", "f1_mean9", "auroc_mean9", "apc_mean9", "roc_hard_mean10",
+    "prc_hard_mean10", "range_query",
     "marginal_l1", "fid_lenet", "fid_over_real", "fid_over_merf", "kid_lenet", "kid_over_merf", "cnn_accuracy", "tvd1",
     "tvd2", "tvd2_holdout", "kendall_rmse", "kendall_mae", "fit_s", "train_s", "train_processor_s",
-    "sample_s", "run_s", "cpu_s", "peak_mb",
+    "sample_s", "run_s", "cpu_s", "step_ms", "peak_mb",
 )  # fmt: skip
 ARROWS = {"higher": "↑", "lower": "↓", "none": ""}
 HEAD = """# Results

@@ -30,7 +30,7 @@ def run(options: Options, results: Results) -> None:
                 continue
             found = measured(method, model, repeats)
             if "why" in found:
-                results.tell(f"{model}/{method}", {"missing": found["why"]})
+                results.note(f"{method} did not run: {found['why']}")
                 continue
             setting = Setting(method, f"{model}, 256 records", guarantee=None)
             results.add(setting, 0, {name: found[name] for name in ("step_ms", "peak_mb")}, f"{model}/{method}")

@@ -106,8 +106,8 @@ class Report:
     target: str | None = None
     facts: Mapping[str, str] = field(default_factory=dict)  # rows, files, seed, versions, seconds: name to text
     notes: tuple[str, ...] = ()  # what a reader must know of the figures, such as samples and their errors
-    hidden: tuple[Hidden, ...] = ()
     certificate: Any = None  # nacre.privacy.certificate.Certificate of the release, where there is one
+    hidden: tuple[Hidden, ...] = ()  # columns whose distribution was to be hidden, where there are any
 
     def to_html(self, path: Any = None, force: bool = False) -> str:
         """One self-contained page; written to `path` when one is given (an existing file is kept unless `force`)."""

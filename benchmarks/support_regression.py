@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -147,15 +146,12 @@ def setting(name: str, table: str, epsilon: float, share: float) -> Setting:
 
 def _summarise(errors: dict, results: Results) -> None:
     """Settings better, on par and worse than the better of KME and histogram; sketch ahead of all three by median."""
-    groups: list[tuple[str, Callable[[float], bool]]] = [
-        ("budgets 100 to 10000", lambda e: e > 20),
-        ("budgets 0.5 to 10", lambda e: e <= 20),
-        ("budgets 0.5 to 2", lambda e: e <= 2),
-    ]
-    for title, belongs in groups:
+    groups = [lambda e: e > 20, lambda e: e <= 20, lambda e: e <= 2]
+    for belongs in groups:
         some = {k: v for k, v in errors.items() if belongs(k[1])}
         if not some:
             continue
+        title = f"budgets {min(k[1] for k in some):g} to {max(k[1] for k in some):g}"
         for ours in OURS:
             found = [judge(np.array(v[ours]), [np.array(v[r]) for r in RIVALS]) for v in some.values()]
             counts = {f"settings_{word}": float(found.count(word)) for word in ("better", "par", "worse")}

@@ -385,32 +385,3 @@ def gaussian_share(budget: Budget, scope: Scope, others: Sequence[Entry] = ()) -
     if left <= 0:
         raise BudgetError(f"epsilon={budget.epsilon:g} is spent before the tables are measured; raise it")
     return left / scope.table**2 * (1 - 1e-9)  # room for the rounding of sums of σ⁻², so that the plan never exceeds
-
-
-def range_share(budget: Budget, scope: Scope, draws: int, others: Sequence[Entry] = ()) -> float:
-    """The largest privacy-loss range of each of `draws` exponential mechanisms that the budget covers beside `others`.
-
-    Without a budget it is so large that the best candidate wins.
-    """
-    if budget.epsilon is None:
-        return NO_NOISE
-    epsilon, delta = budget.epsilon, budget.delta
-    before = [event for entry in others for event in entry.events(scope)]
-    if accounting.delta_at(before, epsilon) > delta:
-        raise BudgetError(f"epsilon={epsilon:g} is spent before the draws are made; raise it")
-
-    def fits(share: float) -> bool:
-        return accounting.delta_at([*before, BoundedRange(share, draws)], epsilon) <= delta
-
-    if draws == 1 and not before:  # in closed form, with room for the grid on which the plan is checked
-        alone = 0.98 * (delta - accounting.sampler_cost(epsilon))
-        share = accounting.bounded_range_epsilon(epsilon, alone)
-        if fits(share):
-            return share
-    low, high = 0.0, epsilon * 1.25
-    for _ in range(10):  # to 1/800 of the budget, always from below
-        middle = (low + high) / 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    if not low > 0:
-        raise BudgetError(f"epsilon={epsilon:g} at delta={delta:g} leaves nothing for {draws} draws; raise it")
-    return low

@@ -18,7 +18,8 @@ from nacre.errors import BudgetError, NacreError
 from nacre.privacy import feature_sums
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
-from nacre.privacy.plan import Entry, Plan, Reveal, Sample, Scope, Total, gaussian_share, range_share
+from nacre.privacy.plan import Entry, Plan, Reveal, Sample, Scope, Total, gaussian_share
+from nacre.privacy.ranges import range_share
 from nacre.privacy.sampling import Listed, Utility
 from nacre.privacy.walk import Walk
 from nacre.synthesizers.base import Progress, check_whole, refuse_tensors, silent

@@ -1,0 +1,40 @@
+"""How much of a budget buys draws and selections: the counterpart of `plan.gaussian_share`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nacre.errors import BudgetError
+from nacre.privacy import accounting
+from nacre.privacy.accounting import BoundedRange
+from nacre.privacy.budget import Budget
+from nacre.privacy.plan import NO_NOISE, Entry, Scope
+
+
+def range_share(budget: Budget, scope: Scope, draws: int, others: Sequence[Entry] = ()) -> float:
+    """The largest privacy-loss range of each of `draws` exponential mechanisms that the budget covers beside `others`.
+
+    Without a budget it is so large that the best candidate wins.
+    """
+    if budget.epsilon is None:
+        return NO_NOISE
+    epsilon, delta = budget.epsilon, budget.delta
+    before = [event for entry in others for event in entry.events(scope)]
+    if accounting.delta_at(before, epsilon) > delta:
+        raise BudgetError(f"epsilon={epsilon:g} is spent before the draws are made; raise it")
+
+    def fits(share: float) -> bool:
+        return accounting.delta_at([*before, BoundedRange(share, draws)], epsilon) <= delta
+
+    if draws == 1 and not before:  # in closed form, with room for the grid on which the plan is checked
+        alone = 0.98 * (delta - accounting.sampler_cost(epsilon))
+        share = accounting.bounded_range_epsilon(epsilon, alone)
+        if fits(share):
+            return share
+    low, high = 0.0, epsilon * 1.25
+    for _ in range(10):  # to 1/800 of the budget, always from below
+        middle = (low + high) / 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    if not low > 0:
+        raise BudgetError(f"epsilon={epsilon:g} at delta={delta:g} leaves nothing for {draws} draws; raise it")
+    return low

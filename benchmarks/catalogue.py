@@ -42,6 +42,7 @@ CATALOGUE: Mapping[str, Benchmark] = {
         ),
         Benchmark("sketch-covertype", "benchmarks.sketch_covertype", "the sketch on Covertype: macro-F1 and Kendall"),
         Benchmark("pearl-adult", "benchmarks.pearl_adult", "PEARL and DP-MERF on thinned Adult, hard labels"),
+        Benchmark("ppem-credit", "benchmarks.ppem_credit", "hidden columns of credit-card payments: Table 1 of PPEM"),
         Benchmark("pearl-credit", "benchmarks.pearl_credit", "PEARL and DP-MERF on thinned credit-card payments"),
         Benchmark("pearl-mnist", "benchmarks.pearl_mnist", "PEARL and DP-MERF on MNIST: FID, KID, what a CNN learns"),
         Benchmark("pearl-fashion", "benchmarks.pearl_fashion", "the same on Fashion-MNIST"),
@@ -64,6 +65,9 @@ CATALOGUE: Mapping[str, Benchmark] = {
             "support points, KME and histogram: least squares on few synthetic rows",
         ),
         Benchmark("speed-support", "benchmarks.speed_support", "moves per second of the chain; a million-row sketch"),
+        Benchmark("expm-icu", "benchmarks.expm_icu", "logistic regression on simulated stays, 2,496 features"),
+        Benchmark("expm-icu-last", "benchmarks.expm_icu_last", "the same with the last value of each measurement"),
+        Benchmark("expm-picture", "benchmarks.expm_picture", "two parameters: exact density, flows, repaired draws"),
         Benchmark("speed", "benchmarks.speed", "start, fit, sample, one pass over 20 million rows, noise"),
     )
 }

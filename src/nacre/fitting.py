@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,6 +85,8 @@ def fit(
     noise_seed: int | None = None,
     large: bool = False,
     options: dict[str, Any] | None = None,
+    hide: Sequence[Any] | None = None,
+    alpha: float | None = None,
     progress: Progress = silent,
     transcript: Transcript | None = None,
     tell_owner: Callable[[dict[str, int]], None] | None = None,
@@ -100,11 +102,13 @@ def fit(
     `none`). `epsilon=None` asks for a non-private run. `seed` fixes public randomness only; `noise_seed` makes the
     noise repeatable and the guarantee `none`. `tell_owner` gets, per column, how many values were outside the domain:
     exact counts of private rows, for the owner of the data alone; `tell_diagnostics` gets how Markov chains mixed, by
-    entry of the plan, for the owner alone too. With a `ledger` (its URL) the plan is charged to the `population` there,
-    durably, before a door opens; the same `request` is charged once (docs/decisions/ledger.md).
+    entry of the plan, for the owner alone too. `hide` names columns whose distribution the release must not show
+    (method "ppem"), `alpha` the level of the test for that; it is not differential privacy. With a `ledger` (its URL)
+    the plan is charged to the `population` there, durably, before a door opens; the same `request` is charged once.
     """
     account = Account(ledger, population, request)
     account.check(reads=domain == "from-data" or epsilon is None, seeded=noise_seed is not None)
+    options = hiding_options(method, options, hide, alpha)
     budget = Budget(
         epsilon, default_delta(schema.rows if schema else None) if delta is None else delta, neighbours, large
     )
@@ -128,11 +132,21 @@ def fit(
         tell_owner({name: n for name, n in curator.outside.items() if n})
     if tell_diagnostics is not None:
         tell_diagnostics(dict(curator.diagnostics))
+    if public := getattr(job.synthesizer, "public_facts", None):
+        certificate = dataclasses.replace(certificate, extras={**certificate.extras, **public()})
     return Release(method, schema, model, certificate)
 
 
 def tell_rows(progress: Progress, done: int) -> None:
     progress("reading rows", done, None)
+
+
+def hiding_options(method: str, options: dict[str, Any] | None, hide: Any, alpha: float | None) -> dict[str, Any]:
+    """The options with the hidden columns and the level among them; refused where a method cannot hide."""
+    asked = {name: value for name, value in (("hide", hide), ("alpha", alpha)) if value is not None}
+    if asked and method != "ppem":
+        raise NacreError(f"{', '.join(asked)}: method {method!r} hides no columns; use method 'ppem'")
+    return {**(options or {}), **asked}
 
 
 def _buy(curator: Curator, job: Job, target: str | None) -> Schema:

@@ -244,17 +244,48 @@ def _images() -> list[Metric]:
     ]
 
 
+def _hidden() -> list[Metric]:
+    """Of columns whose distribution was to be hidden: here a large distance is what was asked for."""
+
+    def fact(name: str, high: float, text: str, unit: str = "1") -> Metric:
+        return Metric(name, "none", (-INF if high is INF else 0.0, high), unit, COMPARED, text)
+
+    energy = "of the real hidden columns against the marginal energy"
+    return [
+        _score("auroc", "area under the ROC curve, logistic regression"),
+        fact("ksd_p", 1.0, f"p-value of the quadratic Stein test {energy}, a diagnostic of training"),
+        fact("ksd_u", INF, f"squared kernel Stein discrepancy {energy}, U-statistic"),
+        fact("ksd_nu", INF, f"rows times ksd_u {energy}"),
+        fact("ksd_ln", INF, f"normalised Stein statistic {energy}, on all pairs of rows"),
+        fact("ksd_reject_128", 1.0, "share of batches of 128 real rows on which the normalised Stein test rejects"),
+        fact("mmd_biased", 2.0, "root of the biased squared MMD of the hidden columns; not 0 for equal laws"),
+        fact("reject_128", 1.0, "share of samples of 128 rows on which the MMD test tells hidden columns from real"),
+        fact("mean_gap", INF, "error of the mean of a hidden column, in real standard deviations", "sd"),
+        fact("quantile_gap", INF, "largest error of the deciles of a hidden column, in real standard deviations", "sd"),
+        fact("share_gap", 1.0, "largest error of the share of a label in a hidden column"),
+        fact("ks_hidden", 1.0, "least Kolmogorov-Smirnov distance of the hidden columns from the real ones"),
+        fact("ks_visible", 1.0, "mean Kolmogorov-Smirnov distance of the columns that were not hidden"),
+    ]
+
+
+def _learners() -> list[Metric]:
+    """Classifiers trained on private rows, samplers of their parameters, and audits."""
+    read, chains = ("private", "holdout"), ("private",)
+    return [
+        Metric("auc", "higher", SHARE, "1", read, "area under the ROC curve of a learner trained on the real rows"),
+        Metric("auc_share", "higher", (0.0, INF), "1", read, "auc over that of plain SGD, same seed"),
+        Metric("variance_ratio", "none", (0.0, INF), "1", chains, "variance of drawn parameters over the exact one"),
+        Metric("ess_share", "higher", SHARE, "1", chains, "effective share of importance weights of a flow's draws"),
+        Metric("accepted", "higher", SHARE, "1", chains, "share of proposals that a chain accepted"),
+        Metric("epsilon_lower_bound", "none", (0.0, INF), "1", chains, "epsilon refuted below this by an audit"),
+        Metric("mu_lower_bound", "none", (0.0, INF), "1", chains, "mu of Gaussian DP refuted below this by an audit"),
+    ]
+
+
 _BASE = [
-    *_per_classifier(),
-    *_means(),
-    *_regression(),
-    *_distances(),
-    *_costs(),
-    *_calls(),
-    *_books(),
-    *_settings(),
-    *_images(),
-]
+    *_per_classifier(), *_means(), *_regression(), *_distances(), *_costs(), *_calls(), *_settings(), *_images(),
+    *_books(), *_hidden(), *_learners(),
+]  # fmt: skip
 
 
 def _gap(base: Metric) -> Metric:

@@ -33,9 +33,11 @@ DECLARED = {
     "hflow",
     "hflow-paper",
 }  # methods that plan from the declared domain and refuse to buy one
+# Methods that read raw rows promise nothing; hiding columns has a contract of its own (test_ppem.py).
+PRIVATE = [name for name, method in METHODS.items() if method.guarantee != "none" and name != "ppem"]
 CASES = [
     (m, domain, {}, None)
-    for m in METHODS
+    for m in PRIVATE
     for domain in ("public", "bought")
     if (m, domain) not in {(method, "bought") for method in DECLARED}
 ]
@@ -72,14 +74,14 @@ def test_replay_on_neighbours_shows_the_same_bytes(case, tmp_path):
 
 
 @pytest.mark.parametrize("relation", ["replace_one", "zero_out"])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", PRIVATE)
 def test_replay_where_the_number_of_rows_is_public(method, relation, tmp_path):
     base = tables.people(200)
     fit = checks.fit_with(method, tables.schema(), SMALL.get(method, {}), neighbours=relation)
     checks.check_replay(fit, base, tables.replaced(base), tmp_path)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", PRIVATE)
 def test_replay_where_a_person_has_several_rows(method, tmp_path):
     base = tables.visits(80)
     fit = checks.fit_with(method, tables.schema(Unit("person", 2)), SMALL.get(method, {}), epsilon=2.0)
@@ -101,13 +103,13 @@ def test_a_method_without_a_domain_refuses_before_it_reads(method):
     assert rows.passes == 0
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", PRIVATE)
 def test_a_seeded_run_promises_nothing(method):
     fit = checks.fit_with(method, tables.schema(), SMALL.get(method, {}))
     checks.check_stamp(fit, tables.people(200))
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", PRIVATE)
 def test_certificate_is_complete_and_public(method, tmp_path):
     outcome = checks.observe(
         checks.fit_with(method, tables.schema(), SMALL.get(method, {})), tables.people(300), tmp_path

@@ -1,1 +1,1 @@
-"""Is it private: attacks on releases. What they find is computed on private rows and is for the owner alone."""
+"""Is it private? Attacks on releases: what they find is computed on private rows, for the owner of the data alone."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -53,12 +54,14 @@ def unit_of(schema: str | None, unit: str | None) -> str | None:
     return None if declared is None else declared.column
 
 
-def judge(split: Split, made: Any, output: str, target: str | None, seed: int, shell: Shell) -> Any:
+def judge(
+    split: Split, made: Any, output: str, target: str | None, seed: int, shell: Shell, control: Any = None
+) -> Any:
     """The report of a run: the synthetic file beside the rows that were fitted, tested on those that were not."""
     from nacre.evaluation.evaluate import evaluate
 
     with Bars(not shell.quiet) as bars:
-        return evaluate(
+        report = evaluate(
             output,
             train=split.train,
             holdout=split.held,
@@ -68,6 +71,19 @@ def judge(split: Split, made: Any, output: str, target: str | None, seed: int, s
             progress=bars,
             certificate=made.certificate,
         )
+    if not made.certificate.extras.get("hidden"):
+        return report
+    return replace(report, hidden=_hidden(split, made, output, control, seed))
+
+
+def _hidden(split: Split, made: Any, output: str, control: Any, seed: int) -> Any:
+    """The block on hidden columns, with the control that was fitted beside."""
+    from nacre.evaluation.hidden import READ, hidden_marginals
+
+    asked = made.certificate.extras["hidden"]
+    other = None if control is None else control.sample(min(READ, made.rows), as_="pyarrow", seed=seed)
+    return hidden_marginals(output, train=split.train, schema=made.schema, hide=asked["sets"], alpha=asked["alpha"],
+                            control=other, scores=getattr(made.model, "scores", None), seed=seed)  # fmt: skip
 
 
 def write_sheet(made: Any, output: str, drawn: int, path: str, force: bool) -> None:

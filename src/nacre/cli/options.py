@@ -42,6 +42,17 @@ MethodOption = Annotated[
     list[str] | None,
     typer.Option("--option", metavar="NAME=VALUE", rich_help_panel=MODEL, help="A setting of the method; repeatable."),
 ]
+Hide = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN", rich_help_panel=MODEL,
+        help="A column whose distribution must not be shown (method ppem); repeatable. Not differential privacy.",
+    ),
+]  # fmt: skip
+Alpha = Annotated[
+    float | None,
+    typer.Option(rich_help_panel=MODEL, help="Level of the test that tells hidden columns from real. [default: 0.05]"),
+]
 Understand = Annotated[
     bool, typer.Option("--i-understand", metavar="", rich_help_panel=MODEL, help="Allow an epsilon above 20.")
 ]

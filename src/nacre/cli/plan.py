@@ -25,6 +25,8 @@ def plan(
     method: o.Method = "sketch",
     neighbours: o.Neighbours = "add_or_remove_one",
     domain: o.Domain = "buy",
+    hide: o.Hide = None,
+    alpha: o.Alpha = None,
     option: o.MethodOption = None,
     i_understand: o.Understand = False,
     rows: o.Rows = None,
@@ -43,7 +45,7 @@ def plan(
     """
     from nacre.cli.inputs import Declared, check_target_column, parse_options, schema_for
     from nacre.cli.running import Terms
-    from nacre.fitting import prepare
+    from nacre.fitting import hiding_options, prepare
     from nacre.synthesizers.forecast import forecast
 
     shell = Shell(as_json)
@@ -51,7 +53,7 @@ def plan(
     declared = Declared(schema, rows, tuple(identifiers or ()), unit, cap)
     described = schema_for(columns, declared)
     check_target_column(target, described)
-    options = parse_options(option or (), method)
+    options = hiding_options(method, parse_options(option or (), method), hide or None, alpha)
     budget = Terms(epsilon, delta, neighbours, large=i_understand).budget(described.rows)
     job = prepare(columns, described, budget, method, target, domain, options)
     seen = forecast(job.plan, job.schema, described.rows, job.synthesizer)

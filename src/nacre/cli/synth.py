@@ -61,6 +61,8 @@ def synth(
     report: ReportFile = None,
     holdout: Holdout = None,
     sheet: Sheet = None,
+    hide: o.Hide = None,
+    alpha: o.Alpha = None,
     option: o.MethodOption = None,
     seed: o.Seed = 0,
     noise_seed: o.NoiseSeed = None,
@@ -83,6 +85,7 @@ def synth(
       nacre synth people.csv -o fake.csv -e 1 --schema people.json --target income
       nacre synth visits.csv -o fake.csv -e 1 --unit patient --cap 5 --id visit
       nacre synth people.csv -o fake.csv -e 1 --target income --report report.html --sheet sheet.html
+      nacre synth people.csv -o fake.csv -e none --method ppem --hide income --report report.html
     """
     from nacre.cli.inputs import check_outputs, check_table_name
     from nacre.cli.judging import Split, check_report, unit_of
@@ -99,10 +102,12 @@ def synth(
     share = SHARE if holdout is None else holdout
     split = Split(file, share, unit_of(schema, unit)) if report is not None else None
     source = split.train if split else file
-    made = _run(shell, source, schema, rows, identifiers, unit, cap, epsilon=epsilon, delta=delta, target=target,
-                method=method, neighbours=neighbours, domain=domain, option=option, seed=seed, noise_seed=noise_seed,
-                large=i_understand, fitted=1 - split.share if split else 1.0, ledger=ledger, population=population,
-                request=request)  # fmt: skip
+    asked = {"epsilon": epsilon, "delta": delta, "target": target, "method": method, "neighbours": neighbours,
+             "domain": domain, "option": option, "hide": hide, "alpha": alpha, "seed": seed, "noise_seed": noise_seed,
+             "large": i_understand, "fitted": 1 - split.share if split else 1.0, "ledger": ledger,
+             "population": population, "request": request}  # fmt: skip
+    table = (source, schema, rows, identifiers, unit, cap)
+    made = _run(shell, *table, **asked)
     written = _keep(made, outputs, force)
     try:
         from nacre.cli.running import draw
@@ -111,12 +116,17 @@ def synth(
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted while drawing rows; {_what_is_left(made, written, output)}") from None
     written = {"--output": output, **written}
-    found = _pages(shell, made, split, pages, written, drawn, target, seed, force)
+    control = None
+    if report is not None and made.certificate.extras.get("hidden"):
+        shell.say("fitting the control without penalty and decoy, for the report alone")
+        plain = {"option": [*(option or ()), "weight=0", "decoy=0", "effect=0"], "request": None}  # charged on its own
+        control = _run(shell, *table, **{**asked, **plain})
+    found = _pages(shell, made, split, pages, written, drawn, (target, seed, control), force)
     _report(shell, made, written, drawn, found)
 
 
 def _pages(shell: Shell, made: Any, split: Any, pages: dict[str, str | None], written: dict[str, str], drawn: int,
-           target: str | None, seed: int, force: bool) -> Any:  # fmt: skip
+           how: tuple[str | None, int, Any], force: bool) -> Any:  # fmt: skip
     """Write sheet and report, last: whatever goes wrong here, the table is there. Returns the report."""
     from nacre.cli.judging import judge, write_report, write_sheet
 
@@ -126,7 +136,7 @@ def _pages(shell: Shell, made: Any, split: Any, pages: dict[str, str | None], wr
             write_sheet(made, done, drawn, path, force)
             written["--sheet"] = path
         if (path := pages["--report"]) is not None:
-            report = judge(split, made, done, target, seed, shell)
+            report = judge(split, made, done, *how[:2], shell, how[2])
             write_report(report, path, force)
             written["--report"] = path
     except KeyboardInterrupt:
@@ -153,6 +163,8 @@ def fit(
     cap: o.Cap = None,
     certificate: CertificateFile = None,
     save_schema: SaveSchema = None,
+    hide: o.Hide = None,
+    alpha: o.Alpha = None,
     option: o.MethodOption = None,
     seed: o.Seed = 0,
     noise_seed: o.NoiseSeed = None,
@@ -183,15 +195,16 @@ def fit(
         from nacre.cli.sketching import fit_sketch
 
         idle = {"--schema": schema, "--target": target, "--delta": delta, "--rows": rows, "--id": identifiers,
-                "--unit": unit, "--cap": cap, "--option": option, "--noise-seed": noise_seed, "--ledger": ledger,
-                "--population": population, "--request": request}  # fmt: skip
+                "--unit": unit, "--cap": cap, "--option": option, "--noise-seed": noise_seed, "--hide": hide,
+                "--alpha": alpha, "--ledger": ledger, "--population": population, "--request": request}  # fmt: skip
         if told := [name for name, value in idle.items() if value]:
             raise NacreError(f"{', '.join(told)}: the sketch has settled that already; leave it out with --from-sketch")
         made = fit_sketch(from_sketch, quiet)
         return _report(shell, made, _keep(made, outputs, force), None)
     made = _run(shell, file, schema, rows, identifiers, unit, cap, epsilon=epsilon, delta=delta, target=target,
-                method=method, neighbours=neighbours, domain=domain, option=option, seed=seed, noise_seed=noise_seed,
-                large=i_understand, ledger=ledger, population=population, request=request)  # fmt: skip
+                method=method, neighbours=neighbours, domain=domain, option=option, hide=hide, alpha=alpha, seed=seed,
+                noise_seed=noise_seed, large=i_understand, ledger=ledger, population=population,
+                request=request)  # fmt: skip
     _report(shell, made, _keep(made, outputs, force), None)
 
 
@@ -239,8 +252,10 @@ def sample(
 def _run(shell: Shell, file: Any, schema: Any, rows: Any, identifiers: Any, unit: Any, cap: Any, **asked: Any) -> Any:
     from nacre.cli.inputs import Declared, parse_options
     from nacre.cli.running import Terms, run
+    from nacre.fitting import hiding_options
 
     options = parse_options(asked.pop("option") or (), asked["method"])
+    options = hiding_options(asked["method"], options, asked.pop("hide") or None, asked.pop("alpha"))
     declared = Declared(schema, rows, tuple(identifiers or ()), unit, cap)
     return run(file, Terms(options=options, **asked), declared, shell)
 

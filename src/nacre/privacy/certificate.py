@@ -126,8 +126,21 @@ def describe(c: Certificate) -> str:
     if books := c.extras.get("ledger"):
         lines.append(f"Ledger: {books['ledger']}, population {books['population']}, row {books['sequence']}, "
                      f"head {books['head']}")  # fmt: skip
+    lines += [hidden] if (hidden := hidden_sentence(c)) else []
     lines.append("Made with " + ", ".join(f"{k} {v}" for k, v in c.versions.items()))
     return "\n".join(lines)
+
+
+def hidden_sentence(c: Certificate) -> str:
+    """Which columns were hidden and at which level: all that may be said of it in public. Empty where none was."""
+    found = c.extras.get("hidden")
+    if not found:
+        return ""
+    columns = "; ".join(", ".join(one) for one in found["sets"])
+    return (
+        f"Hidden columns: {columns}. The model was trained so that a test at level {found['alpha']:g} tells their "
+        "distribution from the real one. This is not differential privacy, and whether it succeeded is for the owner"
+    )
 
 
 def _entry_line(entry: Mapping[str, Any]) -> str:
@@ -148,7 +161,7 @@ def _entry_line(entry: Mapping[str, Any]) -> str:
             f"{entry['name']}: {entry['steps']} steps through `descend`, each on a share {entry['q']:.4g}, of {parts}"
         )
     if entry["door"] == "sample" and "draws" in entry:
-        how = f"chains of {entry['moves']:,} moves" if entry["moves"] else "exact draws from a list"
+        how = f"chains of {entry['moves']:,} moves" if entry["moves"] else "exact draws"
         return f"{entry['name']}: {entry['draws']} draws through `sample` ({how}), range {entry['epsilon']:.4g} each"
     return f"{entry['name']}: through `{entry['door']}`"
 

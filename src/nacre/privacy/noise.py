@@ -141,3 +141,17 @@ def _exact_choice(gaps: list[int], rate: float, fraction: int) -> int:
             if position < running:
                 return i
     return len(gaps) - 1
+
+
+def survives(lost: int, rate: float, source: NoiseSource) -> bool:
+    """True with probability exp(−rate·lost), for a whole number lost ≥ 0 and rate ≥ 0; certified like the others."""
+    word = int(source.bits64(1)[0])
+    position = (word + 0.5) * 2.0**-64
+    chance = float(np.exp(-rate * lost))
+    if abs(position - chance) > 2.0**-45:  # float64 errors of the product and of exp are far below
+        return position < chance
+    import mpmath
+
+    with mpmath.workprec(300):
+        fraction = mpmath.mpf((word << 128) | source.integer(128)) * mpmath.mpf(2) ** -192
+        return bool(fraction < mpmath.exp(-mpmath.mpf(rate) * int(lost)))

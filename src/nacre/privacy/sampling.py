@@ -22,7 +22,7 @@ from nacre.privacy.noise import NoiseSource, exponential_choice
 from nacre.privacy.transcript import digest
 
 Batches = Iterator[tuple[Mapping[str, Any], int]]  # encoded columns, number of rows
-_STEPS = 1 << 20  # exact draws: a record's utility is rounded toward `low` to this many parts of its range
+STEPS = 1 << 20  # exact draws: a record's utility is rounded toward `low` to this many parts of its range
 _PROBES = 3  # points at which a utility is tried on made-up records
 
 
@@ -76,7 +76,7 @@ class Utility:
         """Whole numbers in [0, 2²⁰] per record and point, whatever the floats are."""
         worth = np.clip(np.nan_to_num(self._at(vectors, points), nan=self.low), self.low, self.high)
         share = (worth - self.low) / self.span
-        return np.clip(np.floor(share * _STEPS), 0, _STEPS).astype(np.int64)
+        return np.clip(np.floor(share * STEPS), 0, STEPS).astype(np.int64)
 
     def describe(self) -> dict[str, Any]:
         return {"range": [self.low, self.high], "weight": self.weight, "public": digest(self.public)}
@@ -129,7 +129,7 @@ class Listed:
         for encoded, rows in batches:
             for vectors in feature_sums.record_vectors(utility.vectors, encoded, rows):
                 totals += utility.steps(vectors, self.candidates).sum(axis=0)
-        unit = utility.span / _STEPS  # of utility in one step
+        unit = utility.span / STEPS  # of utility in one step
         apart = np.zeros(len(self.candidates))
         picked: list[int] = []
         for t in range(1, entry.draws + 1):

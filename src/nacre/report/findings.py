@@ -80,6 +80,23 @@ class Matrix:
 
 
 @dataclass(frozen=True)
+class Hidden:
+    """One set of hidden columns: was their released distribution told from the real one at this level?
+
+    `told` is the verdict of the MMD test on the released rows, at α over the number of sets. `scores` hold the tests
+    and, per column, effect sizes, of the release ("synthetic") and of the same model without penalty ("control").
+    A small p-value is no effect size: with enough rows every imperfect model is told apart. None of it is differential
+    privacy, and all of it was computed on private rows.
+    """
+
+    columns: tuple[str, ...]
+    alpha: float
+    sets: int
+    told: bool
+    scores: tuple[Score, ...]
+
+
+@dataclass(frozen=True)
 class Report:
     """The owner's document: what was measured on private rows. It never travels with a release."""
 
@@ -89,6 +106,7 @@ class Report:
     target: str | None = None
     facts: Mapping[str, str] = field(default_factory=dict)  # rows, files, seed, versions, seconds: name to text
     notes: tuple[str, ...] = ()  # what a reader must know of the figures, such as samples and their errors
+    hidden: tuple[Hidden, ...] = ()
     certificate: Any = None  # nacre.privacy.certificate.Certificate of the release, where there is one
 
     def to_html(self, path: Any = None, force: bool = False) -> str:

@@ -6,6 +6,7 @@ from nacre.report.cards import comparison_cards
 from nacre.report.figures import Scores, downstream_tables, how_to_read, pair_table, whole_table
 from nacre.report.findings import Report
 from nacre.report.heat import heat_maps
+from nacre.report.hidden import hidden_part
 from nacre.report.markup import bullets, document, facts_table, part, prose, text
 from nacre.report.promise import chip, promise
 from nacre.report.ranking import describe, weakest
@@ -27,6 +28,7 @@ def report_html(report: Report) -> str:
     made = (
         _weakest(report, scores),
         _promise(report),
+        hidden_part(report.hidden),
         _columns(report, scores),
         _dependence(report),
         _downstream(report, scores),

@@ -11,7 +11,8 @@ import numpy as np
 
 from nacre.errors import DataError
 from nacre.metrics import METRICS
-from nacre.report.findings import Comparison, Matrix, Report, Score
+from nacre.report.findings import Comparison, Hidden, Matrix, Report, Score
+from nacre.report.hidden import NOT_DP, of_words, verdict
 from nacre.report.ranking import describe, weakest
 
 WARNING = "Contains unprotected statistics of private rows: for the owner of the data, not for release."
@@ -31,6 +32,7 @@ def to_json(report: Report) -> dict[str, Any]:
         "scores": [_plain(s) for s in report.scores],
         "columns": [_plain(c) for c in report.columns],
         "matrices": [_plain(m) for m in report.matrices],
+        **({"hidden": [_plain(h) for h in report.hidden]} if report.hidden else {}),
         "certificate": certificate.to_json() if hasattr(certificate, "to_json") else certificate,
     }
 
@@ -50,6 +52,7 @@ def from_json(data: Mapping[str, Any]) -> Report:
             target=data["target"],
             facts=dict(data["facts"]),
             notes=tuple(data["notes"]),
+            hidden=tuple(_hidden_back(h) for h in data.get("hidden", ())),
             certificate=None if certificate is None else Certificate.from_json(certificate),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -66,6 +69,11 @@ def _plain(found: Any) -> Any:
     if isinstance(found, np.generic):
         found = found.item()
     return None if isinstance(found, float) and not math.isfinite(found) else found
+
+
+def _hidden_back(data: Mapping[str, Any]) -> Hidden:
+    found = _back(Hidden, {**data, "scores": []})
+    return dataclasses.replace(found, scores=tuple(_back(Score, s) for s in data["scores"]))
 
 
 _ARRAYS = {"real", "synthetic"}
@@ -104,10 +112,21 @@ def to_markdown(report: Report) -> str:
         parts += ["## How like the tables are", _figures(others, {})]
     if report.columns:
         parts += ["## Column by column", _columns(report)]
+    if report.hidden:
+        parts += ["## Hidden columns", NOT_DP, *(_hidden_set(h) for h in report.hidden)]
     parts += ["## Notes", _bullets(report.notes)] if report.notes else []
     if report.certificate is not None:
         parts += ["## Certificate", f"```\n{report.certificate}\n```"]
     return "\n\n".join(parts) + "\n"
+
+
+def _hidden_set(h: Hidden) -> str:
+    names = ", ".join(map(_cell, h.columns))
+    rows = [
+        (s.metric, " ".join(s.columns), of_words(s.of), _value(s), f"{s.rows or ''}", METRICS[s.metric].text)
+        for s in h.scores
+    ]
+    return f"**{names}**: {verdict(h)}\n\n" + _table(("figure", "column", "of", "value", "rows", "what it is"), rows)
 
 
 def _figures(scores: Sequence[Score], gaps: Mapping[str, Score]) -> str:

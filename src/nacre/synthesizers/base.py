@@ -152,6 +152,20 @@ METHODS: dict[str, Method] = {
         "proven",
         "one-way tables only, columns drawn independently; the floor every method must beat",
     ),
+    "ppem": Method(
+        "nacre.synthesizers.ppem.method:Ppem",
+        "proven (real arithmetic)",
+        "hides the distribution of chosen columns (--hide), keeps the others given them; zero_out only",
+    ),
+    **{
+        name: Method(f"nacre.synthesizers.gans.{name}:{name.capitalize()}", "none", f"{text}; promises nothing")
+        for name, text in (
+            ("wgan", "WGAN with gradient penalty"),
+            ("ebgan", "energy-based GAN with an autoencoder"),
+            ("steingan", "generator by Stein's variational descent"),
+            ("medgan", "generator of codes with a decoder"),
+        )
+    },
 }
 
 

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from nacre.errors import ConvergenceError, SchemaError
+from nacre.table import Schema
 from nacre.table.encoding import Values
 from nacre.table.grid import Grid
 
+BATCH = 16_384
 ROUNDS = 2_000  # batches drawn for a condition before giving up
 
 
@@ -53,3 +55,36 @@ def draw_until(
         )
         for name in parts[0]
     }
+
+
+class RowsByRejection:
+    """A model with `schema` and `some_rows`. Conditions are exact, but slow where they are rare (a single value of a
+    number that comes by rounding is)."""
+
+    batch = BATCH
+
+    @property
+    def schema(self) -> Schema:
+        raise NotImplementedError
+
+    def some_rows(self, rows: int, rng: np.random.Generator, fixed: Any) -> dict[str, Values]:
+        """`rows` rows; `fixed` is what `settle` made of the conditions it could meet directly."""
+        raise NotImplementedError
+
+    def settle(self, where: dict[str, Any]) -> Any:
+        """Take out of `where` what the model can condition on directly."""
+        return None
+
+    def draw(self, rows: int, rng: np.random.Generator, where: Mapping[str, Any] | None = None) -> dict[str, Values]:
+        """`rows` rows that satisfy `where`; SchemaError for a column that is not modelled or cannot be met."""
+        where = dict(where or {})
+        fixed = self.settle(where)
+        columns = self.schema.columns
+        grids = {n: Grid.of(columns[n]) for n in self.schema.modelled if columns[n].kind != "tensor"}
+        return draw_until(rows, rng, where, grids, lambda n: self.some_rows(n, rng, fixed), self.batch)
+
+
+def pick(p: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """One category per row by inversion."""
+    upto = np.cumsum(p, axis=1)
+    return np.minimum((rng.random((len(p), 1)) * upto[:, -1:] > upto).sum(axis=1), p.shape[1] - 1)

@@ -7,17 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from nacre.errors import ConvergenceError, ReleaseFileError, SchemaError
+from nacre.errors import ReleaseFileError, SchemaError
 from nacre.synthesizers.pearl import generator, upconv
 from nacre.synthesizers.pearl.layout import Layout
+from nacre.synthesizers.rejection import RowsByRejection, pick
 from nacre.table import Schema
 from nacre.table.encoding import Values
 from nacre.table.grid import Grid
 
-ROUNDS = 2_000  # batches drawn for a condition on other columns before giving up
 
-
-class NetworkModel:
+class NetworkModel(RowsByRejection):
     """Draws a class by its share, noise, and a row from the network.
 
     `where` on the target is exact; on other columns rows are drawn until enough satisfy it, which is exact too but
@@ -28,61 +27,34 @@ class NetworkModel:
         self.layout, self.net, self.shares, self.argmax, self.rows = layout, dict(net), shares, argmax, rows
         self.network = upconv.network(layout.picture, layout.width)
 
-    def draw(self, rows: int, rng: np.random.Generator, where: Mapping[str, Any] | None = None) -> dict[str, Values]:
-        """`rows` rows that satisfy `where`; SchemaError for a column that is not modelled or cannot be met."""
-        where = dict(where or {})
-        shares = self._shares(where)
-        masks = {name: self._grid(name).mask(condition) for name, condition in where.items()}
-        parts, found = [], 0
-        batch = self.network.batch
-        while len(parts) < ROUNDS or not masks:
-            if found >= rows and parts:
-                break
-            some = self._rows(batch if masks else min(batch, max(rows - found, 1)), shares, rng)
-            keep = np.ones(len(next(iter(some.values()))), bool)
-            for name, mask in masks.items():
-                grid = self._grid(name)
-                share = np.append(mask, 0.0)[grid.codes(some[name])]
-                keep &= rng.random(len(share)) < share
-            parts.append({name: v.take(np.flatnonzero(keep)) for name, v in some.items()})
-            found += int(keep.sum())
-        if found < rows:
-            names = ", ".join(map(repr, masks))
-            raise ConvergenceError(f"only {found} of {ROUNDS * batch:,} rows meet the condition on {names}; widen it")
-        return {
-            name: Values.of(
-                np.concatenate([p[name].values for p in parts])[:rows],
-                np.concatenate([p[name].null for p in parts])[:rows],
-            )
-            for name in parts[0]
-        }
+    @property
+    def schema(self) -> Schema:
+        return self.layout.schema
 
-    def _shares(self, where: dict[str, Any]) -> np.ndarray:
+    @property
+    def batch(self) -> int:  # type: ignore[override]
+        return self.network.batch
+
+    def settle(self, where: dict[str, Any]) -> np.ndarray:
         """Class shares given the condition on the target, which is taken out of `where`."""
-        for name in where:
-            if name not in self.layout.schema.modelled:
-                shown = ", ".join(self.layout.schema.modelled)
-                raise SchemaError(f"where: {name!r} is not a modelled column; choose among {shown}")
-            if name == self.layout.image:
-                raise SchemaError(f"where: {name!r} holds images; put conditions on {self.layout.target!r}")
+        if self.layout.image is not None and self.layout.image in where:
+            raise SchemaError(f"where: {self.layout.image!r} holds images; put conditions on {self.layout.target!r}")
         if self.layout.target is None or self.layout.target not in where:
             return self.shares
-        mask = self._grid(self.layout.target).mask(where.pop(self.layout.target))
+        mask = Grid.of(self.schema.columns[self.layout.target]).mask(where.pop(self.layout.target))
         shares = self.shares * mask
         if not shares.sum() > 0:  # classes whose noisy share was cut to zero can still be asked for
             shares = mask
         return shares / shares.sum()
 
-    def _grid(self, name: str) -> Grid:
-        return Grid.of(self.layout.schema.columns[name])
-
-    def _rows(self, rows: int, shares: np.ndarray, rng: np.random.Generator) -> dict[str, Values]:
+    def some_rows(self, rows: int, rng: np.random.Generator, fixed: np.ndarray) -> dict[str, Values]:
+        shares = fixed
         kinds = rng.choice(len(shares), rows, p=shares)
         z = rng.standard_normal((rows, self.network.latent)).astype(np.float32)
         inputs = np.concatenate([z, np.eye(len(shares), dtype=np.float32)[kinds]], axis=1)
         raw = generator.forward(self.network, self.net, inputs)
         numbers, blocks = generator.heads(raw, self.layout.count, [size for _, size in self.layout.blocks])
-        codes = [p.argmax(1) if self.argmax else _pick(p, rng) for p in blocks]
+        codes = [p.argmax(1) if self.argmax else pick(p, rng) for p in blocks]
         return self.layout.decode(numbers, codes, kinds)
 
     # ------------------------------------------------------------------ in and out
@@ -113,9 +85,3 @@ class NetworkModel:
         positive = finite and all(bool((self.net[f"variance{i}"] >= 0).all()) for i in range(2))
         total = bool((self.shares >= 0).all()) and abs(float(self.shares.sum()) - 1) < 1e-6
         return positive and total and isinstance(self.argmax, bool) and self.rows >= 0
-
-
-def _pick(p: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """One category per row by inversion."""
-    upto = np.cumsum(p, axis=1)
-    return np.minimum((rng.random((len(p), 1)) * upto[:, -1:] > upto).sum(axis=1), p.shape[1] - 1)

@@ -1,0 +1,123 @@
+"""Marginal recovery: what somebody who has only synthetic rows learns about the distribution of chosen columns.
+
+The adversary estimates means, deciles and shares with the usual confidence intervals. The owner, who has the real
+rows, then sees how far off these are. Differential privacy does not hide such aggregates, and is not meant to; for
+columns that were hidden on purpose (method ppem) it is the attack that matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nacre.engines import open_rows
+from nacre.errors import SchemaError
+from nacre.table import Schema
+from nacre.table.encoding import Values, encode
+
+DECILES = tuple(i / 10 for i in range(1, 10))
+CONFIDENCE = 0.95
+
+Interval = tuple[float, float, float]  # estimate, low, high
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """One quantity of one column: the adversary's estimate and interval, the truth, and the error in `unit`.
+
+    `what` is "mean", "decile 0.1"... or "share of LABEL"; `unit` is "sd" (real standard deviations) or "share".
+    `caught`: the truth lies inside the adversary's own interval, so they are as right as they believe to be.
+    """
+
+    column: str
+    what: str
+    estimate: float
+    low: float
+    high: float
+    truth: float
+    error: float
+    unit: str
+
+    @property
+    def caught(self) -> bool:
+        return self.low <= self.truth <= self.high
+
+
+def estimate(synthetic: Any, schema: Schema, columns: Sequence[str]) -> dict[str, dict[str, Interval]]:
+    """The adversary's part, from public things alone: column -> quantity -> (estimate, low, high) at 95 %."""
+    return {name: _estimates(schema, name, v) for name, v in _read(synthetic, schema, columns).items()}
+
+
+def recover(synthetic: Any, real: Any, schema: Schema, columns: Sequence[str]) -> tuple[Recovered, ...]:
+    """The attack beside the truth. Its result holds unprotected statistics of private rows: for the owner alone."""
+    guessed = estimate(synthetic, schema, columns)
+    found = []
+    for name, values in _read(real, schema, columns).items():
+        truth = {what: value for what, (value, _, _) in _estimates(schema, name, values).items()}
+        numeric = schema.columns[name].kind in ("numeric", "datetime")
+        here = values.values[~values.null].astype(np.float64)
+        unit = (float(here.std()) if len(here) else 0.0) or 1.0
+        for what, (value, low, high) in guessed[name].items():
+            share = what.startswith("share of ")
+            error = (value - truth[what]) / (1.0 if share or not numeric else unit)
+            found.append(Recovered(name, what, value, low, high, truth[what], error, "share" if share else "sd"))
+    return tuple(found)
+
+
+def _read(table: Any, schema: Schema, columns: Sequence[str]) -> dict[str, Values]:
+    for name in columns:
+        if name not in schema.modelled:
+            raise SchemaError(f"column {name!r} is not modelled; choose among {', '.join(schema.modelled[:12])}")
+    small = Schema({name: schema.columns[name] for name in columns})
+    parts = [encode(batch, small).columns for batch in open_rows(table).batches(list(columns))]
+    if not sum(len(v) for p in parts for v in p.values()):
+        raise SchemaError("the table has no rows to recover anything from")
+    joined = {}
+    for name in columns:
+        joined[name] = Values.of(
+            np.concatenate([p[name].values for p in parts]), np.concatenate([p[name].null for p in parts])
+        )
+    return joined
+
+
+def _estimates(schema: Schema, name: str, values: Values) -> dict[str, Interval]:
+    column, n = schema.columns[name], len(values)
+    found = {}
+    if column.nullable:
+        found["share of null"] = _share(int(values.null.sum()), n)
+    here = values.values[~values.null]
+    if column.kind in ("numeric", "datetime"):
+        if len(here):
+            found |= _numbers(np.sort(here.astype(np.float64)))
+        return found
+    labels = getattr(column, "labels", None) or ("False", "True")
+    counts = np.bincount(here[here >= 0].astype(np.int64), minlength=len(labels))
+    return found | {f"share of {label}": _share(int(c), n) for label, c in zip(labels, counts)}
+
+
+def _numbers(x: np.ndarray) -> dict[str, Interval]:
+    """Mean with a normal interval, deciles with intervals by order statistics."""
+    from scipy.stats import binom, norm
+
+    n, z = len(x), float(norm.ppf(0.5 + CONFIDENCE / 2))
+    half = z * float(x.std(ddof=1)) / n**0.5 if n > 1 else float("inf")
+    mean = float(x.mean())
+    found = {"mean": (mean, mean - half, mean + half)}
+    for q in DECILES:
+        low, high = (int(binom.ppf(p, n, q)) for p in ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2))
+        ends = x[max(low - 1, 0)], x[min(high, n - 1)]
+        found[f"decile {q:g}"] = (float(np.quantile(x, q)), float(ends[0]), float(ends[1]))
+    return found
+
+
+def _share(count: int, n: int) -> Interval:
+    """A share with the Clopper-Pearson interval."""
+    from scipy.stats import beta
+
+    tail = (1 - CONFIDENCE) / 2
+    low = float(beta.ppf(tail, count, n - count + 1)) if count else 0.0
+    high = float(beta.ppf(1 - tail, count + 1, n - count)) if count < n else 1.0
+    return count / n, low, high

@@ -1,0 +1,146 @@
+"""The exponential mechanism on parameters of a linear classifier, through the door `sample`.
+
+Density ∝ π(θ)·exp(−rate·Σ_records loss(θ)), squared loss, π = N(0, τ²I) fixed without the data (default τ = 1/√d, so
+that logits have a standard deviation of about 1 under π). `Rejection` draws exactly; `Walk` here and `FlowChain` in
+`flow_chain` are Markov chains.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from nacre.errors import PlanError
+from nacre.learners import labelled, losses
+from nacre.learners.training import Task, Tell
+from nacre.privacy import rejection, walk
+from nacre.privacy.budget import Budget, default_delta
+from nacre.privacy.plan import Entry, Sample
+from nacre.privacy.sampling import Utility
+
+X_STEPS, THETA_STEPS = 2.0**12, 2.0**20  # fixed point: products of 2¹², 2²⁴ and 4,096 features stay below 2⁵³
+MOST_THETA = 16.0
+LOGIT_STEPS, MOST_LOGIT = 1024, 16
+BOX = 6.0  # walks stay within this many τ of zero
+
+
+def prior_sd(tau: float | None, size: int) -> float:
+    tau = 1 / math.sqrt(size) if tau is None else tau
+    if not (math.isfinite(tau) and tau > 0):
+        raise PlanError(f"tau={tau!r}: the prior must be proper; expected a number above 0, chosen without the data")
+    return tau
+
+
+# ------------------------------------------------------------------------------------------------------------ utilities
+
+
+def sigmoid_table() -> np.ndarray:
+    """sigmoid at the lower ends of 1/1024-wide cells from −16 to 16."""
+    t = np.arange(-MOST_LOGIT * LOGIT_STEPS, MOST_LOGIT * LOGIT_STEPS + 1) / LOGIT_STEPS
+    return 1 / (1 + np.exp(-t))
+
+
+def exact_utility(features: int, classes: int) -> Utility:
+    """−loss in fixed point: sums of whole numbers below 2⁵³ and a look-up, so no bit depends on a record's place."""
+    if classes != 2 or features > 4000:
+        raise PlanError("exact draws: two classes and at most 4,000 features, so that sums of products stay exact")
+    table = sigmoid_table()
+
+    def vectors(columns: Mapping[str, Any], public: Any) -> np.ndarray:
+        found = labelled.records(columns, None)
+        return np.concatenate([np.rint(found["x"] * X_STEPS), found["y"][:, None]], axis=1)
+
+    def worth(columns: Any, point: Any) -> Any:
+        theta = np.rint(np.clip(point, -MOST_THETA, MOST_THETA) * THETA_STEPS)
+        total = theta[:-1] @ columns[:-1] + theta[-1] * X_STEPS
+        total = np.where(columns[-1] > 0, -total, total) * (LOGIT_STEPS / (X_STEPS * THETA_STEPS))
+        most = MOST_LOGIT * LOGIT_STEPS
+        return -np.square(table[np.floor(np.clip(total, -most, most)).astype(np.int64) + most])
+
+    return Utility(vectors, worth, low=-1.0, high=0.0, public=table)
+
+
+def smooth_utility(features: int, classes: int, box: float | None = None) -> Utility:
+    """−loss in floats, for chains. With `box`, points lie in [0, 2·box] and stand for parameters in [−box, box]."""
+    shift = 0.0 if box is None else box
+    size = losses.size(features, classes)
+
+    def vectors(columns: Mapping[str, Any], public: Any) -> np.ndarray:
+        found = labelled.records(columns, None)
+        both = np.concatenate([found["x"], found["y"][:, None]], axis=1).astype(np.float64)
+        return np.pad(both, ((0, 0), (0, size - features - 1)))
+
+    def worth(columns: Any, point: Any) -> Any:
+        matrix = (point - shift).reshape(-1, features + 1)
+        logits = matrix[:, :-1] @ columns[:features] + matrix[:, -1:]
+        return -losses.of_logits("l2", logits.T, columns[features])
+
+    return Utility(vectors, worth, low=-losses.sensitivity(classes), high=0.0)
+
+
+# ------------------------------------------------------------------------------------------------------------- training
+
+
+@dataclass(frozen=True)
+class Exponential:
+    """What the three ways of drawing share: one draw, ε of the mechanism itself, squared loss."""
+
+    epsilon: float = 1.0
+    tau: float | None = None
+    delta: float | None = None
+
+    def budget(self, task: Task) -> Budget:
+        return Budget(self.epsilon, default_delta(task.rows) if self.delta is None else self.delta, task.neighbours)
+
+    def entries(self, task: Task) -> tuple[Entry, ...]:
+        return (Sample("draw", epsilon=self.epsilon, draws=1, moves=getattr(self, "moves", 0)),)
+
+
+@dataclass(frozen=True)
+class Rejection(Exponential):
+    """Exact draws (guarantee `proven`). Worth using while ε·rows/2 is at most about 10; beyond, it is the prior's."""
+
+    patience: int = 10_000
+    name: ClassVar[str] = "expm-exact"
+
+    def train(self, task: Task, tell_owner: Tell) -> np.ndarray:
+        size = losses.size(task.features, task.classes)
+        tau = prior_sd(self.tau, size)
+
+        def prior(rng: np.random.Generator, count: int) -> np.ndarray:
+            return np.rint(rng.standard_normal((count, size)) * tau * THETA_STEPS) / THETA_STEPS
+
+        sampler = rejection.Rejection(prior, size, self.patience)
+        drawn = task.curator.sample(task.plan["draw"], exact_utility(task.features, task.classes), sampler)
+        tell_owner(task.curator.diagnostics["draw"])
+        return drawn[0]
+
+
+@dataclass(frozen=True)
+class Walk(Exponential):
+    """Random-walk Metropolis-Hastings (guarantee `conditional`) on N(0, τ²I) cut at ±6τ; for dozens of features."""
+
+    moves: int = 20_000
+    chains: int = 8
+    name: ClassVar[str] = "expm-mh"
+
+    def train(self, task: Task, tell_owner: Tell) -> np.ndarray:
+        size = losses.size(task.features, task.classes)
+        tau = prior_sd(self.tau, size)
+        half, entry = BOX * tau, task.plan["draw"]
+        utility = smooth_utility(task.features, task.classes, half)
+        rate = self.epsilon / (utility.span * task.plan.scope.sum)  # the door multiplies the public term by it as well
+
+        def minus_square(points: Any, point: Any) -> Any:
+            return -((point - half) ** 2).sum() + 0 * points[0]
+
+        prior = Utility(
+            utility.records, utility.per_record, utility.low, utility.high, minus_square, 0.5 / tau**2 / rate
+        )
+        drawn = task.curator.sample(entry, prior, walk.Walk(1, (2 * half,) * size, chains=self.chains, swaps=0.0))
+        tell_owner(task.curator.diagnostics["draw"])
+        return drawn[0, 0] - half

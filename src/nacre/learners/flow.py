@@ -1,0 +1,183 @@
+"""Reverse-KL training of a flow on the density of the exponential mechanism (ExpM+NF, Bridges et al.), and its fit.
+
+The flow's output has no privacy proof: it is too narrow in general, and nothing bounds how much. As a model it is
+released under the guarantee `none`, and its knob is called `epsilon_tilde`, a parameter of the target density. As a
+proposal of a Markov chain (`flow_chain`) its errors cost acceptance, not privacy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from nacre.errors import NacreError, PlanError
+from nacre.learners import labelled, losses
+from nacre.learners.exponential import prior_sd, smooth_utility
+from nacre.learners.training import Task, Tell
+from nacre.nets import sylvester
+from nacre.privacy.budget import Budget
+from nacre.privacy.plan import Entry, Reveal
+
+LABEL = "none (empirical only)"
+REASON = "ExpM+NF: the output of a flow that approximates the exponential mechanism has no privacy proof"
+
+
+@dataclass(frozen=True)
+class FlowShape:
+    """Layers of the flow and how it is trained: `draws` parameter vectors and `batch` rows at a time.
+
+    `sd` is the standard deviation of the base normal. Without `affine`, most directions keep it whatever the target is.
+    """
+
+    kind: str = "sylvester"
+    layers: int = 6
+    rank: int = 8
+    affine: bool = True
+    sd: float = 1.0
+    draws: int = 64
+    batch: int = 512
+    steps: int = 1500
+    rate: float = 1e-2
+
+
+@dataclass(frozen=True)
+class Target:
+    """log p(θ) = rate·Σ_rows worth(θ) − |θ|²/(2τ²) up to a constant; worth(columns [k, n], θ) gives [n]."""
+
+    worth: Any
+    rate: float
+    tau: float
+
+    def log_prior(self, theta: jax.Array) -> jax.Array:
+        return -0.5 * jnp.square(theta / self.tau).sum(-1)
+
+    def objective(self, flow: Any, z: jax.Array, columns: jax.Array, scale: Any) -> jax.Array:
+        """Estimate of KL(q‖p) + constant: mean over z of −rate·scale·Σ worth − log prior − log|det|.
+
+        `scale` is n/b for a batch of b of n rows: without it the target would be that of a smaller epsilon_tilde.
+        """
+        theta, log_det = jax.vmap(sylvester.forward, (None, 0))(flow, z)
+        total = jax.vmap(lambda t: self.worth(columns, t).sum())(theta)
+        return jnp.mean(-self.rate * scale * total - self.log_prior(theta) - log_det)
+
+    def log_density(self, theta: jax.Array, columns: jax.Array) -> jax.Array:
+        """Up to the constant, for parameters [m, d], 64 at a time."""
+        one = lambda t: self.rate * self.worth(columns, t).sum() + self.log_prior(t)  # noqa: E731
+        return jax.lax.map(one, theta, batch_size=64)
+
+
+def train(shape: FlowShape, size: int, target: Target, columns: jax.Array, key: jax.Array) -> Any:
+    """The flow after `shape.steps` steps of RMSProp with a falling rate. The rows are arguments of compiled code."""
+    rows = columns.shape[1]
+    if rows == 0:
+        raise NacreError("a flow cannot be trained on no rows; give at least one")
+    batch = min(shape.batch, rows)
+    flow = sylvester.start(key, size, shape.layers, shape.kind, shape.rank, shape.affine)
+    flow = jax.tree.map(lambda x: x.astype(columns.dtype), flow)
+    rule = optax.chain(
+        optax.clip_by_global_norm(100.0), optax.rmsprop(optax.cosine_decay_schedule(shape.rate, shape.steps))
+    )
+
+    def step(carried: Any, key: jax.Array, columns: jax.Array) -> tuple[Any, None]:
+        flow, state = carried
+        a, b = jax.random.split(key)
+        z = shape.sd * jax.random.normal(a, (shape.draws, size), columns.dtype)
+        part = columns[:, jax.random.randint(b, (batch,), 0, rows)] if batch < rows else columns
+        slope = jax.grad(target.objective)(flow, z, part, rows / batch)
+        change, state = rule.update(slope, state, flow)
+        return (optax.apply_updates(flow, change), state), None
+
+    many = jax.jit(lambda start, keys, columns: jax.lax.scan(lambda c, k: step(c, k, columns), start, keys)[0])
+    return many((flow, rule.init(flow)), jax.random.split(jax.random.fold_in(key, 1), shape.steps), columns)[0]
+
+
+def draw(flow: Any, shape: FlowShape, size: int, count: int, key: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """(θ [count, d], log q(θ))."""
+    z = shape.sd * jax.random.normal(key, (count, size), jax.tree.leaves(flow)[0].dtype)
+    theta, log_det = jax.jit(jax.vmap(sylvester.forward, (None, 0)))(flow, z)
+    return theta, sylvester.log_normal(z, shape.sd) - log_det
+
+
+def fit_of_weights(log_weights: np.ndarray) -> dict[str, float]:
+    """ESS/N and the Pareto index k̂ of importance weights: a good fit has ESS/N of .1 or more and k̂ of .7 or less."""
+    from scipy.stats import genpareto
+
+    w = np.exp(log_weights - log_weights.max())
+    tail = np.sort(w)[-max(5, math.ceil(min(0.2 * len(w), 3 * math.sqrt(len(w))))) :]
+    excess = tail[1:] - tail[0]
+    k_hat = float(genpareto.fit(excess[excess > 0], floc=0)[0]) if (excess > 0).sum() > 3 else math.nan
+    return {"ess_share": float(w.sum() ** 2 / (len(w) * np.square(w).sum())), "k_hat": k_hat}
+
+
+@dataclass
+class FittedFlow:
+    """A trained flow and the draw with the highest target density among those of the diagnostics ("MAP")."""
+
+    flow: Any
+    shape: FlowShape
+    size: int
+    best: np.ndarray
+    key: jax.Array = field(repr=False, default_factory=lambda: jax.random.key(0))
+
+    def draw(self, count: int) -> np.ndarray:
+        self.key, key = jax.random.split(self.key)
+        return np.asarray(draw(self.flow, self.shape, self.size, count, key)[0], np.float64)
+
+
+@dataclass(frozen=True)
+class ExpmNf:
+    """ExpM+NF: guarantee `none`. `paper()` gives the published construction: no affine layer, a wide prior."""
+
+    epsilon_tilde: float = 1.0
+    tau: float | None = None
+    shape: FlowShape = FlowShape()
+    diagnostic_draws: int = 1000
+    name: ClassVar[str] = "expm-nf"
+
+    @classmethod
+    def paper(cls, epsilon_tilde: float, sd: float = 0.02, tau: float = 10.0, **changes: Any) -> ExpmNf:
+        shape = FlowShape(**{"kind": "planar", "layers": 10, "affine": False, "sd": sd, **changes})
+        return cls(epsilon_tilde, tau, shape)
+
+    @property
+    def extras(self) -> Mapping[str, Any]:
+        return {"epsilon_tilde": self.epsilon_tilde, "label": LABEL, "releases": 1}
+
+    def budget(self, task: Task) -> Budget:
+        return Budget(None, neighbours=task.neighbours)
+
+    def entries(self, task: Task) -> tuple[Entry, ...]:
+        if not (math.isfinite(self.epsilon_tilde) and self.epsilon_tilde > 0):
+            raise PlanError(f"epsilon_tilde={self.epsilon_tilde!r}: expected a finite number above 0")
+        return (Reveal("rows", REASON),)
+
+    def train(self, task: Task, tell_owner: Tell) -> np.ndarray:
+        size = losses.size(task.features, task.classes)
+        utility = smooth_utility(task.features, task.classes)
+        x, y = labelled.revealed(task.curator.reveal(task.plan["rows"]), task.curator.schema)
+        columns = jnp.asarray(np.concatenate([x.T, y[None]]).astype(np.float32))
+        rate = self.epsilon_tilde / (2 * losses.sensitivity(task.classes))
+        target = Target(utility.per_record, rate, prior_sd(self.tau, size))
+        key = jax.random.key(int.from_bytes(np.random.default_rng(task.seed).bytes(4), "little"))
+        flow = train(self.shape, size, target, columns, key)
+        theta, log_q = draw(flow, self.shape, size, self.diagnostic_draws, jax.random.fold_in(key, 2))
+        log_p = np.asarray(jax.jit(target.log_density)(theta, columns), np.float64)
+        spread = np.asarray(theta.std(axis=0))
+        tell_owner(
+            {
+                **fit_of_weights(log_p - np.asarray(log_q, np.float64)),
+                "spread_by_prior": float(np.median(spread) / target.tau),
+                "spread_by_base": float(np.median(spread) / self.shape.sd),
+                "objective": float(np.mean(np.asarray(log_q, np.float64) - log_p)),
+            }
+        )
+        best = np.asarray(theta[int(log_p.argmax())], np.float64)
+        task.model = FittedFlow(flow, self.shape, size, best, jax.random.fold_in(key, 3))
+        return task.model.draw(1)[0]

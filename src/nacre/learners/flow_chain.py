@@ -1,0 +1,130 @@
+"""Independence Metropolis-Hastings with a flow as proposal: what repairs an over-precise flow.
+
+Inside the door `sample` the flow is trained on the target, then chains accept or refuse its draws by the ratio of
+importance weights. A tenth of the proposals come from the prior, which bounds the weights by 10·exp(rate·span·n)
+whatever the rows are. Only the last state of the first chain leaves; the flow and all diagnostics stay with the owner.
+The length of the chains is fixed by the plan: the guarantee is `conditional` on their convergence.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from nacre.errors import PlanError
+from nacre.learners import flow as flows
+from nacre.learners import losses
+from nacre.learners.exponential import Exponential, prior_sd, smooth_utility
+from nacre.learners.training import Task, Tell
+from nacre.nets import sylvester
+from nacre.privacy import diagnostics, feature_sums
+from nacre.privacy.noise import NoiseSource
+from nacre.privacy.sampling import Batches, Utility
+
+DEFENSIVE = 0.1
+DEFAULT = flows.FlowShape()
+
+
+@dataclass(frozen=True)
+class FlowProposals:
+    """A sampler of the door: `chains` chains of entry.moves proposals each."""
+
+    width: int
+    tau: float
+    shape: flows.FlowShape = DEFAULT
+    chains: int = 4
+    exact = False
+
+    def check(self, entry: Any) -> None:
+        if entry.moves < 8 or entry.draws > self.chains:
+            raise PlanError(
+                f"entry {entry.name!r}: moves {entry.moves!r}, draws {entry.draws!r}; expected 8 moves or more and "
+                f"at most {self.chains} draws, one per chain"
+            )
+
+    def describe(self) -> dict[str, Any]:
+        return {"flow": repr(self.shape), "tau": self.tau, "chains": self.chains}
+
+    def draw(
+        self, utility: Utility, batches: Batches, rate: float, entry: Any, noise: NoiseSource
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        vectors = [v for encoded, rows in batches for v in feature_sums.record_vectors(utility.vectors, encoded, rows)]
+        worth = lambda columns, point: jnp.clip(  # noqa: E731
+            jnp.nan_to_num(utility.per_record(columns, point), nan=utility.low), utility.low, utility.high
+        )
+        target = flows.Target(worth, rate, self.tau)
+        key = jax.random.wrap_key_data(jnp.asarray(noise.bits64(1).view(np.uint32)))
+        with jax.enable_x64(True):
+            columns = jnp.asarray(np.concatenate(vectors).T)
+            flow = flows.train(self.shape, self.width, target, columns.astype(jnp.float32), key)
+            flow = jax.tree.map(lambda x: x.astype(jnp.float64), flow)
+            theta, log_w = self.proposals(flow, target, columns, entry.moves * self.chains, jax.random.fold_in(key, 9))
+        rng = np.random.Generator(np.random.Philox(key=noise.bits64(2)))
+        shape = (self.chains, entry.moves)
+        kept, moved = accepted_places(log_w.reshape(shape), rng)
+        states = theta.reshape(*shape, -1)[np.arange(self.chains)[:, None], kept]
+        told = {**flows.fit_of_weights(log_w), "accepted": float(moved.mean()), "moves": entry.moves}
+        return states[: entry.draws, -1].copy(), {**_mixing(states, moved), **told}
+
+    def proposals(
+        self, flow: Any, target: flows.Target, columns: Any, count: int, key: jax.Array
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(θ [count, d], log weights) of the mixture .1·prior + .9·flow."""
+        a, b, c = jax.random.split(key, 3)
+        from_flow, _ = flows.draw(flow, self.shape, self.width, count, a)
+        from_prior = self.tau * jax.random.normal(b, from_flow.shape, from_flow.dtype)
+        theta = jnp.where(jax.random.bernoulli(c, DEFENSIVE, (count, 1)), from_prior, from_flow)
+        both = jnp.stack(
+            [
+                jax.jit(jax.vmap(lambda t: sylvester.log_density(flow, t, self.shape.sd)))(theta)
+                + math.log(1 - DEFENSIVE),
+                sylvester.log_normal(theta, self.tau) + math.log(DEFENSIVE),
+            ]
+        )
+        log_w = jax.jit(target.log_density)(theta, columns) - jax.nn.logsumexp(both, axis=0)
+        return np.asarray(theta), np.asarray(log_w, np.float64)
+
+
+def accepted_places(log_w: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Which proposal each chain [chains, moves] stands at after each move, and whether it moved: accept with chance
+    min(1, w′/w). Chains start at their first proposal."""
+    chains, moves = log_w.shape
+    here = np.zeros(chains, dtype=np.int64)
+    places, moved = np.zeros((2, chains, moves), dtype=np.int64)
+    rows = np.arange(chains)
+    for t in range(1, moves):
+        taken = np.log1p(-rng.random(chains)) < log_w[:, t] - log_w[rows, here]
+        here = np.where(taken, t, here)
+        places[:, t], moved[:, t] = here, taken
+    return places, moved[:, 1:].astype(bool)
+
+
+def _mixing(states: np.ndarray, moved: np.ndarray) -> dict[str, Any]:
+    half = states[:, states.shape[1] // 2 :]
+    directions = np.random.default_rng(5).standard_normal((5, states.shape[-1]))
+    found = diagnostics.summary({f"projection {i}": half @ d for i, d in enumerate(directions)}, float(moved.mean()))
+    enough = min(found["bulk_ess"], found["tail_ess"]) >= diagnostics.ESS
+    # An independence chain that accepts nearly always is a good one, unlike a random walk.
+    return {**found, "passed": bool(found["r_hat"] <= diagnostics.R_HAT and enough)}
+
+
+@dataclass(frozen=True)
+class FlowChain(Exponential):
+    """The exponential mechanism by flow-proposed chains (guarantee `conditional`)."""
+
+    moves: int = 1000
+    shape: flows.FlowShape = DEFAULT
+    chains: int = 4
+    name: ClassVar[str] = "expm-mh"
+
+    def train(self, task: Task, tell_owner: Tell) -> np.ndarray:
+        size = losses.size(task.features, task.classes)
+        sampler = FlowProposals(size, prior_sd(self.tau, size), self.shape, self.chains)
+        drawn = task.curator.sample(task.plan["draw"], smooth_utility(task.features, task.classes), sampler)
+        tell_owner(task.curator.diagnostics["draw"])
+        return drawn[0]

@@ -1,0 +1,38 @@
+"""What every way of training is given, and what it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from nacre.privacy.budget import Budget
+from nacre.privacy.plan import Entry
+
+Tell = Callable[[dict[str, Any]], None]  # figures for the owner of the data alone
+
+
+@dataclass
+class Task:
+    """One fit: its public sizes and, once the plan is checked, the curator that holds the rows."""
+
+    features: int
+    classes: int
+    rows: int
+    neighbours: str
+    seed: int
+    plan: Any = None
+    curator: Any = None
+    model: Any = None  # what a training keeps besides the parameters (a flow)
+
+
+class Training(Protocol):
+    """Plan from public sizes, then train through the doors of that plan. Returns the parameter vector."""
+
+    name: ClassVar[str]
+
+    def budget(self, task: Task) -> Budget: ...
+    def entries(self, task: Task) -> tuple[Entry, ...]: ...
+    def train(self, task: Task, tell_owner: Tell) -> np.ndarray: ...

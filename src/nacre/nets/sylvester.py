@@ -1,0 +1,156 @@
+"""Planar and Sylvester normalizing flows with a diagonal affine layer at the end, as pure functions of one point.
+
+theta = mu + exp(ls)·(g_K ∘ ... ∘ g_1)(z). Each layer is written for one vector; batches come by `vmap`. Constraints
+that make every layer invertible are part of the parametrisation, so `log|det|` is right for all parameters
+(specs: Rezende & Mohamed 2015 for planar layers, van den Berg et al. 2018 for Sylvester layers).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+KINDS = ("planar", "sylvester")
+_HALVINGS = 60
+_TILT = 0.5  # start of c: at 0 a layer could not shift the mean to first order
+LEAST = 1e-4  # how far 1 + w·u and 1 + R_ii·R̃_ii stay above zero, so that floats cannot reach it
+
+Flow = Mapping[str, Any]  # {"layers": [...], "affine": {"mu", "ls"} or None}
+
+
+def start(
+    key: jax.Array, d: int, layers: int, kind: str = "sylvester", m: int = 8, affine: bool = True, scale: float = 0.01
+) -> dict[str, Any]:
+    """A flow near the identity. `m` is the rank and the number of reflections of a Sylvester layer, at most d."""
+    if kind not in KINDS:
+        raise ValueError(f"kind={kind!r}: expected one of {', '.join(KINDS)}")
+    m = min(m, d)
+    keys = jax.random.split(key, layers)
+    made = [_planar(k, d, scale) if kind == "planar" else _sylvester(k, d, m, scale) for k in keys]
+    return {"layers": made, "affine": {"mu": jnp.zeros(d), "ls": jnp.zeros(d)} if affine else None}
+
+
+def _planar(key: jax.Array, d: int, scale: float) -> dict[str, jax.Array]:
+    u, w = jax.random.normal(key, (2, d))
+    return {"u": scale * u, "w": w / math.sqrt(d), "c": jnp.full((), _TILT)}
+
+
+def _sylvester(key: jax.Array, d: int, m: int, scale: float) -> dict[str, jax.Array]:
+    a, b, c = jax.random.split(key, 3)
+    r, rt = scale * jax.random.normal(b, (m, m)), jax.random.normal(c, (m, m)) / math.sqrt(m)
+    return {"v": jax.random.normal(a, (m, d)), "r": r, "rt": rt, "c": jnp.full(m, _TILT)}
+
+
+def forward(flow: Flow, z: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """(theta, log|det dtheta/dz|) for one z [d]."""
+    total = jnp.zeros((), z.dtype)
+    for layer in flow["layers"]:
+        z, part = planar(layer, z) if "u" in layer else sylvester(layer, z)
+        total = total + part
+    if flow["affine"] is None:
+        return z, total
+    mu, ls = flow["affine"]["mu"], flow["affine"]["ls"]
+    return mu + jnp.exp(ls) * z, total + ls.sum()
+
+
+def inverse(flow: Flow, theta: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """(z, log|det dtheta/dz| at z) for one theta [d]: the density of the flow anywhere."""
+    total = jnp.zeros((), theta.dtype)
+    if flow["affine"] is not None:
+        mu, ls = flow["affine"]["mu"], flow["affine"]["ls"]
+        theta, total = (theta - mu) * jnp.exp(-ls), ls.sum()
+    for layer in reversed(flow["layers"]):
+        theta = planar_inverse(layer, theta) if "u" in layer else sylvester_inverse(layer, theta)
+        total = total + (planar(layer, theta) if "u" in layer else sylvester(layer, theta))[1]
+    return theta, total
+
+
+def log_normal(z: jax.Array, sd: float = 1.0) -> jax.Array:
+    """log N(z; 0, sd²·I)."""
+    return -0.5 * jnp.square(z / sd).sum(-1) - z.shape[-1] * (math.log(sd) + 0.5 * math.log(2 * math.pi))
+
+
+def log_density(flow: Flow, theta: jax.Array, sd: float = 1.0) -> jax.Array:
+    z, log_det = inverse(flow, theta)
+    return log_normal(z, sd) - log_det
+
+
+# ------------------------------------------------------------------------------------------------------------- planar
+
+
+def constrained_u(layer: Mapping[str, jax.Array]) -> jax.Array:
+    """u moved along w until w·u > −1: mm(t) = −1 + LEAST + softplus(t + log(e^(1 − LEAST) − 1)), mm(0) = 0."""
+    u, w = layer["u"], layer["w"]
+    now = w @ u
+    wanted = -1 + LEAST + jax.nn.softplus(now + math.log(math.expm1(1 - LEAST)))
+    return u + (wanted - now) * w / jnp.maximum(w @ w, 1e-30)
+
+
+def planar(layer: Mapping[str, jax.Array], z: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """z + u·tanh(w·z + c); log(1 + tanh'(a)·w·u)."""
+    u = constrained_u(layer)
+    h = jnp.tanh(layer["w"] @ z + layer["c"])
+    return z + u * h, jnp.log1p((1 - h * h) * (layer["w"] @ u))
+
+
+def planar_inverse(layer: Mapping[str, jax.Array], theta: jax.Array) -> jax.Array:
+    u = constrained_u(layer)
+    a = _root(layer["w"] @ u, layer["w"] @ theta + layer["c"])
+    return theta - u * jnp.tanh(a)
+
+
+# ---------------------------------------------------------------------------------------------------------- Sylvester
+
+
+def reflect(v: jax.Array, z: jax.Array) -> jax.Array:
+    """H_k ... H_1 z with H = I − 2vvᵀ/|v|²: Qᵀz is its first m coordinates."""
+    return jax.lax.scan(lambda z, row: (z - 2 * row * (row @ z) / (row @ row), None), z, v)[0]
+
+
+def unreflect(v: jax.Array, a: jax.Array) -> jax.Array:
+    """Q a = H_1 ... H_k [a; 0]."""
+    return reflect(v[::-1], jnp.zeros(v.shape[1], a.dtype).at[: a.shape[0]].set(a))
+
+
+def triangles(layer: Mapping[str, jax.Array]) -> tuple[jax.Array, jax.Array]:
+    """R and R̃: upper triangular, diagonals inside (−1, 1), so that R_ii·R̃_ii > −1 always."""
+    diagonals = ((1 - LEAST) * jnp.tanh(jnp.diag(x)) for x in (layer["r"], layer["rt"]))
+    r, rt = (jnp.triu(x, 1) + jnp.diag(d) for x, d in zip((layer["r"], layer["rt"]), diagonals))
+    return r, rt
+
+
+def sylvester(layer: Mapping[str, jax.Array], z: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """z + Q R tanh(R̃ Qᵀz + c); Σ log(1 + tanh'(a_i)·R_ii·R̃_ii)."""
+    r, rt = triangles(layer)
+    m = r.shape[0]
+    h = jnp.tanh(rt @ reflect(layer["v"], z)[:m] + layer["c"])
+    return z + unreflect(layer["v"], r @ h), jnp.log1p((1 - h * h) * jnp.diag(r) * jnp.diag(rt)).sum()
+
+
+def sylvester_inverse(layer: Mapping[str, jax.Array], theta: jax.Array) -> jax.Array:
+    """a_i + (R̃R)_ii tanh(a_i) = (R̃Qᵀtheta + c)_i − Σ_{j>i} (R̃R)_ij tanh(a_j), from the last row up."""
+    r, rt = triangles(layer)
+    m = r.shape[0]
+    both, wanted = rt @ r, rt @ reflect(layer["v"], theta)[:m] + layer["c"]
+    h = jnp.zeros(m, theta.dtype)
+    for i in range(m - 1, -1, -1):
+        h = h.at[i].set(jnp.tanh(_root(both[i, i], wanted[i] - both[i] @ h)))
+    return theta - unreflect(layer["v"], r @ h)
+
+
+def _root(slope: jax.Array, wanted: jax.Array) -> jax.Array:
+    """The a with a + slope·tanh(a) = wanted, slope > −1: the left side grows, so halving finds it."""
+    reach = jnp.abs(slope) + 1e-6
+
+    def halve(_: int, ends: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        low, high = ends
+        middle = (low + high) / 2
+        below = middle + slope * jnp.tanh(middle) < wanted
+        return jnp.where(below, middle, low), jnp.where(below, high, middle)
+
+    low, high = jax.lax.fori_loop(0, _HALVINGS, halve, (wanted - reach, wanted + reach))
+    return (low + high) / 2

@@ -1,0 +1,57 @@
+"""The block on hidden columns: the verdict, effect sizes beside the control, and what it is not."""
+
+from __future__ import annotations
+
+from nacre.metrics import metric
+from nacre.report.findings import Hidden
+from nacre.report.markup import number, part, prose, table, text
+
+NOT_DP = (
+    "This is not differential privacy. It says that the released distribution of these columns is another one than the "
+    "real; it bounds nothing that can be learnt about a person, and an attacker who knows the method may correct for a "
+    "decoy. A small p-value alone says little: with enough rows any imperfect model is told apart, and a bad model "
+    "always passes. Look at the effect sizes and at the control, the same model without penalty or decoy."
+)
+
+
+def verdict(h: Hidden) -> str:
+    level = h.alpha / max(h.sets, 1)
+    share = "" if h.sets < 2 else f" (alpha {h.alpha:g} over {h.sets} sets)"
+    if h.told:
+        return f"the MMD test at level {level:g}{share} tells the released columns from the real ones"
+    return (
+        f"FAILED: the MMD test at level {level:g}{share} does not tell the released columns from the real ones; "
+        "do not claim that they are hidden"
+    )
+
+
+def of_words(of: str) -> str:
+    return {"synthetic": "release", "control": "control"}.get(of, of)
+
+
+def hidden_part(sets: tuple[Hidden, ...]) -> tuple[str, str, str] | None:
+    """The part of the page, or None where nothing was hidden."""
+    if not sets:
+        return None
+    body = "".join(_one(h) for h in sets)
+    lead = prose(NOT_DP)
+    return "hidden", "Hidden columns", part("hidden", "Hidden columns", lead, body)
+
+
+def _one(h: Hidden) -> str:
+    rows = [
+        (
+            f"<code>{text(s.metric)}</code>",
+            text(", ".join(s.columns)),
+            text(of_words(s.of)),
+            number(s.value),
+            f"{s.rows:,}" if s.rows else "",
+            text(metric(s.metric).text, 200),
+        )
+        for s in h.scores
+    ]
+    heads = ("Figure", "Column", "Of", "Value", "Rows", "What it is")
+    names = text(", ".join(h.columns), 200)
+    return f"<h3>{names}</h3><p><strong>{prose(verdict(h))}.</strong></p>" + table(
+        f"Hidden columns: {', '.join(h.columns)}", heads, rows, " ttnnt"
+    )

@@ -1,0 +1,1 @@
+"""Adversarial methods without a promise, one file each on shared parts: for comparison, through `reveal`."""

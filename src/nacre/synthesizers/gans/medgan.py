@@ -1,0 +1,81 @@
+"""`medgan`: a generator of codes and an autoencoder's decoder (Choi and others 2017). Promises nothing.
+
+The autoencoder is trained on the rows first (squared error of numbers, cross-entropy of labels); the discriminator
+sees decoded rows beside real ones, each with the mean of its batch appended, and the decoder goes on learning with the
+generator (specs/ppem.md 8).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from nacre.nets.branched import Branched
+from nacre.synthesizers.gans.method import GanMethod
+from nacre.synthesizers.gans.rules import Rules
+
+CODE = 128
+
+
+@dataclass(frozen=True)
+class MedganRules(Rules):
+    code: int = CODE
+    norm: ClassVar[str] = "batch"
+    turns: ClassVar[int] = 2
+
+    @property
+    def critic(self) -> Branched:
+        return Branched((self.heads.width, self.heads.width, *self.condition), 1, self.width)
+
+    @property
+    def coder(self) -> Branched:
+        return Branched((self.heads.width,), CODE, self.width)
+
+    def start_judge(self, key: Any) -> Any:
+        return self.critic.start(key)[0]
+
+    def value(self, judge: Any, x: Any, given: Any) -> Any:
+        import jax.numpy as jnp
+
+        from nacre.nets.branched import forward
+
+        mean = jnp.broadcast_to(x.mean(axis=0), x.shape)
+        return forward(self.critic, judge, (x, mean) if given is None else (x, mean, given))[:, 0]
+
+    def judge_loss(self, judge: Any, real: Any, fake: Any, given: Any, key: Any) -> Any:
+        import jax
+
+        return (
+            jax.nn.softplus(-self.value(judge, real, given)).mean()
+            + jax.nn.softplus(self.value(judge, fake, given)).mean()
+        )
+
+    def maker_loss(self, judge: Any, fake: Any, given: Any) -> Any:
+        import jax
+
+        return jax.nn.softplus(-self.value(judge, fake, given)).mean()
+
+    def rebuilding_loss(self, coder: Any, decoder: Any, x: Any) -> Any:
+        """Squared error of numbers plus cross-entropy of labels, mean over rows."""
+        import jax
+        import jax.numpy as jnp
+
+        from nacre.nets.branched import forward
+
+        assert self.decoder is not None
+        raw = forward(self.decoder, decoder, (forward(self.coder, coder, (x,)),))
+        n = self.heads.numbers
+        loss = ((raw[:, :n] - x[:, :n]) ** 2).sum(axis=1)
+        if self.heads.sizes:
+            owner = jnp.asarray(self.heads.owner)
+            logits = raw[:, n:].T
+            top = jax.lax.stop_gradient(jax.ops.segment_max(logits, owner, len(self.heads.sizes)))[owner]
+            whole = jnp.log(jax.ops.segment_sum(jnp.exp(logits - top), owner, len(self.heads.sizes)))[owner] + top
+            loss += ((whole - logits) * x[:, n:].T).sum(axis=0)
+        return loss.mean()
+
+
+@dataclass(frozen=True)
+class Medgan(GanMethod):
+    name: ClassVar[str] = "medgan"
+    rules: ClassVar[type[Rules]] = MedganRules

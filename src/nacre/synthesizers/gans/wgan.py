@@ -1,0 +1,46 @@
+"""`wgan`: WGAN-GP over all columns (Gulrajani and others 2017; specs/ppem.md 8). Promises nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from nacre.nets.branched import Branched
+from nacre.synthesizers.gans.method import GanMethod
+from nacre.synthesizers.gans.rules import Rules
+
+STEEP = 10.0
+
+
+@dataclass(frozen=True)
+class WganRules(Rules):
+    @property
+    def critic(self) -> Branched:
+        return Branched((self.heads.width, *self.condition), 1, self.width)
+
+    def start_judge(self, key: Any) -> Any:
+        return self.critic.start(key)[0]
+
+    def value(self, judge: Any, x: Any, given: Any) -> Any:
+        from nacre.nets.branched import forward
+
+        return forward(self.critic, judge, self.inputs(x, given))[:, 0]
+
+    def judge_loss(self, judge: Any, real: Any, fake: Any, given: Any, key: Any) -> Any:
+        """mean f(fake) − mean f(real) + 10 (‖∇f‖ − 1)² between them."""
+        import jax
+
+        from nacre.synthesizers.ppem.losses import lipschitz
+
+        mix = jax.random.uniform(key, (len(real), 1))
+        steep = lipschitz(lambda x: self.value(judge, x, given), real, fake, mix)
+        return (self.value(judge, fake, given) - self.value(judge, real, given) + STEEP * steep).mean()
+
+    def maker_loss(self, judge: Any, fake: Any, given: Any) -> Any:
+        return -self.value(judge, fake, given).mean()
+
+
+@dataclass(frozen=True)
+class Wgan(GanMethod):
+    name: ClassVar[str] = "wgan"
+    rules: ClassVar[type[Rules]] = WganRules

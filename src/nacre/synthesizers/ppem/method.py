@@ -1,0 +1,280 @@
+"""`ppem`: tables whose hidden columns have another distribution than the real ones, all else given them alike.
+
+After "Privacy-Preserving Energy-Based Generative Models" (anonymous, under review), corrected as specs/ppem.md 9 asks.
+Two promises are kept apart: α-LMDP (a level-α test tells the released hidden columns from the real ones) is not
+differential privacy; it is tested for the owner and only named in the certificate.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from nacre.errors import NacreError, PlanError, SchemaError
+from nacre.nets.branched import ACTIVATIONS, NORMS
+from nacre.privacy.budget import Budget
+from nacre.privacy.curator import Curator
+from nacre.privacy.plan import Entry, Plan
+from nacre.synthesizers.base import Progress, check_whole, refuse_tensors, refuse_unknown_target, silent
+from nacre.synthesizers.pearl.layout import Layout
+from nacre.synthesizers.ppem.losses import PENALTIES
+from nacre.synthesizers.ppem.model import PpemModel, split
+from nacre.synthesizers.tabular import revealed
+from nacre.synthesizers.tabular.coding import Coding
+from nacre.table import Schema
+
+Sets = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Ppem:
+    """`hide`: columns, or several sets of columns (one penalty each, at α over their number). `alpha`: the level of the
+    test that must tell the hidden columns from the real ones. `weight`: λ_α of the penalty on the energy, 0 for the
+    control. `penalty`: "normalised", "one-sided" or "none". `effect`: the MMD that the released generator is pushed to
+    keep from the hidden columns, 0 for none. `decoy`: imitate rows tilted so that every hidden column is this
+    Kolmogorov-Smirnov distance from the real one, 0 for none. `steps`: steps of the energies; the paper makes 100
+    passes. `rho`: share of the penalty in the loss (specs/ppem.md E7). `activation` of the energies; `norm` of the
+    generators. `pairs`, `clip`: with epsilon, pairs of rows per step and the norm of what one may contribute.
+    None is a default that depends on epsilon: `decoy` 0.2 without and 0 with it, `steps` 30,000 and 2,000, `width` 256
+    and 64.
+    """
+
+    name: ClassVar[str] = "ppem"
+    model: ClassVar[type[PpemModel]] = PpemModel
+
+    target: str | None = None
+    hide: Sets = ()
+    alpha: float = 0.05
+    weight: float = 10.0
+    penalty: str = "normalised"
+    effect: float = 0.0
+    decoy: float | None = None
+    steps: int | None = None
+    batch: int = 128
+    width: int | None = None
+    depth: int = 1
+    rho: float = 1.0
+    activation: str = "leaky"
+    norm: str = "layer"
+    pairs: int = 256
+    clip: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_whole(self, "steps", "batch", "width", "depth", "pairs")
+        object.__setattr__(self, "hide", _sets(self.hide))
+        _inside("alpha", self.alpha, 0, 1, open_ends=True)
+        _inside("weight", self.weight, 0, 1e6)
+        _inside("rho", self.rho, 0, 1)
+        _inside("effect", self.effect, 0, 1)
+        if self.decoy is not None:
+            _inside("decoy", self.decoy, 0, 0.9)
+        _inside("clip", self.clip, 0, 1e6, open_ends=True)
+        for option, known in (("penalty", PENALTIES), ("activation", ACTIVATIONS), ("norm", NORMS)):
+            if getattr(self, option) not in known:
+                raise NacreError(f"{option}={getattr(self, option)!r}: expected one of {', '.join(known)}")
+        if self.batch < 8:
+            raise NacreError(f"batch={self.batch}: a batch is tested in pairs; expected at least 8 rows")
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for one in self.hide for name in one))
+
+    def public_facts(self) -> dict[str, Any]:
+        """What the certificate may say of the hidden columns: which, and at which level. Nothing measured."""
+        return {"hidden": {"sets": [list(one) for one in self.hide], "alpha": self.alpha}}
+
+    def without_hiding(self) -> Ppem:
+        """The control: the same method with neither penalty nor decoy."""
+        return replace(self, weight=0.0, decoy=0.0, effect=0.0)
+
+    def supports(self, schema: Schema) -> None:
+        refuse_tensors(schema, self.name)
+        refuse_unknown_target(schema, self.target)
+        if not self.hide:
+            raise NacreError("method 'ppem' hides columns: name them with hide=[...] (command line: --hide COLUMN)")
+        if not schema.undeclared():
+            split(schema, self._class(schema), self.hidden)
+        for name in self.hidden:
+            if name not in schema.modelled:
+                raise SchemaError(f"hide: {name!r} is not a modelled column; choose among {', '.join(schema.modelled)}")
+
+    def plan(self, schema: Schema, rows: int | None, budget: Budget, before: tuple[Entry, ...] = ()) -> Plan:
+        layout = Layout.of(schema, self._class(schema), self.name)
+        if budget.epsilon is None:
+            return revealed.reveal_plan(self.name, schema, rows, budget, before)
+        return self._private_plan(layout, rows, budget, before)
+
+    def _private_plan(self, layout: Layout, rows: int | None, budget: Budget, before: tuple[Entry, ...]) -> Plan:
+        """Scales, means and covariance, then one descent over fixed public pairs (specs/ppem.md 3.7)."""
+        from nacre.privacy.calibration import noise_for, split
+        from nacre.privacy.plan import Descend, Part, Scope, gaussian_share
+        from nacre.synthesizers.ppem import linear, private
+
+        self._refuse_private(layout.schema, rows, budget)
+        scope = Scope(budget.neighbours, 1)
+        entries = (*before, *linear.entries(layout, scope, gaussian_share(budget, scope, before)))
+        q = min(1.0, self.pairs / (int(rows or 2) // 2))
+        shares = {n: s for n, s in private.PARTS.items() if n != "sums" or self.weight}
+        noise = split(noise_for(budget, scope, q, self.count(True), entries), list(shares.values()))
+        clips = {"xi": self.clip, "gamma": self.clip, "sums": math.sqrt(2 * len(self.hide))}
+        parts = tuple(Part(name, clip=clips[name], sigma=sigma) for name, sigma in zip(shares, noise))
+        entry = Descend("pairs", q=q, steps=self.count(True), parts=parts, group=2)
+        return Plan(self.name, (*entries, entry), budget, 1, rows)
+
+    def _refuse_private(self, schema: Schema, rows: int | None, budget: Budget) -> None:
+        if budget.neighbours == "add_or_remove_one" or schema.unit is not None or not rows or rows < 4:
+            raise PlanError(
+                "method 'ppem' with epsilon works on fixed pairs of rows, so the number of rows must be public and a "
+                "row a unit: use neighbours='zero_out' (or 'replace_one') without a person column"
+            )
+        for option in ("decoy", "effect"):
+            if getattr(self, option):
+                raise PlanError(
+                    f"{option}={getattr(self, option):g} reads the hidden columns without a budget; with epsilon set "
+                    f"{option}=0"
+                )
+        if self.norm == "batch":
+            raise PlanError("norm='batch' mixes records; with epsilon use norm='layer' or 'group'")
+        if self.penalty == "one-sided":
+            raise PlanError("penalty='one-sided' has no private form; with epsilon use 'normalised' or 'none'")
+
+    def _class(self, schema: Schema) -> str | None:
+        return revealed.class_column(schema, self.target) if self.target not in self.hidden else None
+
+    # ------------------------------------------------------------------- fit
+
+    def fit(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> PpemModel:
+        from nacre.synthesizers.ppem.training import train
+
+        if plan.budget.epsilon is not None:
+            return self._fit_private(curator, plan, seed, progress)
+        layout = Layout.of(curator.schema, self._class(curator.schema), self.name)
+        progress("reading rows", 0, None)
+        found = revealed.read(curator, plan, layout, split(curator.schema, layout.target, self.hidden))
+        game, data = self.game(found.coding), self.data(found)
+        nets = train(data, game, [self.lane(found, seed)], lambda done, of: progress("training", done, of))[0]
+        return PpemModel(found.coding, game, nets, plan.rows or len(found.kinds), nets["xi"])
+
+    def _fit_private(self, curator: Curator, plan: Plan, seed: int, progress: Progress) -> PpemModel:
+        import jax
+
+        from nacre.synthesizers.ppem import linear, private
+
+        layout = Layout.of(curator.schema, self._class(curator.schema), self.name)
+        progress("buying scales and means", 0, None)
+        coding, shares = linear.buy(curator, plan, layout, split(curator.schema, layout.target, self.hidden))
+        game = replace(self.game(coding, private=True), linear=True)
+        entry = plan["pairs"]
+        pairs = entry.q * (int(plan.rows or 2) // 2)
+        sums = [p for p in entry.parts if p.name == "sums"]
+        noise = sums[0].sigma * sums[0].clip if sums else 0.0
+        h = tuple(math.sqrt(len(one)) for one in game.sets)  # public: standardised columns (specs/ppem.md E4)
+        job = private.Descent(game, pairs, noise, self.weight if game.penalty != "none" else 0.0, h)
+        chooser = linear.chooser_weights(coding, shares, game.hidden.width)
+        public = {"coding": coding, "job": job, "chooser": chooser}
+        state = curator.descend(
+            entry,
+            private.query(job),
+            private.start(game, jax.random.key(seed), chooser),
+            private.update(job, entry.steps),
+            records=private.records,
+            units=int(plan.rows or 2) // 2,
+            public=public,
+            seed=seed,
+            progress=lambda done, of: progress("training", done, of),
+        )
+        nets = {**state["mean"], "chooser": state["chooser"], "xi": state["judges"]["xi"]}
+        arrays = {n: {k: np.asarray(a, np.float32) for k, a in net.items()} for n, net in nets.items()}
+        return PpemModel(coding, game, arrays, int(plan.rows or 0), arrays["xi"])
+
+    def count(self, private: bool) -> int:
+        return self.steps or (2_000 if private else 30_000)
+
+    @property
+    def distance(self) -> float:
+        """The decoy's distance where there is no budget."""
+        return 0.2 if self.decoy is None else self.decoy
+
+    def game(self, coding: Coding, private: bool = False) -> Any:
+        """The settings of training, from public facts and this method's options."""
+        from nacre.synthesizers.ppem.game import Game
+        from nacre.synthesizers.ppem.losses import level_of
+
+        return Game(
+            coding.heads(0),
+            coding.heads(1),
+            coding.layout.classes,
+            tuple(coding.places(0, one) for one in self.hide),
+            self.penalty if self.weight else "none",
+            level_of(self.penalty, self.alpha, len(self.hide)),
+            self.effect,
+            not private and self.distance > 0,
+            self.count(private),
+            self.batch,
+            self.width or (64 if private else 256),
+            self.depth,
+            rho=self.rho,
+            norm=self.norm,
+            activation=self.activation,
+        )
+
+    def data(self, rows: revealed.Rows) -> Any:
+        """The arrays of training, with the median bandwidth of every hidden set and of all hidden columns."""
+        from nacre.distances import median_distance
+        from nacre.synthesizers.ppem.training import prepared
+
+        hidden, visible = rows.vectors
+        places = [list(rows.coding.places(0, one)) for one in (*self.hide, self.hidden)]
+        h = [median_distance(hidden[:, p]) for p in places]
+        return prepared(hidden, visible, rows.kinds, rows.coding.layout.classes, h)
+
+    def lane(self, rows: revealed.Rows, seed: int, control: bool = False) -> Any:
+        """One training; the control has neither penalty nor decoy."""
+        import jax
+        import jax.numpy as jnp
+
+        from nacre.synthesizers.ppem.decoy import tilt
+        from nacre.synthesizers.ppem.training import Lane
+
+        n = len(rows.kinds)
+        pool = np.arange(n)
+        if self.distance and not control:
+            numbers = rank_columns(rows, self.hidden)
+            weights = tilt(numbers, self.distance)
+            pool = np.random.default_rng([seed, 311]).choice(n, n, p=weights / weights.sum())
+        on = 0.0 if control else 1.0
+        return Lane(
+            jax.random.key(seed), jnp.float32(on * self.weight), jnp.float32(10.0 * on), jnp.asarray(pool, jnp.int32)
+        )
+
+
+def rank_columns(rows: revealed.Rows, hidden: tuple[str, ...]) -> np.ndarray:
+    """One number per hidden column and row: the number itself, or the place of its label."""
+    found = []
+    for name in hidden:
+        own = list(rows.coding.places(0, [name]))
+        x = rows.vectors[0][:, own]
+        found.append(x[:, 0] if name in rows.coding.layout.numbers else x.argmax(axis=1))
+    return np.stack(found, axis=1)
+
+
+def _sets(hide: Any) -> Sets:
+    """Columns as one set, or sets as they are. NacreError for anything else."""
+    if isinstance(hide, str):
+        hide = (hide,)
+    given = tuple(hide)
+    if all(isinstance(name, str) for name in given):
+        return (given,) if given else ()
+    sets = tuple(tuple(one) if isinstance(one, list | tuple) else () for one in given)
+    if not all(one and all(isinstance(name, str) for name in one) for one in sets):
+        raise NacreError(f"hide={hide!r}: expected column names, or several lists of column names")
+    return sets
+
+
+def _inside(option: str, value: Any, low: float, high: float, open_ends: bool = False) -> None:
+    number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not number or not (low < value < high if open_ends else low <= value <= high):
+        raise NacreError(f"{option}={value!r}: expected a number between {low:g} and {high:g}")

@@ -1,0 +1,114 @@
+"""The model of a PPEM release: two generators and p(class | x'), run by NumPy. The energies stay with the owner."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from nacre.errors import ReleaseFileError, SchemaError
+from nacre.nets.branched import Branched, forward
+from nacre.synthesizers.pearl.layout import Layout
+from nacre.synthesizers.ppem.game import LATENT, Game
+from nacre.synthesizers.rejection import RowsByRejection, pick
+from nacre.synthesizers.tabular import files
+from nacre.synthesizers.tabular.coding import Coding
+from nacre.table import Schema
+from nacre.table.encoding import Values
+
+Nets = Mapping[str, Mapping[str, np.ndarray]]
+RELEASED = ("omega", "v", "chooser")
+
+
+class PpemModel(RowsByRejection):
+    """Draws x' by G_omega, the class given x', and the other columns by G_v given both (specs/ppem.md 3.6).
+
+    `energy` holds the weights of the marginal energy for the owner's diagnostics; it is never saved, because it has
+    seen the hidden columns and the generator's penalty does not cover it.
+    """
+
+    def __init__(self, coding: Coding, game: Game, nets: Nets, rows: int, energy: Any = None):
+        self.coding, self.game, self.rows, self.energy = coding, game, rows, energy
+        self.nets = {name: dict(nets[name]) for name in RELEASED}
+
+    @property
+    def schema(self) -> Schema:
+        return self.coding.layout.schema
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        return self.coding.parts[0]
+
+    def some_rows(self, rows: int, rng: np.random.Generator, fixed: Any) -> dict[str, Values]:
+        game = self.game
+        z = rng.standard_normal((2, rows, LATENT)).astype(np.float32)
+        hidden, first = game.hidden.hard(forward(game.omega, self.nets["omega"], (z[0],)), rng)
+        given, kinds = hidden, np.zeros(rows, np.int64)
+        if game.classes > 1:
+            logits = forward(game.chooser, self.nets["chooser"], (hidden,))
+            share = np.exp(logits - logits.max(axis=1, keepdims=True))
+            kinds = pick(share, rng)
+            given = np.concatenate([hidden, np.eye(game.classes, dtype=np.float32)[kinds]], axis=1)
+        visible, second = game.visible.hard(forward(game.v, self.nets["v"], (z[1], given)), rng)
+        return self.coding.decode((hidden, visible), (first, second), kinds)
+
+    def scores(self, records: Mapping[str, Values]) -> tuple[np.ndarray, np.ndarray] | None:
+        """(x', −∇E_xi(x')) of these rows, for the owner; None for a release that was loaded, which has no energy.
+
+        One-hot coordinates of hidden labels get the noise that training gave them.
+        """
+        if self.energy is None:
+            return None
+        import jax
+        import jax.numpy as jnp
+
+        from nacre.synthesizers.ppem import losses
+        from nacre.synthesizers.ppem.training import blurred
+
+        (x, _), _ = self.coding.encode(records)
+        rows = blurred(self.game, jnp.asarray(x), jax.random.key(0))
+        found = jax.jit(lambda weights, r: losses.scores(_marginal(self.game.xi, weights), r))(self.energy, rows)
+        return np.asarray(rows, np.float64), np.asarray(found, np.float64)
+
+    # ------------------------------------------------------------------ in and out
+
+    def parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        game = self.game
+        facts = {"rows": self.rows, "target": self.coding.layout.target, "hidden": list(self.hidden),
+                 "width": game.width, "depth": game.depth, "norm": game.norm, "linear": game.linear}  # fmt: skip
+        return facts, files.packed(self.nets, self.coding)
+
+    @classmethod
+    def from_parts(cls, schema: Schema, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> PpemModel:
+        try:
+            layout = Layout.of(schema, facts["target"], "this release")
+            parts = split(schema, layout.target, tuple(facts["hidden"]))
+            width, depth, rows = (int(facts[name]) for name in ("width", "depth", "rows"))
+            if not (1 <= width <= 1 << 14 and 0 <= depth <= 64 and rows >= 0):
+                raise ValueError(f"width {width}, depth {depth}, rows {rows}")
+            plain = Coding(layout, parts, np.zeros(len(layout.numbers)), np.ones(len(layout.numbers)))
+            game = Game(plain.heads(0), plain.heads(1), layout.classes, (), width=width, depth=depth,
+                        norm=str(facts["norm"]), linear=bool(facts["linear"]))  # fmt: skip
+            nets: dict[str, Branched] = {"omega": game.omega, "v": game.v, "chooser": game.chooser}
+            return cls(files.coding_of(layout, parts, arrays), game, files.unpacked(arrays, nets), rows)
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError, SchemaError) as error:
+            raise ReleaseFileError(f"release file: the model does not hold what it should ({error})") from None
+
+
+def _marginal(net: Branched, weights: Any) -> Any:
+    from nacre.synthesizers.ppem import losses
+
+    return lambda x: losses.energy(net, weights, x, anchor=losses.ANCHOR)
+
+
+def split(schema: Schema, target: str | None, hidden: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(hidden columns, all others but the class). SchemaError for a name that is not modelled, or nothing left."""
+    for name in hidden:
+        if name not in schema.modelled:
+            shown = ", ".join(schema.modelled[:12])
+            raise SchemaError(f"hide: {name!r} is not a modelled column; choose among {shown}")
+    rest = tuple(n for n in schema.modelled if n not in hidden and n != target)
+    if not rest:
+        raise SchemaError("hide: no column is left to model given the hidden ones; hide fewer")
+    return tuple(n for n in schema.modelled if n in hidden), rest

@@ -1,0 +1,178 @@
+"""PPEM with differential privacy: the form that specs/ppem.md 3.7 and 12 require.
+
+The unit is a pair of slots, matched once from public randomness; a pair with an empty slot contributes nothing, so
+emptying a slot moves every sum by one clipped contribution. A step asks three parts of one Poisson sample of pairs: the
+gradient of E_xi on real rows, the gradient of E_gamma, and the pair (ū/U, ū²/U²) from which the coefficients of the
+penalty are made, after averaging over steps, for *later* steps. They are one Gaussian with σ_eff = (Σ σ⁻²)^(−1/2).
+
+Terms without a real row are not noised: the margin term of E_xi and the Lipschitz penalties are taken at generated
+rows, in the public update. G_v is trained on generated x' and sees data only through E_gamma.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from nacre.nets.branched import forward
+from nacre.synthesizers.ppem import losses
+from nacre.synthesizers.ppem.game import LATENT, Game
+from nacre.synthesizers.ppem.training import ADAM, condition, moved
+
+CUT = 10.0  # U: pair values beyond it are cut
+AVERAGE = 0.99  # of the sums over steps
+LEAST = 1e-3  # of the averaged Σū², per pair and in units of U²
+PARTS = {"xi": 0.35, "gamma": 0.6, "sums": 0.05}  # shares of μ² of a step
+
+
+@dataclass(frozen=True)
+class Descent:
+    """The public settings of a private training: the game, pairs per step, noise of the sums, λ_α, bandwidths."""
+
+    game: Game
+    pairs: float
+    noise: float
+    weight: float
+    bandwidths: tuple[float, ...]
+
+
+def records(columns: Any, public: Any) -> dict[str, np.ndarray]:
+    """Arrays of each row alone. A row without a class, or with nothing in it, is an empty slot."""
+    coding = public["coding"]
+    (hidden, visible), kinds = coding.encode(columns)
+    blank = np.all([v.null for v in columns.values()], axis=0)
+    return {"hidden": hidden, "visible": visible, "kind": np.maximum(kinds, 0), "there": (kinds >= 0) & ~blank}
+
+
+def start(game: Game, key: jax.Array, chooser: dict[str, np.ndarray]) -> dict[str, Any]:
+    keys = jax.random.split(key, 4)
+    judges = {"xi": game.xi.start(keys[0])[0], "gamma": game.gamma.start(keys[1])[0]}
+    makers = {"omega": game.omega.start(keys[2])[0], "v": game.v.start(keys[3])[0]}
+    sets = len(game.sets)
+    return {
+        "judges": judges,
+        "makers": makers,
+        "mean": jax.tree.map(jnp.array, makers),
+        "chooser": {n: jnp.asarray(a) for n, a in chooser.items()},
+        "judging": {name: ADAM.init(net) for name, net in judges.items()},
+        "making": ADAM.init(makers),
+        "average": jnp.zeros((sets, 2)),  # of Σū/U and Σū²/U²
+        "variance": jnp.zeros(()),  # of the noise in an average
+        "step": jnp.zeros((), jnp.int32),
+    }
+
+
+def coefficients(state: Any, job: Descent) -> tuple[jax.Array, jax.Array]:
+    """(r̃, 1{S̃ < τ}) of every hidden set, from averages of earlier steps: public. In units where U = 1."""
+    n = job.pairs
+    a, b = state["average"][:, 0] * n, jnp.maximum(state["average"][:, 1] * n, LEAST * n)
+    known = state["variance"] * n**2
+    found = (n - 1) / n * jnp.maximum(0.0, a**2 - known) / b
+    return a / b, (found < job.game.level).astype(jnp.float32)
+
+
+def query(job: Descent) -> Callable[[Any, Any, jax.Array], dict[str, Any]]:
+    """What one pair contributes: the gradients of its two rows, and its pair values."""
+    game = job.game
+
+    def asked(state: Any, unit: Any, key: jax.Array) -> dict[str, Any]:
+        rows, present = unit
+        whole = jnp.all(present & (rows["there"] > 0)).astype(jnp.float32)
+        ratio, on = coefficients(state, job)
+
+        def values(xi: Any) -> jax.Array:
+            s = losses.scores(lambda x: losses.energy(game.xi, xi, x, anchor=losses.ANCHOR), rows["hidden"])
+            pairs = [losses.pair_values(rows["hidden"], s, p, h)[0] for p, h in zip(game.sets, job.bandwidths)]
+            return jnp.stack(pairs) / CUT
+
+        def marginal(xi: Any) -> jax.Array:
+            real = losses.energy(game.xi, xi, rows["hidden"], anchor=losses.ANCHOR).sum()
+            u = values(xi)
+            cut = jnp.clip(jax.lax.stop_gradient(u), -1.0, 1.0)
+            # c̃ = 2(N−1)/N·r̃·(1 − r̃ū), times 2Nρλ because sums are divided by the 2N rows expected.
+            c = 2 * (job.pairs - 1) / job.pairs * ratio * (1 - ratio * cut)
+            return real - 2 * job.pairs * game.rho * job.weight * jnp.sum(on * c * u)
+
+        def conditional(gamma: Any) -> jax.Array:
+            given = condition(game, rows["hidden"], rows["kind"])
+            one, two = jax.random.split(key)
+            z = jax.random.normal(one, (2, LATENT))
+            fake = game.visible.relaxed(forward(game.v, state["makers"]["v"], (z, given)), two)
+            real = losses.energy(game.gamma, gamma, rows["visible"], given)
+            return losses.margin_loss(real, losses.energy(game.gamma, gamma, fake, given), game.margin).sum()
+
+        judges = state["judges"]
+        ask: dict[str, Any] = {"gamma": jax.grad(conditional)(judges["gamma"]), "xi": jax.grad(marginal)(judges["xi"])}
+        if job.weight:
+            u = jnp.clip(values(judges["xi"]), -1.0, 1.0)
+            ask["sums"] = jnp.stack([u, u**2], axis=1)
+        return jax.tree.map(lambda a: whole * a, ask)
+
+    return asked
+
+
+def update(job: Descent, steps: int) -> Callable[[Any, Any, jax.Array], Any]:
+    """The public half of a step: Adam on noisy gradients plus the terms that need no row; then the generators."""
+    game = job.game
+
+    def made(makers: Any, state: Any, key: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+        """Generated x', its class and condition, and x*: from released things alone."""
+        keys = jax.random.split(key, 4)
+        z = jax.random.normal(keys[0], (2, game.batch, LATENT))
+        hidden = game.hidden.relaxed(forward(game.omega, makers["omega"], (z[0],)), keys[1])
+        still = jax.lax.stop_gradient(hidden)
+        kinds = jax.random.categorical(keys[2], forward(game.chooser, state["chooser"], (still,)))
+        given = condition(game, still, kinds)
+        return hidden, given, game.visible.relaxed(forward(game.v, makers["v"], (z[1], given)), keys[3])
+
+    def public_terms(judges: Any, state: Any, key: jax.Array) -> jax.Array:
+        one, two = jax.random.split(key)
+        hidden, given, visible = jax.lax.stop_gradient(made(state["makers"], state, one))
+        around = jax.random.split(two)
+        near = hidden + 0.3 * jax.random.normal(around[0], hidden.shape)
+        beside = visible + 0.3 * jax.random.normal(around[1], visible.shape)
+        marginal = lambda x: losses.energy(game.xi, judges["xi"], x, anchor=losses.ANCHOR)  # noqa: E731
+        conditional = lambda x: losses.energy(game.gamma, judges["gamma"], x, given)  # noqa: E731
+        total = jnp.maximum(0.0, game.margin - marginal(hidden)).mean()
+        for energy_of, x in ((marginal, near), (conditional, beside)):
+            total += game.steep * ((losses.steepness(energy_of, x) - 1.0) ** 2).mean()
+        return total
+
+    def generators(state: Any, key: jax.Array, speed: Any) -> Any:
+        def lose(makers: Any) -> jax.Array:
+            hidden, given, visible = made(makers, state, key)
+            judges = state["judges"]
+            total = losses.energy(game.xi, judges["xi"], hidden, anchor=losses.ANCHOR).mean()
+            return total + losses.energy(game.gamma, judges["gamma"], visible, given).mean()
+
+        makers, making = moved(
+            state["makers"], jax.grad(lose)(state["makers"]), state["making"], speed * game.generator_rate
+        )
+        mean = jax.tree.map(lambda old, new: game.memory * old + (1 - game.memory) * new, state["mean"], makers)
+        return {**state, "makers": makers, "making": making, "mean": mean}
+
+    def after(state: Any, noisy: Any, key: jax.Array) -> Any:
+        from nacre.synthesizers.ppem.training import pace
+
+        one, two = jax.random.split(key)
+        speed = pace(state["step"] / steps)
+        slope = jax.grad(public_terms)(state["judges"], state, one)
+        judges, judging = {}, {}
+        for name in ("xi", "gamma"):
+            whole = jax.tree.map(lambda p, g: p + g / 2, slope[name], noisy[name])  # sums are per pair, losses per row
+            judges[name], judging[name] = moved(
+                state["judges"][name], whole, state["judging"][name], speed * game.energy_rate
+            )
+        new = {**state, "judges": judges, "judging": judging, "step": state["step"] + 1}
+        if job.weight:
+            new["average"] = AVERAGE * state["average"] + (1 - AVERAGE) * noisy["sums"]
+            new["variance"] = AVERAGE**2 * state["variance"] + ((1 - AVERAGE) * job.noise / job.pairs) ** 2
+        turn = new["step"] % game.turns == 0
+        return jax.lax.cond(turn, lambda s: generators(s, two, speed), lambda s: s, new)
+
+    return after

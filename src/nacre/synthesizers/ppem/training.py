@@ -1,0 +1,249 @@
+"""Training without a promise: one jitted scan over generator steps, several lanes (seeds, controls) at once by vmap.
+
+specs/ppem.md 3.5. The class, where there is one, belongs to x*: p(x*|x') = p(class|x') p(rest|x', class); its first
+factor is fitted by likelihood, and the conditional pair sees every class equally often in half of its rows, which
+leaves what it models as it is because the class is one of its conditions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from nacre.errors import ConvergenceError
+from nacre.nets.branched import forward, train_forward
+from nacre.synthesizers.ppem import losses
+from nacre.synthesizers.ppem.game import LATENT, Game
+
+CHUNK = 200  # generator steps per jitted call
+
+
+class Data(NamedTuple):
+    """Encoded private rows: arguments of compiled code, never constants of it. `order`, `starts`, `counts` find the
+    rows of a class; `bandwidths` has one h per hidden set and, last, that of all hidden columns."""
+
+    hidden: Any
+    visible: Any
+    kinds: Any
+    order: Any
+    starts: Any
+    counts: Any
+    bandwidths: Any
+
+
+class Lane(NamedTuple):
+    """One training: its key, λ_α, whether the penalty on the generator is on, and the rows of x' to imitate."""
+
+    key: Any
+    weight: Any
+    push: Any
+    pool: Any
+
+
+def start(game: Game, key: jax.Array) -> dict[str, Any]:
+    keys = jax.random.split(key, 5)
+    judges = {"xi": game.xi.start(keys[0])[0], "gamma": game.gamma.start(keys[1])[0]}
+    judges["chooser"] = game.chooser.start(keys[2])[0]
+    (omega, run_omega), (v, run_v) = game.omega.start(keys[3]), game.v.start(keys[4])
+    makers = {"omega": omega, "v": v}
+    return {
+        "judges": judges,
+        "makers": makers,
+        "running": {"omega": run_omega, "v": run_v},
+        "mean": jax.tree.map(jnp.array, makers),
+        "judging": ADAM.init(judges),
+        "making": ADAM.init(makers),
+    }
+
+
+ADAM = optax.scale_by_adam(b1=0.5, b2=0.9)
+
+
+def moved(weights: Any, slope: Any, memory: Any, rate: Any) -> tuple[Any, Any]:
+    """The weights after one step of Adam, and Adam's memory."""
+    change, memory = ADAM.update(slope, memory)
+    return jax.tree.map(lambda w, c: w - rate * c, weights, change), memory
+
+
+def pace(share: Any) -> Any:
+    """Learning rates fall along a cosine to 2 % of their start."""
+    return 0.02 + 0.49 * (1 + jnp.cos(jnp.pi * share))
+
+
+def condition(game: Game, hidden: jax.Array, kinds: jax.Array) -> jax.Array:
+    if game.classes == 1:
+        return hidden
+    return jnp.concatenate([hidden, jax.nn.one_hot(kinds, game.classes)], axis=1)
+
+
+def balanced(data: Data, key: jax.Array, game: Game) -> jax.Array:
+    """Places of a batch of rows: half of them uniformly, half by a uniform class."""
+    one, two, three = jax.random.split(key, 3)
+    plain = jax.random.randint(one, (game.batch,), 0, len(data.kinds))
+    if game.classes == 1:
+        return plain
+    kind = jax.random.randint(two, (game.batch,), 0, game.classes)
+    inside = jnp.floor(jax.random.uniform(three, (game.batch,)) * data.counts[kind]).astype(jnp.int32)
+    chosen = data.order[jnp.minimum(data.starts[kind] + inside, len(data.kinds) - 1)]
+    half = jnp.arange(game.batch) < game.batch // 2
+    return jnp.where(half & (data.counts[kind] > 0), chosen, plain)
+
+
+def blurred(game: Game, hidden: jax.Array, key: jax.Array) -> jax.Array:
+    """One-hot coordinates with a little noise, for scores."""
+    if not game.hidden.sizes:
+        return hidden
+    noise = losses.LABEL_BLUR * jax.random.normal(key, hidden.shape)
+    return hidden + noise * (jnp.arange(hidden.shape[1]) >= game.hidden.numbers)
+
+
+def hiding(game: Game, marginal: Callable, rows: jax.Array, data: Data) -> jax.Array:
+    """Σ over hidden sets of the penalty on the energy."""
+    s = losses.scores(marginal, rows)
+    return sum(
+        (
+            losses.penalty(losses.pair_values(rows, s, places, data.bandwidths[j]), game.penalty, game.level)
+            for j, places in enumerate(game.sets)
+        ),
+        jnp.zeros(()),
+    )
+
+
+def judge(judges: Any, state: Any, data: Data, lane: Lane, key: jax.Array, game: Game) -> jax.Array:
+    """J_xi + J_gamma + the likelihood of the class: disjoint weights, one gradient."""
+    keys = jax.random.split(key, 8)
+    i = lane.pool[jax.random.randint(keys[0], (game.batch,), 0, len(lane.pool))]
+    j = balanced(data, keys[1], game)
+    real, given = data.hidden[i], condition(game, data.hidden[j], data.kinds[j])
+    makers, running = state["makers"], state["running"]
+    z = jax.random.normal(keys[2], (2, game.batch, LATENT))
+    fake = game.hidden.relaxed(train_forward(game.omega, makers["omega"], running["omega"], (z[0],))[0], keys[3])
+    other = game.visible.relaxed(train_forward(game.v, makers["v"], running["v"], (z[1], given))[0], keys[4])
+    fake, other = jax.lax.stop_gradient((fake, other))
+    mix = jax.random.uniform(keys[5], (2, game.batch, 1))
+
+    def marginal(x: jax.Array) -> jax.Array:
+        return losses.energy(game.xi, judges["xi"], x, anchor=losses.ANCHOR)
+
+    def conditional(x: jax.Array) -> jax.Array:
+        return losses.energy(game.gamma, judges["gamma"], x, given)
+
+    total = jnp.mean(losses.margin_loss(marginal(real), marginal(fake), game.margin))
+    total += game.steep * jnp.mean(losses.lipschitz(marginal, real, fake, mix[0]))
+    visible = data.visible[j]
+    total += jnp.mean(losses.margin_loss(conditional(visible), conditional(other), game.margin))
+    total += game.steep * jnp.mean(losses.lipschitz(conditional, visible, other, mix[1]))
+    if game.penalty != "none":
+        k = jax.random.randint(keys[6], (game.batch,), 0, len(data.kinds)) if game.tilted else i
+        total += game.rho * lane.weight * hiding(game, marginal, blurred(game, data.hidden[k], keys[7]), data)
+    if game.classes > 1:
+        logits = forward(game.chooser, judges["chooser"], (real,))
+        total += jnp.mean(optax.softmax_cross_entropy_with_integer_labels(logits, data.kinds[i]))
+    return total
+
+
+def make(makers: Any, state: Any, data: Data, lane: Lane, key: jax.Array, game: Game) -> tuple[jax.Array, Any]:
+    """L_omega + L_v (+ the penalty on what is released), and the new running averages."""
+    keys = jax.random.split(key, 5)
+    j = balanced(data, keys[0], game)
+    given = condition(game, data.hidden[j], data.kinds[j])
+    z = jax.random.normal(keys[1], (2, game.batch, LATENT))
+    raw, run_omega = train_forward(game.omega, makers["omega"], state["running"]["omega"], (z[0],))
+    fake = game.hidden.relaxed(raw, keys[2])
+    raw, run_v = train_forward(game.v, makers["v"], state["running"]["v"], (z[1], given))
+    other = game.visible.relaxed(raw, keys[3])
+    judges = state["judges"]
+    total = jnp.mean(losses.energy(game.xi, judges["xi"], fake, anchor=losses.ANCHOR))
+    total += jnp.mean(losses.energy(game.gamma, judges["gamma"], other, given))
+    if game.effect:
+        k = jax.random.randint(keys[4], (game.batch,), 0, len(data.kinds))
+        near = losses.nearness(fake, data.hidden[k], data.bandwidths[-1], game.effect)
+        total += lane.push * near / game.effect**2
+    return total, {"omega": run_omega, "v": run_v}
+
+
+def step(state: Any, data: Data, lane: Lane, number: Any, total: Any, game: Game) -> Any:
+    """`turns` steps of the energies, one of the generators."""
+    keys = jax.random.split(jax.random.fold_in(lane.key, number), game.turns + 1)
+    speed = pace(number / total)
+
+    def turn(state: Any, key: jax.Array) -> tuple[Any, None]:
+        slope = jax.grad(judge)(state["judges"], state, data, lane, key, game)
+        judges, judging = moved(state["judges"], slope, state["judging"], speed * game.energy_rate)
+        return {**state, "judges": judges, "judging": judging}, None
+
+    state, _ = jax.lax.scan(turn, state, keys[1:])
+    slope, running = jax.grad(make, has_aux=True)(state["makers"], state, data, lane, keys[0], game)
+    makers, making = moved(state["makers"], slope, state["making"], speed * game.generator_rate)
+    mean = jax.tree.map(lambda old, new: game.memory * old + (1 - game.memory) * new, state["mean"], makers)
+    return {**state, "makers": makers, "making": making, "running": running, "mean": mean}
+
+
+@partial(jax.jit, static_argnames=("game", "length"))
+def _chunk(states: Any, data: Data, lanes: Lane, first: Any, total: Any, game: Game, length: int) -> Any:
+    def one(state: Any, data: Data, lane: Lane) -> Any:
+        done = jax.lax.scan(
+            lambda s, number: (step(s, data, lane, number, total, game), None), state, first + jnp.arange(length)
+        )
+        return done[0]
+
+    if len(lanes.weight) > 1:
+        return jax.vmap(one, (0, 0 if data.kinds.ndim == 2 else None, 0))(states, data, lanes)
+    # A lane alone is not batched: on a processor, products of stacked matrices are several times slower.
+    state, lane = jax.tree.map(lambda leaf: leaf[0], (states, lanes))
+    return jax.tree.map(lambda leaf: leaf[None], one(state, data, lane))
+
+
+def prepared(
+    hidden: np.ndarray, visible: np.ndarray, kinds: np.ndarray, classes: int, bandwidths: Sequence[float]
+) -> Data:
+    """The arrays that training reads."""
+    counts = np.bincount(kinds, minlength=classes)
+    return Data(
+        jnp.asarray(hidden, jnp.float32),
+        jnp.asarray(visible, jnp.float32),
+        jnp.asarray(kinds, jnp.int32),
+        jnp.asarray(np.argsort(kinds, kind="stable"), jnp.int32),
+        jnp.asarray(np.cumsum(counts) - counts, jnp.int32),
+        jnp.asarray(counts, jnp.int32),
+        jnp.asarray(bandwidths, jnp.float32),
+    )
+
+
+def train(
+    data: Data | Sequence[Data],
+    game: Game,
+    lanes: Sequence[Lane],
+    progress: Callable[[int, int], None] = lambda done, of: None,
+) -> list[dict[str, dict[str, np.ndarray]]]:
+    """The trained networks of every lane: generators (averaged over steps), p(class | x') and the marginal energy.
+
+    Lanes share their rows, or have rows of their own (a list, all of one length).
+
+    Deterministic given the lanes and the device. Raises ConvergenceError if a weight is not finite.
+    """
+    total = max(1, game.steps // game.turns)
+    quiet = replace(game, steps=0)  # another number of steps compiles nothing anew
+    stacked = jax.tree.map(lambda *found: jnp.stack(found), *lanes)
+    rows = data if isinstance(data, Data) else jax.tree.map(lambda *found: jnp.stack(found), *data)
+    states = jax.vmap(lambda k: start(game, jax.random.fold_in(k, 2**31 - 1)))(stacked.key)
+    for done in range(0, total, CHUNK):
+        length = min(CHUNK, total - done)
+        states = _chunk(states, rows, stacked, done, float(total), quiet, length)
+        progress(done + length, total)
+    found = []
+    for number in range(len(lanes)):
+        own = jax.tree.map(lambda leaf: leaf[number], states)  # noqa: B023
+        makers = {name: {**own["mean"][name], **own["running"][name]} for name in ("omega", "v")}
+        nets = {**makers, "chooser": own["judges"]["chooser"], "xi": own["judges"]["xi"]}
+        found.append({n: {k: np.asarray(a, np.float32) for k, a in net.items()} for n, net in nets.items()})
+    if not all(np.isfinite(a).all() for nets in found for net in nets.values() for a in net.values()):
+        raise ConvergenceError("training left finite numbers: lower the option `weight`, or train fewer steps")
+    return found

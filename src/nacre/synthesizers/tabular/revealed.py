@@ -1,0 +1,80 @@
+"""Rows for methods that promise nothing: through `reveal`, once, encoded by the schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from nacre.errors import DataError, PlanError
+from nacre.privacy.budget import Budget
+from nacre.privacy.curator import Curator
+from nacre.privacy.plan import Entry, Plan, Reveal
+from nacre.synthesizers.pearl.layout import MAX_CLASSES, Layout
+from nacre.synthesizers.tabular.coding import Coding, moments, whitening
+from nacre.table import Schema
+from nacre.table.encoding import Values, encode
+from nacre.table.grid import Grid
+
+LEAST_ROWS = 16
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Encoded rows: one array per part, the class of each row (none is missing), and how the coding was made."""
+
+    coding: Coding
+    vectors: list[np.ndarray]
+    kinds: np.ndarray
+
+    @property
+    def shares(self) -> np.ndarray:
+        return np.bincount(self.kinds, minlength=self.coding.layout.classes) / len(self.kinds)
+
+
+def reveal_plan(method: str, schema: Schema, rows: int | None, budget: Budget, before: tuple[Entry, ...]) -> Plan:
+    """One look at the raw rows. Raises PlanError for a budget, which such a method cannot keep."""
+    if budget.epsilon is not None:
+        raise PlanError(
+            f"method {method!r} reads the raw rows and promises nothing, so epsilon={budget.epsilon:g} cannot be kept; "
+            "ask for epsilon=None, or choose a private method (`nacre methods`)"
+        )
+    cap = schema.unit.cap if schema.unit else 1
+    entry = Reveal("rows of the table", reason=f"method {method} reads the raw rows")
+    return Plan(method, (*before, entry), budget, cap, rows)
+
+
+def class_column(schema: Schema, target: str | None) -> str | None:
+    """The target where it has few labels; a number, or a column of many labels, is modelled like any other."""
+    if target is None or target not in schema.modelled:
+        return None
+    column = schema.columns[target]
+    if column.kind in ("numeric", "datetime") or column.missing:
+        return None
+    return target if Grid.of(column).cells <= MAX_CLASSES else None
+
+
+def read(curator: Curator, plan: Plan, layout: Layout, parts: tuple[tuple[str, ...], ...]) -> Rows:
+    """All rows, encoded; rows whose class is missing are left out. DataError when there are almost none."""
+    batches: list[Mapping[str, Values]] = []
+    entry: Any = next(e for e in plan.entries if isinstance(e, Reveal))
+    for batch in curator.reveal(entry):
+        batches.append(encode(batch, layout.schema).columns)
+    rows = sum(len(next(iter(b.values()))) for b in batches)
+    if rows < LEAST_ROWS:
+        raise DataError(f"the table has {rows} rows; a network needs at least {LEAST_ROWS}")
+    coding = Coding(layout, parts, *moments(layout, batches))
+    encoded = [coding.encode(b) for b in batches]
+    numbers = [np.concatenate([e[0][p][:, : coding.heads(p).numbers] for e in encoded]) for p in range(len(parts))]
+    if numbers[-1].shape[1]:
+        first = numbers[0] if len(parts) > 1 else numbers[0][:, :0]
+        coding = replace(coding, **dict(zip(("slope", "root"), whitening(first, numbers[-1]))))
+        encoded = [coding.encode(b) for b in batches]
+    vectors = [np.concatenate([e[0][p] for e in encoded]) for p in range(len(parts))]
+    kinds = np.concatenate([e[1] for e in encoded])
+    keep = kinds >= 0
+    if not keep.any():
+        raise DataError(f"no row has a declared class in column {layout.target!r}; correct its categories")
+    return Rows(coding, [v[keep] for v in vectors], kinds[keep])

@@ -1,0 +1,50 @@
+"""Hidden columns from the command line: named in the certificate, tested in the owner's report and nowhere else."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from nacre.evaluation import hidden
+
+FAST = ("--method", "ppem", "--option", "steps=10", "--option", "width=8", "--option", "batch=16")
+
+
+def test_hide_and_report(call, small, tmp_path, monkeypatch):
+    monkeypatch.setattr(hidden, "REPEATS", 2)
+    monkeypatch.setattr(hidden, "ROWS", 200)
+    out, report, certificate = (tmp_path / n for n in ("fake.csv", "report.json", "certificate.json"))
+    end = call("synth", small / "people.csv", "-o", out, "-e", "none", *FAST, "--schema", small / "people.json",
+               "--hide", "age", "--alpha", 0.1, "--report", report, "--certificate", certificate)  # fmt: skip
+    assert end.code == 0, end.err
+    public = json.loads(certificate.read_text())
+    assert public["guarantee"] == "none" and public["extras"] == {"hidden": {"sets": [["age"]], "alpha": 0.1}}
+    assert "mmd_p" not in certificate.read_text() and "ksd" not in certificate.read_text()
+    (found,) = json.loads(report.read_text())["hidden"]
+    assert found["columns"] == ["age"] and found["alpha"] == 0.1
+    assert {(s["metric"], s["of"]) for s in found["scores"]} >= {
+        ("mmd_p", "synthetic"), ("mmd_p", "control"), ("ks", "synthetic"), ("ks", "control"), ("ksd_p", "energy"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("more", "match"),
+    [
+        (("--hide", "age"), "use method 'ppem'"),
+        (("--alpha", 0.1), "use method 'ppem'"),
+        ((*FAST, "--hide", "nobody"), "'nobody' is not a modelled column"),
+        (FAST, "--hide COLUMN"),
+        ((*FAST, "--hide", "age", "--alpha", 2), "alpha=2"),
+    ],
+)
+def test_mistakes(call, small, tmp_path, more, match):
+    end = call("synth", small / "people.csv", "-o", tmp_path / "f.csv", "-e", "none", "--schema", small / "people.json",
+               *more)  # fmt: skip
+    assert end.code == 2 and match in end.error
+    assert not (tmp_path / "f.csv").exists()
+
+
+def test_plan_says_what_pairs_need(call, small):
+    end = call("plan", small / "people.json", "-e", 1, "--method", "ppem", "--hide", "age")
+    assert end.code == 2 and "zero_out" in end.error

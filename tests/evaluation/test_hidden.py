@@ -1,0 +1,66 @@
+"""The block on hidden columns: the verdict follows the MMD test, figures equal their definitions, all show it."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import ks_2samp
+
+from nacre.errors import NacreError
+from nacre.evaluation import hidden
+from nacre.evaluation.hidden import hidden_marginals
+from nacre.report.findings import Report
+from nacre.report.text import from_json, to_json
+from nacre.table import Categorical, Numeric, Schema
+
+SCHEMA = Schema({"x": Numeric((-10.0, 10.0)), "c": Categorical(("a", "b")), "y": Numeric((-10.0, 10.0))})
+
+
+def table(shift, seed, n=1500):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(shift, 1.0, n)
+    return pd.DataFrame({"x": x, "c": np.where(rng.random(n) < 0.3, "a", "b"), "y": x + rng.normal(size=n)})
+
+
+@pytest.fixture(scope="module")
+def found():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hidden, "REPEATS", 5)
+        scores = lambda records: (records["x"].values[:, None], -records["x"].values[:, None])  # noqa: E731
+        return hidden_marginals(
+            table(0.8, 1), train=table(0.0, 2), schema=SCHEMA, hide=[["x"], ["c"]], alpha=0.1, control=table(0.0, 3),
+            scores=scores, rows=400,
+        )  # fmt: skip
+
+
+def by(one, metric, of="synthetic", columns=()):
+    return next(s for s in one.scores if (s.metric, s.of, s.columns) == (metric, of, columns))
+
+
+def test_the_verdict_and_the_effect_sizes(found):
+    moved, kept = found
+    assert moved.told and not kept.told and (moved.alpha, moved.sets) == (0.1, 2)
+    assert by(moved, "mean_gap", columns=("x",)).value == pytest.approx(0.8, abs=0.12)
+    assert abs(by(moved, "mean_gap", "control", ("x",)).value) < 0.12
+    wanted = ks_2samp(table(0.0, 2)["x"], table(0.8, 1)["x"]).statistic
+    assert by(moved, "ks", columns=("x",)).value == pytest.approx(wanted)
+    assert by(kept, "share_gap", columns=("c",)).value < 0.05
+    assert by(moved, "mmd_p").rows == 400 and by(moved, "mmd_p", "control").value > 0.01
+    assert by(moved, "ksd_p", "energy").value > 0.01, "the scores are those of the rows' own law"
+    assert by(moved, "ksd_nu", "energy").value == pytest.approx(400 * by(moved, "ksd_u", "energy").value)
+
+
+def test_every_format_shows_it_and_says_what_it_is_not(found):
+    report = Report(scores=(), hidden=found)
+    page, text = report.to_html(), report.to_markdown()
+    for made in (page, text):
+        assert "not differential privacy" in made and "FAILED" in made and "mean_gap" in made
+    assert from_json(json.loads(json.dumps(to_json(report)))).hidden == found
+    assert "hidden" not in to_json(replace(report, hidden=()))
+
+
+def test_sets_must_be_sets():
+    with pytest.raises(NacreError, match="sets of columns"):
+        hidden_marginals(table(0, 1), train=table(0, 2), schema=SCHEMA, hide=["x"])

@@ -1,0 +1,93 @@
+"""Flows against autodiff, quadrature and each other, in float64. No randomness beyond fixed seeds."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from nacre.nets import sylvester as flows
+
+
+@pytest.fixture(autouse=True)
+def double():
+    with jax.enable_x64(True):
+        yield
+
+
+def made(seed: int, d: int, kind: str, m: int = 3, scale: float = 1.0, affine: bool = True) -> dict:
+    """A flow far from the identity."""
+    flow = flows.start(jax.random.key(seed), d, 3, kind, m, affine, scale)
+    leaves, tree = jax.tree.flatten(flow)
+    rng = np.random.default_rng(seed)
+    return jax.tree.unflatten(tree, [jnp.asarray(x + 0.5 * rng.normal(size=x.shape)) for x in leaves])
+
+
+CASES = [(d, kind, m) for d in (1, 6) for kind in flows.KINDS for m in ((1,) if kind == "planar" else (1, 4))]
+CASES += [(12, "sylvester", 12)]
+
+
+@pytest.mark.parametrize(("d", "kind", "m"), CASES)
+def test_log_determinant_is_that_of_the_jacobian(d, kind, m):
+    flow = made(d + m, d, kind, m)
+    z = jnp.asarray(np.random.default_rng(0).normal(size=d))
+    theta, log_det = jax.jit(flows.forward)(flow, z)
+    jacobian = jax.jit(jax.jacfwd(lambda z: flows.forward(flow, z)[0]))(z)
+    assert abs(float(log_det - jnp.linalg.slogdet(jacobian)[1])) < 1e-8
+    back, again = jax.jit(flows.inverse)(flow, theta)
+    np.testing.assert_allclose(back, z, atol=1e-8)
+    assert abs(float(again - log_det)) < 1e-7
+
+
+def test_reflections_give_orthonormal_columns():
+    v = jnp.asarray(np.random.default_rng(1).normal(size=(5, 12)))
+    q = jax.vmap(lambda a: flows.unreflect(v, a))(jnp.eye(4)).T
+    assert float(jnp.abs(q.T @ q - jnp.eye(4)).max()) < 1e-10
+    z = jnp.asarray(np.random.default_rng(2).normal(size=12))
+    np.testing.assert_allclose(flows.reflect(v, z)[:4], q.T @ z, atol=1e-12)
+
+
+@pytest.mark.parametrize("push", [-1e3, -30.0, 30.0])
+def test_round_trip_where_the_constraints_bind(push):
+    """w·u driven to −1 (planar), R_ii·R̃_ii to −1 (Sylvester): float64 inverses stay within 1e-5."""
+    d = 4
+    w = jnp.ones(d)
+    planar = {"u": push * w / d, "w": w, "c": jnp.asarray(0.1)}
+    assert float(w @ flows.constrained_u(planar)) > -1
+    rng = np.random.default_rng(3)
+    r = jnp.asarray(rng.normal(size=(3, 3))) + jnp.diag(jnp.full(3, push))
+    rt = jnp.asarray(rng.normal(size=(3, 3))) - jnp.diag(jnp.full(3, abs(push)))
+    layer = {"v": jnp.asarray(rng.normal(size=(3, d))), "r": r, "rt": rt, "c": jnp.zeros(3)}
+    big, small = flows.triangles(layer)
+    assert float((jnp.diag(big) * jnp.diag(small)).min()) > -1
+    z = jnp.asarray(rng.normal(size=(20, d)) * 2)
+    there = jax.jit(jax.vmap(lambda z: flows.planar_inverse(planar, flows.planar(planar, z)[0])))
+    back = jax.jit(jax.vmap(lambda z: flows.sylvester_inverse(layer, flows.sylvester(layer, z)[0])))
+    np.testing.assert_allclose(there(z), z, atol=1e-5)
+    np.testing.assert_allclose(back(z), z, atol=1e-5)
+
+
+def test_rank_one_sylvester_is_planar():
+    rng = np.random.default_rng(7)
+    v = jnp.asarray(rng.normal(size=(1, 6)))
+    layer = {"v": v, "r": jnp.asarray([[0.7]]), "rt": jnp.asarray([[-0.4]]), "c": jnp.asarray([0.2])}
+    q = flows.unreflect(v, jnp.ones(1))
+    w, u = q * (1 - flows.LEAST) * jnp.tanh(-0.4), q * (1 - flows.LEAST) * jnp.tanh(0.7)
+    # The planar constraint moves u, so its argument is what the constraint maps to w·u: the inverse of mm.
+    inner = jnp.log(jnp.expm1(w @ u + 1 - flows.LEAST)) - jnp.log(jnp.expm1(1 - flows.LEAST))
+    planar = {"u": u + (inner - w @ u) * w / (w @ w), "w": w, "c": jnp.asarray(0.2)}
+    z = jnp.asarray(rng.normal(size=6))
+    for a, b in zip(flows.sylvester(layer, z), flows.planar(planar, z)):
+        np.testing.assert_allclose(a, b, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", flows.KINDS)
+def test_density_integrates_to_one(kind):
+    flow = made(11, 2, kind, 2, 0.5)
+    draws = jax.jit(jax.vmap(lambda z: flows.forward(flow, z)[0]))(jax.random.normal(jax.random.key(0), (4000, 2)))
+    low, high = np.asarray(draws.min(0)) - 2, np.asarray(draws.max(0)) + 2
+    side = [np.linspace(a, b, 201) for a, b in zip(low, high)]
+    points = np.stack(np.meshgrid(*side, indexing="ij"), -1).reshape(-1, 2)
+    density = np.exp(np.asarray(jax.jit(jax.vmap(lambda t: flows.log_density(flow, t)))(jnp.asarray(points))))
+    assert abs(density.sum() * np.prod([s[1] - s[0] for s in side]) - 1) < 0.01

@@ -1,0 +1,167 @@
+"""The privacy contract of PPEM with epsilon: pairs as units, sums for the penalty, generators from released things."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from tests.privacy_contract import checks, tables
+
+from nacre.distances import stein
+from nacre.errors import PlanError
+from nacre.privacy import descent, unit_arrays
+from nacre.privacy.plan import Descend, Part
+from nacre.synthesizers.ppem import losses, private
+from nacre.synthesizers.ppem.game import Game
+from nacre.synthesizers.tabular.heads import Heads
+
+SMALL = {"hide": ["age"], "steps": 6, "width": 8, "batch": 16, "pairs": 20}
+GAME = Game(Heads(2, ()), Heads(3, ()), 2, ((0, 1),), width=8, batch=8, level=1e9, norm="layer", linear=True)
+JOB = private.Descent(GAME, 4.0, 1.0, 10.0, (1.4,))
+CHOOSER = {k: np.zeros(s, np.float32) for k, s in GAME.chooser.shapes().items()}
+KEY = jnp.asarray([5, 6, 7, 8], jnp.uint32)
+
+
+def state():
+    made = private.start(GAME, jax.random.key(0), CHOOSER)
+    return {**made, "average": jnp.array([[0.05, 0.02]])}
+
+
+def rows(n, seed, spiked=False):
+    rng = np.random.default_rng(seed)
+    size = 10.0 ** rng.integers(-2, 4, (n, 1)) if spiked else 1.0
+    return {
+        "hidden": (rng.normal(size=(n, 2)) * size).astype(np.float32),
+        "visible": (rng.normal(size=(n, 3)) * size).astype(np.float32),
+        "kind": rng.integers(0, 2, n).astype(np.int32),
+        "there": np.ones(n, bool),
+    }
+
+
+def job(clip=0.5):
+    parts = (Part("xi", clip=clip), Part("gamma", clip=clip), Part("sums", clip=2**0.5))
+    entry = Descend("t", q=1.0, steps=1, parts=parts, group=2)
+    return descent.Descent(entry, private.query(JOB), private.update(JOB, 10), 4.0, 8)
+
+
+def test_emptying_a_slot_moves_every_sum_by_one_contribution():
+    """Adversarial rows, one slot of eight emptied: gradients move by at most C, the sums by at most sqrt 2."""
+    one, now = job(), state()
+    now["judges"]["xi"] = jax.tree.map(lambda a: 8 * a, now["judges"]["xi"])  # steep: pair values far beyond the cut
+
+    @jax.jit
+    def sums(tree, present):
+        units = unit_arrays.Units(tree, present, jnp.array([True] * 4 + [False]))
+        found = one.clipped_sums(now, units, KEY, 0)
+        return {n: jnp.concatenate([a.ravel() for a in jax.tree.leaves(part)]) for n, part in found.items()}
+
+    most = {"xi": 0.0, "gamma": 0.0, "sums": 0.0}
+    for seed in range(12):
+        tree = jax.tree.map(lambda x: x.reshape(5, 2, *x.shape[1:]), rows(10, seed, spiked=True))
+        here = np.array([[True, True]] * 4 + [[False, False]])
+        without = here.copy()
+        without[seed % 4, seed % 2] = False
+        blank = {**tree, "there": tree["there"].copy()}
+        blank["there"][seed % 4, seed % 2] = False
+        base, emptied, blanked = sums(tree, here), sums(tree, without), sums(blank, here)
+        for name in most:
+            np.testing.assert_array_equal(emptied[name], blanked[name])  # an empty row is an empty slot
+            most[name] = max(most[name], float(jnp.linalg.norm(base[name] - emptied[name])))
+    assert most["xi"] <= 0.5 * 1.004 and most["gamma"] <= 0.5 * 1.004 and most["sums"] <= 2**0.5 * 1.004
+    assert most["xi"] > 0.25 and most["sums"] > 0.5, "the search did not come near the bounds"
+
+
+def test_pairs_together_give_the_gradient_of_the_batch():
+    """With exact sums in place of averaged noisy ones, Σ g_i is the gradient of Σ E(x) + 2Nρ·λ·(τ − S_ln)."""
+    n = 4
+    drawn, now = rows(2 * n, 3), state()
+    x = jnp.asarray(drawn["hidden"])
+
+    def u(xi):
+        energy_of = lambda r: losses.energy(GAME.xi, xi, r, anchor=losses.ANCHOR)  # noqa: E731
+        return stein.pair_values(x, losses.scores(energy_of, x), 1.4)
+
+    now["average"] = jnp.array([[jnp.sum(u(now["judges"]["xi"])) / private.CUT / n,
+                                 jnp.sum(u(now["judges"]["xi"]) ** 2) / private.CUT**2 / n]])  # fmt: skip
+
+    def whole(xi):
+        real = losses.energy(GAME.xi, xi, x, anchor=losses.ANCHOR).sum()
+        return real - 2 * n * JOB.weight * stein.normalised(u(xi))
+
+    wanted = jax.grad(whole)(now["judges"]["xi"])
+    units = jax.tree.map(lambda a: jnp.asarray(a).reshape(n, 2, *a.shape[1:]), drawn)
+    keys = jax.random.split(jax.random.key(1), n)
+    asked = jax.vmap(private.query(JOB), (None, 0, 0))(now, (units, jnp.ones((n, 2), bool)), keys)
+    found = jax.tree.map(lambda a: a.sum(0), asked["xi"])
+    scale = max(float(jnp.abs(a).max()) for a in jax.tree.leaves(wanted))
+    for key in wanted:
+        np.testing.assert_allclose(found[key], wanted[key], atol=2e-3 * scale)
+
+
+def test_the_penalty_is_off_once_the_average_rejects():
+    now = {**state(), "average": jnp.array([[1.0, 1.0]])}
+    ratio, on = private.coefficients(now, replace(JOB, game=replace(GAME, level=3.84), pairs=64.0))
+    assert float(on[0]) == 0.0 and float(ratio[0]) == pytest.approx(1.0)
+    noisy = {**now, "variance": jnp.asarray(1.0)}  # what noise explains is taken off first: stricter
+    assert float(private.coefficients(noisy, replace(JOB, game=replace(GAME, level=3.84), pairs=64.0))[1][0]) == 1.0
+
+
+def test_the_conditional_generator_never_sees_a_row():
+    """Same noisy answers, other rows: bit-identical generators. The update takes no rows at all."""
+    now, after = {**state(), "step": jnp.int32(4)}, jax.jit(private.update(JOB, 10))
+    one = job()
+    answers = []
+    for seed in (1, 2):
+        tree = jax.tree.map(lambda x: x.reshape(4, 2, *x.shape[1:]), rows(8, seed))
+        units = unit_arrays.grouped(
+            jax.tree.map(lambda x: x.reshape(8, *x.shape[2:]), tree), np.arange(8).reshape(4, 2)
+        )
+        answers.append(jax.jit(one.answer)(now, units, KEY, 0))
+    frozen = [jax.tree.map(jnp.zeros_like, a) for a in answers]  # E_gamma, E_xi get nothing from the rows
+    made = [after(now, f, jax.random.key(3))["makers"]["v"] for f in frozen]
+    for key in made[0]:
+        np.testing.assert_array_equal(made[0][key], made[1][key])
+        assert not np.array_equal(made[0][key], now["makers"]["v"][key]) or key.endswith("bias")
+
+
+@pytest.mark.parametrize("relation", ["zero_out", "replace_one"])
+def test_replay_on_neighbours_shows_the_same_bytes(relation, tmp_path):
+    base = tables.people(120)
+    near = dict(list(tables.replaced(base).items())[:3])
+    fit = checks.fit_with("ppem", tables.schema(), SMALL, "smoker", neighbours=relation)
+    checks.check_replay(fit, base, near, tmp_path)
+
+
+def test_the_certificate_names_the_hidden_columns_and_one_event_per_step(tmp_path):
+    outcome = checks.observe(
+        checks.fit_with("ppem", tables.schema(), SMALL, neighbours="zero_out"), tables.people(120), tmp_path
+    )
+    assert not outcome.error, outcome.error
+    certificate = checks.certificate_of(outcome.release)
+    assert certificate["guarantee"] == "proven (real arithmetic)" and certificate["epsilon"] == 8.0
+    assert certificate["extras"] == {"hidden": {"sets": [["age"]], "alpha": 0.05}}
+    (entry,) = [e for e in certificate["entries"] if e["door"] == "descend"]
+    assert entry["group"] == 2 and [p["name"] for p in entry["parts"]] == ["xi", "gamma", "sums"]
+    planned = Descend("pairs", **{k: entry[k] for k in ("q", "steps", "parts", "group")})
+    assert planned.noise == pytest.approx(sum(p["sigma"] ** -2 for p in entry["parts"]) ** -0.5)
+
+
+@pytest.mark.parametrize(
+    ("options", "neighbours", "match"),
+    [
+        ({}, "add_or_remove_one", "zero_out"),
+        ({"decoy": 0.1}, "zero_out", "decoy=0.1 reads the hidden columns"),
+        ({"effect": 0.1}, "zero_out", "effect=0.1"),
+        ({"norm": "batch"}, "zero_out", "mixes records"),
+        ({"penalty": "one-sided"}, "zero_out", "no private form"),
+    ],
+)
+def test_what_has_no_private_form_is_refused_before_rows_are_read(options, neighbours, match):
+    counted = checks.CountedRows(tables.people(50))
+    schema = replace(tables.schema(), rows=50)
+    with pytest.raises(PlanError, match=match):
+        checks.fit_with("ppem", schema, {**SMALL, **options}, neighbours=neighbours)(counted)
+    assert counted.passes == 0

@@ -1,0 +1,95 @@
+"""The adversarial methods without a promise: their losses against independent ones, and a short fit of each."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import nacre
+from nacre.errors import ReleaseFileError
+from nacre.synthesizers.gans.ebgan import EbganRules
+from nacre.synthesizers.gans.medgan import MedganRules
+from nacre.synthesizers.gans.model import GanModel
+from nacre.synthesizers.gans.steingan import SteinRules, direction
+from nacre.synthesizers.gans.wgan import WganRules
+from nacre.synthesizers.tabular.heads import Heads
+from nacre.table.simulate import people, people_schema
+
+KEY = jax.random.key(1)
+SMALL = {"steps": 40, "batch": 16, "width": 16}
+
+
+@pytest.mark.parametrize("method", ["wgan", "ebgan", "steingan", "medgan"])
+def test_fit_sample_save_load(method, tmp_path):
+    made = nacre.fit(people(300, 1), epsilon=None, schema=people_schema(), target="late_payment", method=method,
+                     options=SMALL)  # fmt: skip
+    assert made.certificate.guarantee == "none"
+    made.save(tmp_path / "g.nacre")
+    again = nacre.load(tmp_path / "g.nacre")
+    drawn = again.sample(200, seed=2)
+    assert drawn.equals(made.sample(200, seed=2))
+    assert again.sample(10, where={"late_payment": True})["late_payment"].all()
+    assert drawn["age"].between(16, 95).all()
+
+
+def test_a_file_whose_arrays_do_not_fit_is_refused():
+    made = nacre.fit(people(100, 1), epsilon=None, schema=people_schema(), method="wgan", options=SMALL)
+    facts, arrays = made.model.parts()
+    for change in ({"width": 17}, {"latent": 10**9}, {"code": 5}, {"rows": -1}):
+        with pytest.raises(ReleaseFileError):
+            GanModel.from_parts(made.schema, {**facts, **change}, arrays)
+    with pytest.raises(ReleaseFileError):
+        GanModel.from_parts(made.schema, facts, {**arrays, "scale": -arrays["scale"]})
+
+
+def test_stein_direction_is_the_definition():
+    rng = np.random.default_rng(0)
+    y, slope = rng.normal(size=(2, 6, 3))
+    r2 = ((y[:, None] - y[None]) ** 2).sum(-1)
+    h2 = np.median(r2)
+    wanted = np.zeros_like(y)
+    for i in range(6):
+        for j in range(6):
+            kernel = lambda a, i=i: jnp.exp(-0.5 * jnp.sum((a - y[i]) ** 2) / h2)  # noqa: E731
+            wanted[i] += (-kernel(y[j]) * slope[j] + jax.grad(kernel)(jnp.asarray(y[j]))) / 6
+    np.testing.assert_allclose(direction(jnp.asarray(y), jnp.asarray(slope)), wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_the_generator_of_steingan_follows_the_direction():
+    rules = SteinRules(Heads(3, ()), 1, 8)
+    judge = rules.start_judge(KEY)
+    y = jax.random.normal(KEY, (5, 3))
+    slope = jax.grad(lambda x: rules.energy(judge, x, None)[0].sum())(y)
+    found = jax.grad(lambda x: rules.maker_loss(judge, x, None))(y)
+    np.testing.assert_allclose(found, -direction(y, slope) / 5, rtol=1e-5, atol=1e-6)
+
+
+def test_losses_by_hand():
+    real, fake = jax.random.normal(KEY, (2, 4, 3))
+    wgan = WganRules(Heads(3, ()), 1, 8)
+    judge = wgan.start_judge(KEY)
+    value = lambda x: np.asarray(wgan.value(judge, x, None))  # noqa: E731
+    mix = np.asarray(jax.random.uniform(KEY, (4, 1)))
+    slope = jax.vmap(jax.grad(lambda x: wgan.value(judge, x[None], None)[0]))(mix * real + (1 - mix) * fake)
+    steep = (np.linalg.norm(slope, axis=1) - 1) ** 2
+    wanted = (value(fake) - value(real) + 10 * steep).mean()
+    assert float(wgan.judge_loss(judge, real, fake, None, KEY)) == pytest.approx(wanted, rel=1e-4)
+    ebgan = EbganRules(Heads(3, ()), 1, 8)
+    judge = ebgan.start_judge(KEY)
+    energy = [np.asarray(ebgan.energy(judge, x, None)[0]) for x in (real, fake)]
+    wanted = (energy[0] + np.maximum(0, 10 - energy[1])).mean()
+    assert float(ebgan.judge_loss(judge, real, fake, None, KEY)) == pytest.approx(wanted, rel=1e-5)
+
+
+def test_the_autoencoder_loss_is_squared_error_and_cross_entropy():
+    from nacre.nets.branched import forward
+
+    rules = MedganRules(Heads(2, (3,)), 1, 8)
+    coder, decoder = rules.coder.start(KEY)[0], rules.decoder.start(KEY)[0]
+    x = jnp.concatenate([jax.random.normal(KEY, (4, 2)), jnp.eye(3)[jnp.array([0, 2, 1, 1])]], axis=1)
+    raw = forward(rules.decoder, decoder, (forward(rules.coder, coder, (x,)),))
+    entropy = -jnp.take_along_axis(jax.nn.log_softmax(raw[:, 2:]), jnp.array([0, 2, 1, 1])[:, None], axis=1)[:, 0]
+    wanted = (((raw[:, :2] - x[:, :2]) ** 2).sum(1) + entropy).mean()
+    assert float(rules.rebuilding_loss(coder, decoder, x)) == pytest.approx(float(wanted), rel=1e-5)

@@ -1,0 +1,299 @@
+"""PPEM: formulas against independent ones, hidden columns end to end, what is refused and what is never saved."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.stats import chi2, norm
+
+import nacre
+from nacre.distances import stein
+from nacre.errors import NacreError, PlanError, SchemaError
+from nacre.nets.branched import Branched, forward
+from nacre.synthesizers.pearl.layout import Layout
+from nacre.synthesizers.ppem import decoy, losses, training
+from nacre.synthesizers.ppem.game import Game
+from nacre.synthesizers.tabular.coding import Coding, moments, whitening
+from nacre.synthesizers.tabular.heads import Heads
+from nacre.table.encoding import encode
+from nacre.table.simulate import people, people_schema
+
+SMALL = {"steps": 60, "batch": 32, "width": 16}
+KEY = jax.random.key(3)
+
+
+@pytest.fixture(scope="module")
+def release():
+    return nacre.fit(
+        people(800, 1), epsilon=None, schema=people_schema(), target="late_payment", method="ppem",
+        hide=["age", "region"], alpha=0.1, options={**SMALL, "steps": 400},
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------------------------------------------- formulas
+
+
+def energy_net():
+    net = Branched((3,), 1, 8, activation="softplus")
+    return net, net.start(KEY)[0]
+
+
+def test_scores_and_steepness_are_the_gradient_of_the_energy():
+    net, weights = energy_net()
+    x = jax.random.normal(KEY, (5, 3))
+    one = jax.jacobian(lambda row: losses.energy(net, weights, row[None], anchor=0.01)[0])
+    wanted = np.stack([one(row) for row in x])
+    energy_of = lambda rows: losses.energy(net, weights, rows, anchor=0.01)  # noqa: E731
+    np.testing.assert_allclose(losses.scores(energy_of, x), -wanted, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(losses.steepness(energy_of, x), np.linalg.norm(wanted, axis=1), rtol=1e-5)
+    assert (np.asarray(energy_of(100 * x)) >= 0).all()
+
+
+def test_gradient_of_the_penalty_is_the_weighted_sum_of_pair_gradients():
+    """∇P = −Σ c_i ∇u_i with the closed form of c (specs/ppem.md 3.4), against differentiation of the whole."""
+    net, weights = energy_net()
+    x = jax.random.normal(KEY, (16, 3))
+
+    def u(w):
+        energy_of = lambda rows: losses.energy(net, w, rows, anchor=losses.ANCHOR)  # noqa: E731
+        return losses.pair_values(x, losses.scores(energy_of, x), (0, 1, 2), 1.3)
+
+    level = float(stein.normalised(u(weights))) + 1.0
+    whole = jax.grad(lambda w: losses.penalty(u(w), "normalised", level))(weights)
+    c = stein.normalised_coefficients(u(weights))
+    formed = jax.tree.map(lambda j: -jnp.tensordot(c, j, 1), jax.jacobian(u)(weights))
+    scale = max(float(jnp.abs(leaf).max()) for leaf in jax.tree.leaves(whole))
+    for a, b in zip(jax.tree.leaves(whole), jax.tree.leaves(formed)):
+        np.testing.assert_allclose(a, b, atol=2e-4 * scale)
+    assert float(losses.penalty(u(weights), "normalised", level - 2.0)) == 0.0
+
+
+def test_one_sided_penalty_is_the_gap_to_the_studentised_mean():
+    u = np.random.default_rng(0).normal(0.1, 1.0, 40)
+    z = np.sqrt(40) * u.mean() / u.std(ddof=1)
+    assert float(losses.penalty(jnp.asarray(u), "one-sided", 2.0)) == pytest.approx(max(0.0, 2.0 - z), rel=1e-4)
+
+
+def test_a_set_uses_its_own_coordinates():
+    x, s = (jax.random.normal(k, (10, 4)) for k in jax.random.split(KEY))
+    wanted = stein.stein(x[0::2, 1:3], s[0::2, 1:3], x[1::2, 1:3], s[1::2, 1:3], 0.7)
+    np.testing.assert_allclose(losses.pair_values(x, s, (1, 2), 0.7), wanted, rtol=1e-6)
+
+
+def test_levels_are_quantiles_shared_by_the_sets():
+    assert losses.level_of("normalised", 0.05, 1) == pytest.approx(3.8415, abs=1e-4)
+    assert chi2.sf(losses.level_of("normalised", 0.05, 4), 1) == pytest.approx(0.0125)
+    assert norm.sf(losses.level_of("one-sided", 0.05, 2)) == pytest.approx(0.025)
+
+
+def test_tilted_ranks_follow_the_truncated_exponential_law():
+    """One column: F(u) = (e^{θu} − 1)/(e^θ − 1), so the weights' θ gives the distance in closed form."""
+    x = np.random.default_rng(0).normal(size=(4000, 1)) ** 3
+    weights = decoy.tilt(x, 0.25)
+    rank = decoy.ranks(x)[:, 0]
+    theta = np.polyfit(rank, np.log(weights), 1)[0]
+    u = np.linspace(0, 1, 2001)
+    assert np.abs((np.exp(theta * u) - 1) / (np.exp(theta) - 1) - u).max() == pytest.approx(0.25, abs=2e-3)
+    assert decoy.column_distances(decoy.ranks(x), weights)[0] == pytest.approx(0.25, abs=1e-4)
+    assert weights.mean() == pytest.approx(1.0)
+
+
+def test_a_decoy_that_cannot_be_is_refused():
+    x = np.random.default_rng(1).normal(size=(500, 1))
+    with pytest.raises(NacreError, match="no tilt of these rows"):
+        decoy.tilt(np.concatenate([x, -x], axis=1), 0.3)
+
+
+# ---------------------------------------------------------------------------------------------------- coding
+
+
+def coded(hidden=("age", "income", "region")):
+    schema = people_schema()
+    layout = Layout.of(schema, "late_payment", "test")
+    records = encode(people(300, 2).to_batches()[0], schema).columns
+    rest = tuple(n for n in schema.modelled if n not in hidden and n != "late_payment")
+    coding = Coding(layout, (hidden, rest), *moments(layout, [records]))
+    (first, last), kinds = coding.encode(records)
+    slope, root = whitening(first[:, : coding.heads(0).numbers], last[:, : coding.heads(1).numbers])
+    return Coding(layout, coding.parts, coding.mean, coding.scale, slope, root), records, kinds
+
+
+def test_coding_takes_linear_relations_out_and_gives_the_rows_back():
+    coding, records, _ = coded()
+    (first, last), found = coding.encode(records)
+    numbers = last[:, : coding.heads(1).numbers]
+    left = np.concatenate([first[:, : coding.heads(0).numbers], numbers], axis=1)
+    cross = (left - left.mean(0)).T @ (left - left.mean(0)) / len(left)
+    a = coding.heads(0).numbers
+    np.testing.assert_allclose(cross[a:, a:], np.eye(len(numbers.T)), atol=0.02)
+    np.testing.assert_allclose(cross[:a, a:], 0, atol=0.02)
+    codes = []
+    for part, x in enumerate((first, last)):
+        heads, start, own = coding.heads(part), coding.heads(part).numbers, []
+        for size in heads.sizes:
+            own.append(x[:, start : start + size].argmax(1))
+            start += size
+        codes.append(own)
+    back = coding.decode((first, last), codes, found)
+    for name, values in records.items():
+        np.testing.assert_array_equal(back[name].null, values.null)
+        here = ~values.null
+        np.testing.assert_allclose(
+            back[name].values[here].astype(float), values.values[here].astype(float), rtol=1e-5, atol=1e-2
+        )
+
+
+def test_coding_looks_at_one_row_at_a_time():
+    coding, records, _ = coded()
+    whole, _ = coding.encode(records)
+    alone, _ = coding.encode({n: v.take(np.array([7])) for n, v in records.items()})
+    for a, b in zip(whole, alone):
+        np.testing.assert_array_equal(a[7], b[0])
+
+
+def test_relaxed_labels_are_draws_from_the_softmax():
+    heads = Heads(1, (3, 2))
+    raw = jnp.tile(jnp.array([[0.3, 0.0, 1.0, -1.0, 0.5, 0.0]]), (20_000, 1))
+    soft = np.asarray(heads.relaxed(raw, KEY))
+    np.testing.assert_allclose(soft[:, 1:4].sum(1), 1, atol=1e-5)
+    share = np.bincount(soft[:, 1:4].argmax(1), minlength=3) / len(soft)
+    np.testing.assert_allclose(share, np.exp([0, 1, -1]) / np.exp([0, 1, -1]).sum(), atol=0.015)  # 4 sd
+    vector, codes = heads.hard(np.asarray(raw), np.random.default_rng(0))
+    np.testing.assert_allclose(np.bincount(codes[1]) / len(raw), [0.622, 0.378], atol=0.015)
+    assert set(np.unique(vector[:, 1:])) == {0.0, 1.0}
+
+
+# ---------------------------------------------------------------------------------------------------- training
+
+
+def made_data(n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    hidden = rng.normal(size=(n, 2))
+    visible = np.stack([hidden[:, 0] + 0.1 * rng.normal(size=n), rng.normal(size=n)], axis=1)
+    return training.prepared(hidden, visible, (hidden[:, 0] > 1).astype(int), 2, [1.0, 1.0])
+
+
+def lane(seed, weight=10.0, n=400):
+    return training.Lane(jax.random.key(seed), jnp.float32(weight), jnp.float32(0.0), jnp.arange(n, dtype=jnp.int32))
+
+
+def test_lanes_trained_together_equal_lanes_trained_alone():
+    game = Game(Heads(2, ()), Heads(2, ()), 2, ((0, 1),), steps=20, batch=16, width=8)
+    data = made_data()
+    together = training.train(data, game, [lane(1), lane(2, 0.0)])
+    for found, own in zip(together, [lane(1), lane(2, 0.0)]):
+        alone = training.train(data, game, [own])[0]
+        for name in ("omega", "v", "xi", "chooser"):
+            for key, a in alone[name].items():
+                np.testing.assert_allclose(found[name][key], a, rtol=2e-3, atol=2e-4)
+
+
+def test_the_effect_penalises_a_generator_that_is_too_near():
+    """push·max(0, 1 − MMD²/effect²) comes on top of the generator's loss; a decoy or control has none of it."""
+    data, near = made_data(), lane(1)._replace(push=jnp.float32(10.0))
+    plain = Game(Heads(2, ()), Heads(2, ()), 2, ((0, 1),), batch=16, width=8)
+    state = training.start(plain, KEY)
+    totals = [
+        float(training.make(state["makers"], state, data, near, KEY, replace(plain, effect=e))[0]) for e in (0.0, 1.0)
+    ]
+    assert 0 < totals[1] - totals[0] < 10.0
+
+
+def test_the_penalty_moves_the_energy_and_nothing_else_of_it():
+    """λ enters E_xi's loss only: after one step of the energies all other judges are the same."""
+    game = Game(Heads(2, ()), Heads(2, ()), 2, ((0, 1),), batch=16, width=8, level=60.0)
+    state = training.start(game, KEY)
+    slopes = [jax.grad(training.judge)(state["judges"], state, made_data(), lane(1, w), KEY, game) for w in (0.0, 10.0)]
+    assert any(not np.array_equal(slopes[0]["xi"][k], slopes[1]["xi"][k]) for k in slopes[0]["xi"])
+    for name in ("gamma", "chooser"):
+        for key in slopes[0][name]:
+            np.testing.assert_array_equal(slopes[0][name][key], slopes[1][name][key])
+
+
+# ---------------------------------------------------------------------------------------------------- end to end
+
+
+def test_a_release_hides_says_so_and_promises_nothing(release, tmp_path):
+    certificate = release.certificate
+    assert certificate.guarantee == "none" and certificate.epsilon is None
+    assert certificate.extras["hidden"] == {"sets": [["age", "region"]], "alpha": 0.1}
+    assert "not differential privacy" in str(certificate)
+    release.save(tmp_path / "r.nacre")
+    again = nacre.load(tmp_path / "r.nacre")
+    assert again.sample(50, seed=4).equals(release.sample(50, seed=4))
+    some = again.sample(20, where={"late_payment": True, "age": nacre.Between(30, 60)})
+    assert some["late_payment"].all() and some["age"].between(30, 60).all()
+
+
+def test_the_energy_is_never_saved(release, tmp_path):
+    """It has seen the hidden columns, and no penalty on the generator covers it."""
+    from safetensors.numpy import load
+
+    release.save(tmp_path / "r.nacre")
+    with zipfile.ZipFile(tmp_path / "r.nacre") as archive:
+        names = load(archive.read("arrays.safetensors"))
+        facts = json.loads(archive.read("model.json"))["facts"]
+    assert {n.split("/")[0] for n in names if "/" in n} == {"omega", "v", "chooser"}
+    assert set(facts) == {"rows", "target", "hidden", "width", "depth", "norm", "linear"}
+    assert release.model.scores(encode(people(20, 1).to_batches()[0], people_schema()).columns) is not None
+    assert nacre.load(tmp_path / "r.nacre").model.scores({}) is None
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "match"),
+    [
+        ({"hide": ["nobody"]}, SchemaError, "'nobody' is not a modelled column"),
+        ({"hide": []}, NacreError, "name them with hide"),
+        ({"hide": [["age"], 3]}, NacreError, "expected column names"),
+        ({"hide": ["age"], "alpha": 1.0}, NacreError, "alpha=1.0"),
+        ({"hide": ["age"], "decoy": 2}, NacreError, "decoy=2"),
+        ({"hide": ["age"], "penalty": "x"}, NacreError, "normalised"),
+        ({"hide": list(people_schema().modelled)}, SchemaError, "no column is left"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_rows_are_read(options, error, match):
+    with pytest.raises(error, match=match):
+        nacre.fit(people(30), epsilon=None, schema=people_schema(), method="ppem", options=options)
+
+
+def test_hiding_needs_a_method_that_hides():
+    with pytest.raises(NacreError, match="use method 'ppem'"):
+        nacre.fit(people(30), epsilon=None, schema=people_schema(), hide=["age"])
+
+
+@pytest.mark.parametrize("method", ["wgan", "ebgan", "steingan", "medgan"])
+def test_a_method_that_promises_nothing_takes_no_budget(method):
+    with pytest.raises(PlanError, match="promises nothing"):
+        nacre.fit(people(30), epsilon=1.0, schema=people_schema(), method=method)
+
+
+@pytest.mark.slow
+def test_a_decoy_moves_the_hidden_column_and_keeps_the_others_given_it():
+    """Two thousand steps: the hidden mean moves in the direction of the tilt by more than the control's error."""
+    data, schema = people(4000, 3), people_schema()
+    real = data.to_pandas()
+    found = {}
+    for distance in (0.0, 0.3):
+        options = {"steps": 3000, "batch": 64, "width": 64, "decoy": distance}
+        made = nacre.fit(data, epsilon=None, schema=schema, method="ppem", hide=["age"], options=options)
+        found[distance] = made.sample(4000, seed=1)
+    moved = (found[0.3]["age"].mean() - real["age"].mean()) / real["age"].std()
+    control = (found[0.0]["age"].mean() - real["age"].mean()) / real["age"].std()
+    assert moved > 0.4 and moved - abs(control) > 0.25
+
+
+def test_forward_runs_the_same_in_numpy_and_jax():
+    for norm_kind in ("batch", "layer", "group", "none"):
+        net = Branched((4, 2), 3, 16, 2, norm_kind, True)
+        weights, running = net.start(KEY)
+        both = {k: np.asarray(a) for k, a in {**weights, **running}.items()}
+        x = [np.random.default_rng(i).normal(size=(5, n)).astype(np.float32) for i, n in enumerate((4, 2))]
+        wanted = np.asarray(forward(net, weights | running, [jnp.asarray(a) for a in x]))
+        np.testing.assert_allclose(forward(net, both, x), wanted, rtol=1e-4, atol=1e-5)
+        assert {k: a.shape for k, a in both.items()} == net.shapes()

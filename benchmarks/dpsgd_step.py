@@ -22,7 +22,7 @@ from nacre.privacy.plan import Descend, Part
 
 ROWS, BATCH, WIDTHS = 39_073, 256, (108, 256, 256, 1)
 FLOW = Shape(15, hidden=128)
-STEPS = 30
+STEPS = 5
 
 
 def mlp_loss(parameters: Any, tape: Tape, units: Any, keys: Any, state: Any) -> jax.Array:

@@ -2,7 +2,7 @@
 
 Neighbours replace one stay for all methods. For `expm-nf` and `expm-nf-paper` the column epsilon holds epsilon_tilde, a
 parameter of the target density that promises nothing; beside it `expm-exact` and `expm-mh` draw from that density.
-Rates, steps and priors were chosen on seed 10. Features are the last values carried forward, within public bounds ±4.
+Rates, steps and priors were chosen on seed 10. Features are last values carried forward, in the public bounds ±4.
 """
 
 from __future__ import annotations

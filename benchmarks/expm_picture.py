@@ -20,7 +20,7 @@ from nacre.learners.flow_chain import FlowProposals, accepted_places
 
 PICTURE = Path(__file__).parent.parent / "docs" / "methods" / "expm_two_parameters.svg"
 EPSILON, TAU, ROWS = 1.0, 3.0, 200
-SIDE, PIXELS = 36, 260
+SIDE, PIXELS = 26, 260
 LOW, HIGH = np.array([-0.5, -1.5]), np.array([7.5, 2.2])  # of the picture: weight, bias
 
 
@@ -77,15 +77,16 @@ def run(options: Options, results: Results) -> None:
 
 
 def repaired(flow, shape, target, columns, seed: int) -> tuple[np.ndarray, float]:
-    """Last states of 1,000 chains of 60 moves that take the narrow flow as their proposal."""
+    """States 21 to 60 of 1,000 chains that take the narrow flow as their proposal."""
     sampler = FlowProposals(2, TAU, shape)
     theta, log_w = sampler.proposals(flow, target, columns, 60_000, jax.random.key(seed + 2000))
     kept, moved = accepted_places(log_w.reshape(1000, 60), np.random.default_rng(seed))
-    return theta.reshape(1000, 60, 2)[np.arange(1000), kept[:, -1]], float(moved.mean())
+    states = theta.reshape(1000, 60, 2)[np.arange(1000)[:, None], kept[:, 20:]]
+    return states.reshape(-1, 2), float(moved.mean())
 
 
 def picture(density: np.ndarray, draws: dict[str, np.ndarray]) -> str:
-    """Four panels: the exact density, histograms of both flows, and the chain's last states over the exact density."""
+    """Four panels: the exact density, histograms of both flows, and of the chain's states."""
     panels = [("exact density", density)]
     for name in ("expm-nf-paper", "expm-nf"):
         panels.append((f"{name}: draws of the flow", histogram(draws[name])))

@@ -205,7 +205,7 @@ def private(one: Split, size: str, options: Options, results: Results) -> None:
     name = f"ppem-{size}-dp"
     if not options.wants(name) or results.has(name, one.seed):
         return
-    settings: dict[str, Any] = {"steps": 20, "pairs": 32} if options.quick else {}
+    settings: dict[str, Any] = {"steps": 20, "pairs": 32} if options.quick else {"steps": 600, "pairs": 256}
     made = fit(one.private, epsilon=1.0, delta=1e-6, schema=one.schema, target=TARGET, method="ppem",
                neighbours="zero_out", hide=HIDDEN[size], seed=one.seed, options=settings)  # fmt: skip
     drawn = frame_of(made.model, one.seed, 5_000 if options.quick else ROWS)

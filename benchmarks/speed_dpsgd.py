@@ -23,7 +23,7 @@ PEERS = ("jax-privacy", "opacus", "opacus-ghost")
 
 
 def run(options: Options, results: Results) -> None:
-    repeats = 2 if options.quick else 5
+    repeats = 2 if options.quick else 40
     for model in ("mlp", "flow"):
         for method in (*OURS, *(PEERS if model == "mlp" else ())):
             if not options.wants(method) or (model == "flow" and method == "dp-vmap"):

@@ -11,6 +11,7 @@ from nacre.evaluation import hidden
 FAST = ("--method", "ppem", "--option", "steps=10", "--option", "width=8", "--option", "batch=16")
 
 
+@pytest.mark.slow
 def test_hide_and_report(call, small, tmp_path, monkeypatch):
     monkeypatch.setattr(hidden, "REPEATS", 2)
     monkeypatch.setattr(hidden, "ROWS", 200)

@@ -33,8 +33,11 @@ def state():
 def rows(n, seed, spiked=False):
     rng = np.random.default_rng(seed)
     size = 10.0 ** rng.integers(-2, 4, (n, 1)) if spiked else 1.0
+    hidden = rng.normal(size=(n, 2)) * size
+    if spiked:  # the rows of a pair lie close, or their pair value is zero
+        hidden[1::2] = hidden[::2] + 0.1 * rng.normal(size=hidden[::2].shape)
     return {
-        "hidden": (rng.normal(size=(n, 2)) * size).astype(np.float32),
+        "hidden": hidden.astype(np.float32),
         "visible": (rng.normal(size=(n, 3)) * size).astype(np.float32),
         "kind": rng.integers(0, 2, n).astype(np.int32),
         "there": np.ones(n, bool),
@@ -127,7 +130,7 @@ def test_the_conditional_generator_never_sees_a_row():
         assert not np.array_equal(made[0][key], now["makers"]["v"][key]) or key.endswith("bias")
 
 
-@pytest.mark.parametrize("relation", ["zero_out", "replace_one"])
+@pytest.mark.parametrize("relation", ["zero_out", pytest.param("replace_one", marks=pytest.mark.slow)])
 def test_replay_on_neighbours_shows_the_same_bytes(relation, tmp_path):
     base = tables.people(120)
     near = dict(list(tables.replaced(base).items())[:3])

@@ -119,7 +119,8 @@ def synth(
     control = None
     if report is not None and made.certificate.extras.get("hidden"):
         shell.say("fitting the control without penalty and decoy, for the report alone")
-        control = _run(shell, *table, **{**asked, "option": [*(option or ()), "weight=0", "decoy=0", "effect=0"]})
+        plain = {"option": [*(option or ()), "weight=0", "decoy=0", "effect=0"], "request": None}  # charged on its own
+        control = _run(shell, *table, **{**asked, **plain})
     found = _pages(shell, made, split, pages, written, drawn, (target, seed, control), force)
     _report(shell, made, written, drawn, found)
 

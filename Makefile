@@ -14,14 +14,15 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP)
 	$(BIN)/nacre demo --output demo
 
+# Tests of the ledger start a PostgreSQL server of their own (Debian: apt install postgresql) and are skipped without.
 # One thread per worker: the threads of two workers on two cores would wait for each other most of the time.
 test: export OMP_NUM_THREADS = 1
 test: $(STAMP)
-	$(BIN)/python -m pytest -n 2 --durations=8
+	$(BIN)/python -m pytest -n 2 -rs --durations=8
 
 test-all: export OMP_NUM_THREADS = 1
 test-all: $(STAMP)
-	$(BIN)/python -m pytest -n 2 -m 'slow or not slow' --durations=8
+	$(BIN)/python -m pytest -n 2 -m 'slow or not slow' -rs --durations=8
 
 # Needs Chromium from the system's packages, installs nothing, and keeps pictures of the pages in build/screenshots.
 test-browser: $(STAMP)

@@ -58,6 +58,7 @@ CATALOGUE: Mapping[str, Benchmark] = {
         ),
         Benchmark("peers-adult", "benchmarks.peers_adult", "nacre and other packages side by side on Adult"),
         Benchmark("peers-covertype", "benchmarks.peers_covertype", "nacre and the strongest private peer on Covertype"),
+        Benchmark("ledger", "benchmarks.ledger", "the ledger under races and deaths, and what a release pays for it"),
         Benchmark(
             "support-regression",
             "benchmarks.support_regression",

@@ -21,6 +21,30 @@ class BudgetError(NacreError):
     """The budget is not a budget, or does not cover what was asked. Raised before any row is read."""
 
 
+class BudgetExceeded(BudgetError):
+    """The cap of a population, or of one release, does not cover the plan. Nothing was read."""
+
+
+class LedgerError(BudgetError):
+    """The ledger cannot be read, written or trusted. Whatever needs it is refused: nothing was read."""
+
+
+class LedgerRequired(LedgerError):
+    """A ledger is mandatory here, and this run would open data without a committed reservation in it."""
+
+
+class LedgerTampered(LedgerError):
+    """Rows of the ledger do not follow from one another: something was edited, removed or put in between."""
+
+
+class LedgerRollback(LedgerError):
+    """The ledger is older than a certificate or than what this machine has seen: a backup or a copy."""
+
+
+class RequestRefused(LedgerError):
+    """The policy of the population, or the state of the reservation, does not allow this."""
+
+
 class PlanError(NacreError):
     """A door was asked for something that the plan does not hold."""
 

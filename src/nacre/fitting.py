@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from nacre.privacy import discovery
 from nacre.privacy.budget import Budget, default_delta
 from nacre.privacy.certificate import certify
 from nacre.privacy.curator import Curator
+from nacre.privacy.ledger.payment import Account, paid, stamped
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.plan import Plan
 from nacre.privacy.transcript import Transcript
@@ -89,6 +91,9 @@ def fit(
     transcript: Transcript | None = None,
     tell_owner: Callable[[dict[str, int]], None] | None = None,
     tell_diagnostics: Callable[[dict[str, dict[str, Any]]], None] | None = None,
+    ledger: Any = None,
+    population: str | None = None,
+    request: str | None = None,
 ) -> Release:
     """Fit a private model of a table and return a release with its certificate.
 
@@ -98,9 +103,13 @@ def fit(
     noise repeatable and the guarantee `none`. `tell_owner` gets, per column, how many values were outside the domain:
     exact counts of private rows, for the owner of the data alone; `tell_diagnostics` gets how Markov chains mixed, by
     entry of the plan, for the owner alone too. `hide` names columns whose distribution the release must not show
-    (method "ppem"), `alpha` the level of the test for that; it is not differential privacy.
+    (method "ppem"), `alpha` the level of the test for that; it is not differential privacy. With a `ledger` (its URL)
+    the plan is charged to the `population` there, durably, before a door opens; the same `request` is charged once
+    (docs/decisions/ledger.md).
     """
     options = hiding_options(method, options, hide, alpha)
+    account = Account(ledger, population, request)
+    account.check(reads=domain == "from-data" or epsilon is None, seeded=noise_seed is not None)
     budget = Budget(
         epsilon, default_delta(schema.rows if schema else None) if delta is None else delta, neighbours, large
     )
@@ -112,16 +121,18 @@ def fit(
     check_rows(rows, job.schema)
     warn_weak_delta(budget, job.schema.rows)
     noise = NoiseSource(noise_seed)
-    curator = Curator(rows, job.plan, job.schema, noise, transcript, lambda done: progress("reading rows", done, None))
-    schema = _buy(curator, job, target)
-    model = job.synthesizer.fit(curator, job.plan.for_rows(schema.rows), seed, progress)
+    with paid(account, job.plan, job.schema.unit.column if job.schema.unit else None) as held:
+        reading = functools.partial(tell_rows, progress)
+        curator = Curator(rows, job.plan, job.schema, noise, transcript, reading, held)
+        schema = _buy(curator, job, target)
+        model = job.synthesizer.fit(curator, job.plan.for_rows(schema.rows), seed, progress)
+        stated = assumptions(job.schema)
+        certificate = certify(job.plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=stated)
+        certificate = stamped(certificate, held)
     if tell_owner is not None:
         tell_owner({name: n for name, n in curator.outside.items() if n})
     if tell_diagnostics is not None:
         tell_diagnostics(dict(curator.diagnostics))
-    certificate = certify(
-        job.plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=assumptions(job.schema)
-    )
     if public := getattr(job.synthesizer, "public_facts", None):
         certificate = dataclasses.replace(certificate, extras={**certificate.extras, **public()})
     return Release(method, schema, model, certificate)
@@ -133,6 +144,10 @@ def hiding_options(method: str, options: dict[str, Any] | None, hide: Any, alpha
     if asked and method != "ppem":
         raise NacreError(f"{', '.join(asked)}: method {method!r} hides no columns; use method 'ppem'")
     return {**(options or {}), **asked}
+
+
+def tell_rows(progress: Progress, done: int) -> None:
+    progress("reading rows", done, None)
 
 
 def _buy(curator: Curator, job: Job, target: str | None) -> Schema:

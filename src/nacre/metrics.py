@@ -38,7 +38,7 @@ REGRESSORS: Mapping[str, str] = {
 @dataclass(frozen=True)
 class Metric:
     """One figure. `direction` says what is better ("none": a plain fact); `range` holds its possible values;
-    `reads` names what it is computed from: synthetic, private, holdout, clock, memory."""
+    `reads` names what it is computed from: synthetic, private, holdout, clock, memory, ledger."""
 
     name: str
     direction: Direction
@@ -196,6 +196,18 @@ def _calls() -> list[Metric]:
     ]
 
 
+def _books() -> list[Metric]:
+    """The ledger under load."""
+    sound = "share of kill -9 after which the books were whole, within the cap, and held all that was read or released"
+    return [
+        Metric(
+            "spent_over_cap", "none", (0.0, INF), "1", ("ledger",), "units spent after all requests, divided by the cap"
+        ),
+        Metric("kills_survived", "higher", SHARE, "1", ("ledger",), sound),
+        Metric("overhead_ms", "lower", (0.0, INF), "ms", ("clock",), "wall time of reserve, open and settle, median"),
+    ]
+
+
 def _settings() -> list[Metric]:
     """Comparisons over many settings, and the speed of a Markov chain."""
     against = "than the best rival, by interquartile ranges of the error"
@@ -271,8 +283,8 @@ def _learners() -> list[Metric]:
 
 
 _BASE = [
-    *_per_classifier(), *_means(), *_regression(), *_distances(), *_costs(), *_calls(), *_settings(), *_images(),
-    *_hidden(), *_learners(),
+    *_per_classifier(), *_means(), *_regression(), *_distances(), *_costs(), *_calls(), *_books(), *_settings(),
+    *_images(), *_hidden(), *_learners(),
 ]  # fmt: skip
 
 

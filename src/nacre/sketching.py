@@ -7,6 +7,7 @@ like all that follows, is post-processing of what each site released under its o
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import os
 from collections.abc import Sequence
@@ -17,10 +18,11 @@ import numpy as np
 
 from nacre.engines import open_rows
 from nacre.errors import DomainNotDeclared, NacreError, ReleaseFileError, SketchError
-from nacre.fitting import assumptions, check_rows, warn_weak_delta
+from nacre.fitting import assumptions, check_rows, tell_rows, warn_weak_delta
 from nacre.privacy.budget import Budget, Level, default_delta
 from nacre.privacy.certificate import Certificate, certify
 from nacre.privacy.curator import Curator
+from nacre.privacy.ledger.payment import Account, paid, stamped
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.plan import Counts, Plan, Total
 from nacre.privacy.transcript import Transcript
@@ -80,12 +82,18 @@ def sketch(
     noise_seed: int | None = None,
     progress: Progress = silent,
     transcript: Transcript | None = None,
+    ledger: Any = None,
+    population: str | None = None,
+    request: str | None = None,
 ) -> SharedSketch:
     """One site's sketch. The schema must be declared: what a site bought on its own rows would differ between sites.
 
     Sites that want to add their sketches use the same schema, target, frequencies, seed and budget. A schema with facts
     read from the data, a seeded noise or `epsilon=None` leave this sketch, and all it is added to, without a guarantee.
+    `ledger`, `population` and `request` are those of `nacre.fit`.
     """
+    account = Account(ledger, population, request)
+    account.check(reads=epsilon is None or schema.weakest()[0] == "read", seeded=noise_seed is not None)
     for name, fact in schema.undeclared():
         raise DomainNotDeclared(f"column {name!r}: {fact} not declared; all sites must share one declared schema")
     # The recipe is for all sites, whatever their sizes. Nothing needs the number of rows: none is bought.
@@ -98,9 +106,11 @@ def sketch(
     check_rows(rows, schema)
     warn_weak_delta(budget, None)
     noise = NoiseSource(noise_seed)
-    curator = Curator(rows, plan, schema, noise, transcript, lambda done: progress("reading rows", done, None))
-    sums = common.measure(curator, plan, recipe)
-    stated = certify(plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=assumptions(schema))
+    with paid(account, plan, schema.unit.column if schema.unit else None) as held:
+        reading = functools.partial(tell_rows, progress)
+        sums = common.measure(Curator(rows, plan, schema, noise, transcript, reading, held), plan, recipe)
+        stated = certify(plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=assumptions(schema))
+        stated = stamped(stated, held)
     return SharedSketch(recipe, sums, (stated,))
 
 

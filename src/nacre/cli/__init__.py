@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
-from nacre.cli import demo, evaluate, plan, schema, sketching, synth
+from nacre.cli import demo, evaluate, ledger, plan, schema, sketching, synth
 from nacre.cli.shell import BUG, INTERRUPTED, MISTAKE, OK, Interrupted, help_text
 from nacre.errors import NacreError
 
@@ -30,6 +30,7 @@ _COMMANDS = (synth.synth, synth.fit, synth.sample, evaluate.evaluate, plan.plan,
 for _command in (*_COMMANDS, sketching.sketch, sketching.merge, demo.demo):
     app.command(help=help_text(_command))(_command)
 app.add_typer(schema.app, name="schema")
+app.add_typer(ledger.app, name="ledger")
 
 
 def _version(wanted: bool) -> None:

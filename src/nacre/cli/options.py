@@ -77,6 +77,16 @@ Unit = Annotated[
 Cap = Annotated[
     int | None, typer.Option(min=1, rich_help_panel=TABLE, help="At most so many rows of each unit are used.")
 ]
+LedgerUrl = Annotated[
+    str | None,
+    typer.Option("--ledger", metavar="URL", rich_help_panel=MODEL, help="Charge the run there; see `nacre ledger`."),
+]
+Population = Annotated[
+    str | None, typer.Option(metavar="NAME", rich_help_panel=MODEL, help="Whose rows they are, in the ledger.")
+]
+Request = Annotated[
+    str | None, typer.Option(metavar="KEY", rich_help_panel=MODEL, help="Asked twice under this name, charged once.")
+]
 Force = Annotated[
     bool, typer.Option("--force", "-f", metavar="", rich_help_panel=FILES, help="Overwrite files that exist.")
 ]

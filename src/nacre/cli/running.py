@@ -25,6 +25,9 @@ class Terms:
     seed: int = 0
     noise_seed: int | None = None
     options: dict[str, Any] = field(default_factory=dict)
+    ledger: str | None = None
+    population: str | None = None
+    request: str | None = None
     fitted: float = 1.0  # the share of the rows that reaches the fit: public, and the declared size shrinks by it
 
     @property
@@ -45,8 +48,10 @@ def run(file: Any, terms: Terms, declared: Declared, shell: Shell) -> Any:
     Whatever goes wrong, no file has been written; Ctrl-C says what had been opened.
     """
     from nacre.engines import open_rows
+    from nacre.privacy.ledger.payment import Account
     from nacre.privacy.transcript import Transcript
 
+    Account(terms.ledger, terms.population, terms.request).check(reads=terms.reads, seeded=terms.noise_seed is not None)
     terms.budget(None)  # a mistake in the budget shows before anything is opened
     rows = open_rows(file)
     transcript = Transcript()
@@ -136,6 +141,9 @@ def _fit(rows: Any, schema: Any, terms: Terms, transcript: Any, bars: Bars) -> t
         progress=bars,
         transcript=transcript,
         tell_owner=outside.update,
+        ledger=terms.ledger,
+        population=terms.population,
+        request=terms.request,
     )
     return made, outside
 

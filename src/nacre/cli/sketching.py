@@ -23,6 +23,9 @@ def sketch(
     frequencies: Annotated[int, typer.Option(min=1, help="Numbers of the characteristic function per class.")] = 1000,
     seed: o.Seed = 0,
     noise_seed: o.NoiseSeed = None,
+    ledger: o.LedgerUrl = None,
+    population: o.Population = None,
+    request: o.Request = None,
     force: o.Force = False,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
@@ -48,7 +51,7 @@ def sketch(
         with Bars(not quiet, {"reading rows": None}) as bars:
             made = make(file, schema=Schema.load(schema), epsilon=parse_epsilon(epsilon), delta=delta, target=target,
                         neighbours=neighbours, frequencies=frequencies, seed=seed, noise_seed=noise_seed,
-                        progress=bars)  # fmt: skip
+                        progress=bars, ledger=ledger, population=population, request=request)  # fmt: skip
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; {output} was not written. If you keep books, count the run as spent") from None
     made.save(output, force)

@@ -67,6 +67,9 @@ def synth(
     seed: o.Seed = 0,
     noise_seed: o.NoiseSeed = None,
     i_understand: o.Understand = False,
+    ledger: o.LedgerUrl = None,
+    population: o.Population = None,
+    request: o.Request = None,
     force: o.Force = False,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
@@ -101,7 +104,8 @@ def synth(
     source = split.train if split else file
     asked = {"epsilon": epsilon, "delta": delta, "target": target, "method": method, "neighbours": neighbours,
              "domain": domain, "option": option, "hide": hide, "alpha": alpha, "seed": seed, "noise_seed": noise_seed,
-             "large": i_understand, "fitted": 1 - split.share if split else 1.0}  # fmt: skip
+             "large": i_understand, "fitted": 1 - split.share if split else 1.0, "ledger": ledger,
+             "population": population, "request": request}  # fmt: skip
     table = (source, schema, rows, identifiers, unit, cap)
     made = _run(shell, *table, **asked)
     written = _keep(made, outputs, force)
@@ -164,6 +168,9 @@ def fit(
     seed: o.Seed = 0,
     noise_seed: o.NoiseSeed = None,
     i_understand: o.Understand = False,
+    ledger: o.LedgerUrl = None,
+    population: o.Population = None,
+    request: o.Request = None,
     force: o.Force = False,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
@@ -188,14 +195,15 @@ def fit(
 
         idle = {"--schema": schema, "--target": target, "--delta": delta, "--rows": rows, "--id": identifiers,
                 "--unit": unit, "--cap": cap, "--option": option, "--noise-seed": noise_seed, "--hide": hide,
-                "--alpha": alpha}  # fmt: skip
+                "--alpha": alpha, "--ledger": ledger, "--population": population, "--request": request}  # fmt: skip
         if told := [name for name, value in idle.items() if value]:
             raise NacreError(f"{', '.join(told)}: the sketch has settled that already; leave it out with --from-sketch")
         made = fit_sketch(from_sketch, quiet)
         return _report(shell, made, _keep(made, outputs, force), None)
     made = _run(shell, file, schema, rows, identifiers, unit, cap, epsilon=epsilon, delta=delta, target=target,
                 method=method, neighbours=neighbours, domain=domain, option=option, hide=hide, alpha=alpha, seed=seed,
-                noise_seed=noise_seed, large=i_understand)  # fmt: skip
+                noise_seed=noise_seed, large=i_understand, ledger=ledger, population=population,
+                request=request)  # fmt: skip
     _report(shell, made, _keep(made, outputs, force), None)
 
 

@@ -77,7 +77,7 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
     return float(max(0.0, first - math.exp(epsilon + log_ndtr(-mu / 2 - epsilon / mu))))
 
 
-def _largest(holds, high: float, tolerance: float = 1e-12) -> float:
+def largest(holds, high: float, tolerance: float = 1e-12) -> float:
     """The largest x in [0, ∞) with holds(x), for a monotone `holds`, from below (so that it holds)."""
     low = 0.0
     while holds(high):
@@ -91,8 +91,8 @@ def _largest(holds, high: float, tolerance: float = 1e-12) -> float:
 def gaussian_mu(epsilon: float, delta: float, others: Sequence[Event] = ()) -> float:
     """The largest μ such that Gaussian(μ), composed with `others`, is within (ε, δ)."""
     if not others:
-        return _largest(lambda mu: gaussian_delta(epsilon, mu) + sampler_cost(epsilon) <= delta, 1.0)
-    return _largest(lambda mu: delta_at([*others, Gaussian(mu)], epsilon) <= delta, 0.5, tolerance=2e-5)
+        return largest(lambda mu: gaussian_delta(epsilon, mu) + sampler_cost(epsilon) <= delta, 1.0)
+    return largest(lambda mu: delta_at([*others, Gaussian(mu)], epsilon) <= delta, 0.5, tolerance=2e-5)
 
 
 def gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
@@ -109,7 +109,7 @@ def bounded_range_delta(epsilon: float, t: np.ndarray) -> np.ndarray:
 
 def bounded_range_epsilon(epsilon: float, delta: float) -> float:
     """The largest range of one exponential mechanism that is (ε, δ)-DP."""
-    return _largest(lambda share: float(bounded_range_delta(share, np.asarray(epsilon))) <= delta, epsilon)
+    return largest(lambda share: float(bounded_range_delta(share, np.asarray(epsilon))) <= delta, epsilon)
 
 
 def sampler_cost(epsilon: float) -> float:
@@ -117,7 +117,7 @@ def sampler_cost(epsilon: float) -> float:
     return (1 + math.exp(min(epsilon, 700.0))) * (SAMPLER_ERROR + HASH_ERROR)
 
 
-def _split(events: Sequence[Event]) -> tuple[float, float, list[Event]]:
+def split(events: Sequence[Event]) -> tuple[float, float, list[Event]]:
     """(μ of all unsampled Gaussians, total failure probability, the other events)."""
     mu = math.sqrt(math.fsum(e.mu**2 for e in events if isinstance(e, Gaussian)))
     failure = math.fsum(e.delta for e in events if isinstance(e, Failure))
@@ -126,7 +126,7 @@ def _split(events: Sequence[Event]) -> tuple[float, float, list[Event]]:
 
 def delta_at(events: Sequence[Event], epsilon: float) -> float:
     """An upper bound on δ at the given ε for the composition of all events (1.0 when there is none)."""
-    mu, failure, rest = _split(events)
+    mu, failure, rest = split(events)
     if any(isinstance(e, Unbounded) for e in rest):
         return 1.0
     if not rest:
@@ -176,6 +176,11 @@ def _part_pld(event: Event):
         sampling_prob=event.q,
         neighboring_relation=relation,
     ).self_compose(event.steps)
+
+
+def composed(events: Sequence[Event]):
+    """The privacy-loss distribution of sampled Gaussians and exponential mechanisms (one or more) together."""
+    return _pld(0.0, tuple(events))
 
 
 @lru_cache(maxsize=64)
@@ -230,4 +235,4 @@ def zcdp_delta(rho: float, epsilon: float) -> float:
 
 def zcdp_epsilon(rho: float, delta: float) -> float:
     """The smallest ε for which ρ-zCDP gives (ε, δ)-DP."""
-    return _largest(lambda epsilon: zcdp_delta(rho, epsilon) > delta, 1.0)
+    return largest(lambda epsilon: zcdp_delta(rho, epsilon) > delta, 1.0)

@@ -124,6 +124,9 @@ def describe(c: Certificate) -> str:
     lines.append("Schema facts: " + ", ".join(f"{n} {how}" for how, n in _tally(counted).items()))
     lines += [f"Assumption: {a}" for a in c.assumptions]
     lines += [hidden] if (hidden := hidden_sentence(c)) else []
+    if books := c.extras.get("ledger"):
+        lines.append(f"Ledger: {books['ledger']}, population {books['population']}, row {books['sequence']}, "
+                     f"head {books['head']}")  # fmt: skip
     lines.append("Made with " + ", ".join(f"{k} {v}" for k, v in c.versions.items()))
     return "\n".join(lines)
 

@@ -15,6 +15,7 @@ import numpy as np
 from nacre.engines import Rows
 from nacre.errors import PlanError
 from nacre.privacy import feature_sums, sampling, selection
+from nacre.privacy.ledger.payment import Reservation, before_a_door
 from nacre.privacy.noise import NoiseSource, rounded_gaussian
 from nacre.privacy.plan import Bounds, Categories, Counts, Descend, Entry, Plan, Reveal, Sample, Select, Total
 from nacre.privacy.tables import Clique, TableCounter
@@ -38,7 +39,7 @@ class Curator:
     """Answers the questions of one plan about one table, once each.
 
     `transcript` records questions and noisy answers; given a recording to replay, the doors still read the rows
-    but answer from the recording.
+    but answer from the recording. `paid` is the reservation of a ledger: no door opens before the ledger holds it.
     """
 
     def __init__(
@@ -49,8 +50,10 @@ class Curator:
         noise: NoiseSource | None = None,
         transcript: Transcript | None = None,
         progress: Progress | None = None,
+        paid: Reservation | None = None,
     ):
         self._rows = rows
+        self._paid = paid
         self._plan = plan
         self._noise = noise or NoiseSource()
         self._transcript = transcript or Transcript()
@@ -234,6 +237,7 @@ class Curator:
         before = self._opened.get(entry.name, [])
         if before is None or (columns is None and entry.name in self._opened) or {*before} & {*(columns or ())}:
             raise PlanError(f"entry {entry.name!r} was opened before; a second look would cost a second time")
+        before_a_door(self._paid, self._plan)
         if columns is None:
             self._opened[entry.name] = None  # spent from here on, whatever happens next
             return ()

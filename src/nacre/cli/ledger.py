@@ -1,0 +1,187 @@
+"""`nacre ledger`: the budget of a population over all releases."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from nacre.cli import options as o
+from nacre.cli.shell import Shell, help_text, plain, table
+
+app = typer.Typer(no_args_is_help=True, help="The budget of a population over all releases: caps that hold.")
+Url = Annotated[
+    str | None, typer.Argument(metavar="[LEDGER]", help="A path, or postgresql://...; default: NACRE_LEDGER.")
+]
+Population = Annotated[str | None, typer.Option("--population", "-p", metavar="NAME", help="Only this population.")]
+
+
+def _opened(url: str | None, create: bool = False) -> Any:
+    import os
+
+    from nacre.errors import LedgerRequired
+    from nacre.privacy.ledger.books import open_ledger
+    from nacre.privacy.ledger.payment import LEDGER
+
+    found = url or os.environ.get(LEDGER)
+    if not found:
+        raise LedgerRequired(f"name the ledger: a path or postgresql://..., or set {LEDGER}")
+    return open_ledger(found, create)
+
+
+def init(
+    population: Annotated[str, typer.Option("--population", "-p", metavar="NAME", help="Whose rows they are.")],
+    epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="Cap of all releases together.")],
+    url: Url = None,
+    delta: Annotated[float, typer.Option(help="The delta of the cap.")] = 1e-6,
+    per_release: Annotated[float | None, typer.Option(help="Largest epsilon of one release, at that delta.")] = None,
+    neighbours: o.Neighbours = "add_or_remove_one",
+    unit: Annotated[str | None, typer.Option(metavar="COLUMN", help="Who is protected; default: one row.")] = None,
+    who: Annotated[list[str] | None, typer.Option(metavar="USER", help="Who may spend; repeatable.")] = None,
+    as_json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Give a population its cap, in a new ledger or in one that is there. A cap is for good.
+
+    Examples:
+      nacre ledger init books.sqlite --population patients --epsilon 3 --per-release 1
+      nacre ledger init postgresql://nacre@db/books -p patients -e 3 --unit patient --who ana --who ben
+    """
+    from nacre.privacy.ledger.policy import Policy
+
+    policy = Policy(epsilon, delta, neighbours, unit, per_release, tuple(who or ()))
+    ledger = _opened(url, create=True)
+    row = ledger.create(population, policy)
+    shell = Shell(as_json, quiet)
+    shell.show(f"ledger       {ledger.url} ({ledger.identity})")
+    shell.show(f"population   {population}: epsilon {epsilon:g} at delta {delta:g} for all releases together")
+    shell.show(f"next         nacre synth FILE -o fake.csv -e 1 --ledger {ledger.url} --population {population}")
+    shell.answer({"command": "ledger init", "ledger": ledger.identity, "population": population, "head": row.hash})
+
+
+def status(url: Url = None, population: Population = None, as_json: o.Json = False, quiet: o.Quiet = False) -> None:
+    """Show what every population has spent, and what is left.
+
+    `added` is the sum that simple bookkeeping would show; composed, the same releases cost less.
+
+    Examples:
+      nacre ledger status books.sqlite
+    """
+    from nacre.privacy.ledger.status import status as figures
+
+    shell, ledger = Shell(as_json, quiet), _opened(url)
+    found = [figures(ledger.rows(name)) for name in _named(ledger, population)]
+    columns = ("cap", "spent", "left", "added", "releases", "open", "refunded")
+    shown = table("population", *columns, "row", right=(*columns, "row"), title="epsilon at the delta of the cap")
+    for s in found:
+        counts = s["reservations"]
+        pending = counts["reserved"] + counts["opened"]
+        figure = (s["policy"]["epsilon"], s["epsilon_spent"], s["epsilon_left"], s["epsilon_added"])
+        shown.add_row(plain(s["population"]), *(f"{x:.4g}" for x in figure), str(counts["settled"]), str(pending),
+                      str(counts["refunded"]), str(s["sequence"]))  # fmt: skip
+    shell.show(shown)
+    shell.answer({"command": "ledger status", "ledger": ledger.identity, "populations": found})
+
+
+def history(url: Url = None, population: Population = None, as_json: o.Json = False, quiet: o.Quiet = False) -> None:
+    """List every row: who reserved, opened, settled or refunded what, and when.
+
+    Examples:
+      nacre ledger history books.sqlite --population patients
+    """
+    shell, ledger = Shell(as_json, quiet), _opened(url)
+    rows = [row for name in _named(ledger, population) for row in ledger.rows(name)]
+    shown = table("population", "row", "what", "reservation", "epsilon", "units", "by", "at", right=("row", "units"))
+    for row in rows:
+        facts = row.facts
+        epsilon = facts.get("budget", {}).get("epsilon")
+        told = f"{row.kind} ({facts['reason']})" if "reason" in facts else row.kind
+        shown.add_row(plain(row.population), str(row.sequence), plain(told), row.reservation[:12],
+                      "" if epsilon is None else f"{epsilon:g}", f"{row.units:,}", plain(row.made_by),
+                      row.made_at)  # fmt: skip
+    shell.show(shown)
+    shell.answer({"command": "ledger history", "ledger": ledger.identity, "rows": [row.as_dict() for row in rows]})
+
+
+def verify(
+    url: Url = None,
+    population: Population = None,
+    release: Annotated[
+        list[str] | None, typer.Option(metavar="FILE", help="A release made with this ledger; repeatable.")
+    ] = None,
+    as_json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Check every row, and that no release knows more than the ledger: a restored backup is found out by that.
+
+    Examples:
+      nacre ledger verify books.sqlite
+      nacre ledger verify books.sqlite --release people.nacre --release visits.nacre
+    """
+    from nacre.errors import LedgerError
+    from nacre.release_file import unpack
+
+    shell, ledger = Shell(as_json, quiet), _opened(url)
+    stamps = []
+    for path in release or ():
+        told = unpack(path)[0]["certificate.json"]
+        sites = told.get("sites", [told])
+        here = [stamp for stamp in (c.get("extras", {}).get("ledger") for c in sites) if stamp]
+        if not here:
+            raise LedgerError(f"{path}: its certificate names no ledger; it was made without one")
+        stamps += here
+    heads = ledger.verify([population] if population else (), stamps)
+    for name, row in heads.items():
+        shell.show(f"sound        {name}: {row.sequence + 1} rows, head {row.hash}")
+    shell.answer({"command": "ledger verify", "ledger": ledger.identity, "releases": len(stamps),
+                  "heads": {name: [row.sequence, row.hash] for name, row in heads.items()}})  # fmt: skip
+
+
+def export(
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The JSON file to write.")],
+    url: Url = None,
+    force: o.Force = False,
+    as_json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Write all rows as JSON, after verifying them: for archives and auditors.
+
+    Examples:
+      nacre ledger export books.sqlite -o books.json
+    """
+    from nacre.table.writing import write_text
+
+    shell, ledger = Shell(as_json, quiet), _opened(url)
+    ledger.verify()
+    rows = {name: [row.as_dict() for row in ledger.rows(name)] for name in ledger.populations()}
+    write_text(output, json.dumps({"ledger": ledger.identity, "populations": rows}, indent=1) + "\n", force)
+    shell.show(f"wrote        {output} ({sum(map(len, rows.values())):,} rows)")
+    shell.answer({"command": "ledger export", "output": output, "ledger": ledger.identity})
+
+
+def refund(
+    reservation: Annotated[str, typer.Option(metavar="ID", help="As `nacre ledger history --json` shows it.")],
+    reason: Annotated[str, typer.Option(help="Why; it is recorded.")],
+    population: Annotated[str, typer.Option("--population", "-p", metavar="NAME", help="Its population.")],
+    url: Url = None,
+    as_json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Give back a reservation whose data were never opened. What was opened stays spent.
+
+    Examples:
+      nacre ledger refund books.sqlite -p patients --reservation 0f3a... --reason 'the machine was switched off'
+    """
+    shell, ledger = Shell(as_json, quiet), _opened(url)
+    row = ledger.refund(population, reservation, reason)
+    shell.show(f"refunded     {reservation}: {-row.units:,} units")
+    shell.answer({"command": "ledger refund", "reservation": reservation, "head": row.hash})
+
+
+def _named(ledger: Any, population: str | None) -> list[str]:
+    return [population] if population else ledger.populations()
+
+
+for _command in (init, status, history, verify, export, refund):
+    app.command(help=help_text(_command))(_command)

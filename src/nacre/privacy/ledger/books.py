@@ -1,0 +1,267 @@
+"""Reserve, commit, open, settle: the only way from a population's budget to its data."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from nacre.errors import BudgetExceeded, LedgerError, LedgerRollback, LedgerTampered, RequestRefused
+from nacre.privacy.ledger import chain
+from nacre.privacy.ledger.chain import OPENED, REFUNDED, RESERVED, SETTLED, Row
+from nacre.privacy.ledger.policy import Policy
+from nacre.privacy.ledger.request import Asked, digest_of
+from nacre.privacy.ledger.sql import Book
+from nacre.privacy.ledger.witness import Witness
+from nacre.privacy.plan import Plan
+
+
+def open_ledger(url: Any, create: bool = False) -> Ledger:
+    """The ledger at a path, at sqlite:///PATH or at postgresql://...; made there only with `create`."""
+    if isinstance(url, Ledger):
+        return url
+    text = str(url)
+    if text.startswith(("postgresql://", "postgres://")):
+        from nacre.privacy.ledger.postgresql import PostgresqlStore
+
+        return Ledger(PostgresqlStore("postgresql://" + text.split("://", 1)[1], create))
+    scheme, found, rest = text.partition("://")
+    if found and (scheme != "sqlite" or not rest.startswith("/")):
+        raise LedgerError(f"{scheme}://...: expected a path, sqlite:///PATH or postgresql://USER@HOST/DATABASE")
+    from nacre.privacy.ledger.sqlite import SqliteStore
+
+    return Ledger(SqliteStore(Path(rest[1:] if found else text), create))
+
+
+@dataclass
+class Reservation:
+    """A committed debit for one plan. It lets doors be opened once; a refund is possible only before that."""
+
+    ledger: Ledger
+    population: str
+    id: str
+    digest: str
+    opened: bool = False
+
+    def open(self, plan: Plan) -> None:
+        """Record, durably, that data are about to be read. The curator calls it before its first door opens.
+
+        Refused for another plan, and for a reservation that is not committed, was refunded or was opened elsewhere.
+        """
+        if digest_of(plan) != self.digest:
+            raise RequestRefused("the reservation was made for another plan; reserve for this one. Nothing was read")
+        if self.opened:
+            return
+        self.ledger._step(self, OPENED, {}, after=RESERVED, never=(OPENED, REFUNDED))
+        self.opened = True
+
+    def settle(self) -> dict[str, Any]:
+        """Record that the run came to its end; what the certificate says of the ledger."""
+        row = self.ledger._step(self, SETTLED, {}, after=OPENED, never=(SETTLED,))
+        return stamp(self.ledger, row)
+
+    def refund(self, reason: str) -> Row:
+        return self.ledger.refund(self.population, self.id, reason)
+
+
+def stamp(ledger: Ledger, row: Row) -> dict[str, Any]:
+    """Where the books stood: enough to notice later that they were set back."""
+    return {"ledger": ledger.identity, "population": row.population, "sequence": row.sequence, "head": row.hash}
+
+
+class Ledger:
+    """The books of one database: populations with caps, and what was spent on them."""
+
+    def __init__(self, store: Any):
+        self.store, self.identity, self.url = store, store.identity, store.url
+        self._witness = Witness(store.identity, store.place)
+        self._policies: dict[str, Policy] = {}
+
+    # ---------------------------------------------------------------- populations
+
+    def create(self, population: str, policy: Policy) -> Row:
+        """A new population. Its policy is for good: a cap that could be raised would be no cap."""
+        if not population or len(population) > 200 or not population.isprintable():
+            raise LedgerError(f"population {population!r}: expected a name of 1 to 200 printable characters")
+        policy = replace(policy, owner=policy.owner or self.store.user)
+        self._witness.check_writable()
+        if population in self.store.populations():
+            raise LedgerError(f"population {population!r} is there already; its cap cannot be changed")
+        with self.store.locked(population) as book:
+            book.anchor(policy.unit_cap, policy.failure_cap)
+            row = chain.first(self.identity, population, self.store.user, policy.to_json())
+            book.append(row)
+        self._witness.saw(row)
+        return row
+
+    def populations(self) -> list[str]:
+        return self.store.populations()
+
+    def policy(self, population: str) -> Policy:
+        if population not in self._policies:
+            with self._reading(population) as (book, _):
+                self._policies[population] = Policy.from_json(book.ends()[0].facts)
+        return self._policies[population]
+
+    # ------------------------------------------------- reserve, open, settle, refund
+
+    def reserve(
+        self, population: str, plan: Plan, *, unit: str | None = None, request: str | None = None
+    ) -> Reservation:
+        """Debit the plan and commit, durably; BudgetExceeded if the cap does not cover it.
+
+        `request` names the request: asked again with the same plan, it is debited once; after data were opened for it,
+        it is refused, since a second run would be a second release. `unit` is the schema's column of persons.
+        """
+        policy = self.policy(population)
+        self._check_terms(population, policy, plan, unit)
+        asked = Asked(plan, policy, request or secrets.token_hex(16))
+        self._witness.check_writable()
+        with self._writing(population) as (book, last):
+            if earlier := book.reserved(asked.request):
+                return self._again(book, earlier, asked)
+            charged = asked.charge(last.spent, last.spent_failure)
+            if charged is not None:
+                row = chain.following(last, RESERVED, self.store.user, asked.body(), request=asked.request,
+                                      reservation=secrets.token_hex(16), units=charged.units,
+                                      failure=charged.failure)  # fmt: skip
+                book.append(row)
+        if charged is None:
+            raise BudgetExceeded(asked.exceeds(last))
+        self._witness.saw(row)
+        return Reservation(self, population, row.reservation, asked.digest)
+
+    def refund(self, population: str, reservation: str, reason: str) -> Row:
+        """Give a reservation back: by the owner or by who made it, with a reason, and only if data were not opened."""
+        if not reason.strip():
+            raise RequestRefused("a refund needs a reason, which is recorded; give one")
+        policy = self.policy(population)
+        with self._writing(population) as (book, last):
+            steps = book.steps(reservation)
+            if RESERVED not in steps:
+                raise RequestRefused(f"population {population!r}: there is no reservation {reservation!r}")
+            if OPENED in steps:
+                raise RequestRefused(
+                    f"reservation {reservation}: data were opened for it, so it stays spent, whatever became of the run"
+                )
+            if REFUNDED in steps:
+                raise RequestRefused(f"reservation {reservation} was refunded before")
+            if self.store.user not in (policy.owner, steps[RESERVED].made_by):
+                raise RequestRefused(f"only {policy.owner} and who made it may refund it; you are {self.store.user}")
+            taken = steps[RESERVED]
+            row = chain.following(last, REFUNDED, self.store.user, {"reason": reason}, reservation=reservation,
+                                  units=-taken.units, failure=-taken.failure)  # fmt: skip
+            book.append(row)
+        self._witness.saw(row)
+        return row
+
+    def _step(self, held: Reservation, kind: str, body: Mapping[str, Any], after: str, never: tuple[str, ...]) -> Row:
+        with self._writing(held.population) as (book, last):
+            steps = book.steps(held.id)
+            if after not in steps:
+                raise RequestRefused(
+                    f"reservation {held.id} is not {after} in the ledger, so it cannot be {kind}; nothing was read"
+                )
+            if done := [name for name in never if name in steps]:
+                raise RequestRefused(f"reservation {held.id} was {done[0]} before; it cannot be {kind} (again)")
+            row = chain.following(last, kind, self.store.user, body, reservation=held.id)
+            book.append(row)
+        self._witness.saw(row)
+        return row
+
+    # ------------------------------------------------------------------- reading
+
+    def rows(self, population: str) -> list[Row]:
+        with self._reading(population) as (book, _):
+            return book.rows()
+
+    def verify(self, populations: Iterable[str] = (), stamps: Iterable[Mapping[str, Any]] = ()) -> dict[str, Row]:
+        """The head of every population, after checking the file, every row, and the stamps of certificates."""
+        self.store.check()
+        heads = {}
+        for population in [*populations] or self.populations():
+            with self._reading(population) as (book, _):
+                heads[population] = chain.check_chain(book.rows(), self.identity, population)
+        for told in stamps:
+            self._check_stamp(told)
+        return heads
+
+    def _check_stamp(self, told: Mapping[str, Any]) -> None:
+        if told["ledger"] != self.identity:
+            raise LedgerError(f"the certificate belongs to the ledger {told['ledger']}, and this is {self.identity}")
+        with self._reading(told["population"]) as (book, _):
+            row = book.at(int(told["sequence"]))
+        if row is None or row.hash != told["head"]:
+            raise LedgerRollback(
+                f"population {told['population']!r}: a certificate names row {told['sequence']}, and it is not there, "
+                "or is another: the ledger was set back. Go back to the newest ledger"
+            )
+
+    # -------------------------------------------------------------------- inside
+
+    @contextlib.contextmanager
+    def _writing(self, population: str) -> Iterator[tuple[Book, Row]]:
+        """(book, last row) under the lock, after the O(1) checks; durable once the block has ended."""
+        seen = self._witness.sight(population)  # before the lock: another may commit, and remember, after ours is taken
+        with self.store.locked(population) as book:
+            yield book, self._trusted(book, seen)
+
+    @contextlib.contextmanager
+    def _reading(self, population: str) -> Iterator[tuple[Book, Row]]:
+        """(book, last row) as of one moment, after the same checks."""
+        seen = self._witness.sight(population)
+        with self.store.reading(population) as book:
+            yield book, self._trusted(book, seen)
+
+    def _trusted(self, book: Book, seen: Mapping[str, Any] | None) -> Row:
+        """The last row, if it and the policy are whole, the sums are the database's own, and nothing is lacking."""
+        ends = book.ends()
+        if not ends:
+            self._witness.check(book, seen)
+            raise LedgerError(f"population {book.population!r}: the ledger has none of that name; see `nacre ledger`")
+        first, last = chain.check(ends[0]), chain.check(ends[-1])
+        linked = len(ends) == 1 or (ends[1].sequence == 1 and ends[1].previous == first.hash)
+        if first.sequence or not linked or first.previous != chain.genesis(self.identity, book.population):
+            raise LedgerTampered(f"population {book.population!r}: its policy was edited; restore the ledger")
+        if (last.spent, last.spent_failure, last.sequence + 1) != book.totals():
+            raise LedgerTampered(
+                f"population {book.population!r}: the rows do not add up to what the last one says; nothing was read. "
+                "`nacre ledger verify` names the row"
+            )
+        self._witness.check(book, seen)
+        return last
+
+    def _check_terms(self, population: str, policy: Policy, plan: Plan, unit: str | None) -> None:
+        user = self.store.user
+        if policy.who and user not in (*policy.who, policy.owner):
+            raise RequestRefused(f"population {population!r}: {user} may not spend on it; ask {policy.owner}")
+        if plan.budget.epsilon is None:
+            raise BudgetExceeded("epsilon=None promises nothing, and no cap covers it; nothing was read")
+        # A bound for one unit more or less holds for a unit that is left out of every count (DESIGN: neighbours).
+        covered = {policy.neighbours} | ({"add_or_remove_one"} if policy.neighbours == "zero_out" else set())
+        if plan.budget.neighbours not in covered:
+            raise RequestRefused(
+                f"population {population!r} is promised {policy.neighbours}, and the plan is for "
+                f"{plan.budget.neighbours}: they do not add up; plan with --neighbours {policy.neighbours}"
+            )
+        if unit != policy.unit:
+            raise RequestRefused(
+                f"population {population!r} protects one {policy.unit or 'row'}, and the schema one {unit or 'row'}: "
+                "they do not add up; declare the unit of the population"
+            )
+
+    def _again(self, book: Book, earlier: Row, asked: Asked) -> Reservation:
+        if earlier.facts["plan"] != asked.digest:
+            raise RequestRefused(f"request {asked.request!r} was made for another plan; choose another name for it")
+        steps = book.steps(earlier.reservation)
+        if REFUNDED in steps:
+            raise RequestRefused(f"request {asked.request!r} was refunded; choose another name for it")
+        if OPENED in steps:
+            raise RequestRefused(
+                f"request {asked.request!r}: data were opened for it, and a second run would be a second release: it "
+                "needs a request, and a debit, of its own. Nothing was read"
+            )
+        return Reservation(self, earlier.population, earlier.reservation, asked.digest)

@@ -1,0 +1,125 @@
+"""Rows of a ledger: each holds the hash of the one before, so that none can be changed, removed or put in between."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from nacre.errors import LedgerTampered
+
+# A reservation goes reserved -> opened -> settled, or reserved -> refunded. Nothing else takes place.
+POLICY, RESERVED, OPENED, SETTLED, REFUNDED = "policy", "reserved", "opened", "settled", "refunded"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One fact. `units` and `failure` are what it adds to what is spent (a refund takes away), `spent` and
+    `spent_failure` the sums after it. `made_at` is for people: nothing is decided by clocks."""
+
+    population: str
+    sequence: int
+    kind: str
+    reservation: str
+    request: str
+    units: int
+    failure: int
+    spent: int
+    spent_failure: int
+    body: str
+    made_at: str
+    made_by: str
+    previous: str
+    hash: str = ""
+
+    def digest(self) -> str:
+        return hashlib.sha256(text({k: v for k, v in vars(self).items() if k != "hash"}).encode()).hexdigest()
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        try:
+            return json.loads(self.body)
+        except ValueError as error:
+            raise LedgerTampered(f"{_where(self)}: its text cannot be read ({error})") from None
+
+    def as_dict(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+
+COLUMNS = tuple(f.name for f in fields(Row))
+
+
+def text(data: Any) -> str:
+    """JSON with one spelling only."""
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def genesis(ledger: str, population: str) -> str:
+    """What the first row of a population follows."""
+    return hashlib.sha256(text(["nacre ledger", ledger, population]).encode()).hexdigest()
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def following(
+    last: Row, kind: str, by: str, body: Mapping[str, Any], *, reservation: str = "", request: str = "",
+    units: int = 0, failure: int = 0,
+) -> Row:  # fmt: skip
+    """The row that comes after `last`."""
+    made = Row(
+        last.population,
+        last.sequence + 1,
+        kind,
+        reservation,
+        request,
+        units,
+        failure,
+        last.spent + units,
+        last.spent_failure + failure,
+        text(body),
+        now(),
+        by,
+        last.hash,
+    )
+    return replace(made, hash=made.digest())
+
+
+def first(ledger: str, population: str, by: str, policy: Mapping[str, Any]) -> Row:
+    """The row that opens a population: its policy."""
+    made = Row(population, 0, POLICY, "", "", 0, 0, 0, 0, text(policy), now(), by, genesis(ledger, population))
+    return replace(made, hash=made.digest())
+
+
+def check(row: Row) -> Row:
+    """The row, if its hash is its own."""
+    if row.hash != row.digest():
+        raise LedgerTampered(f"{_where(row)} was edited: its hash is not that of what it says. {_ADVICE}")
+    return row
+
+
+def check_chain(rows: Iterable[Row], ledger: str, population: str) -> Row:
+    """The last row, if every row follows from the one before. LedgerTampered names the first that does not."""
+    previous, units, failure, last = genesis(ledger, population), 0, 0, None
+    for number, row in enumerate(rows):
+        check(row)
+        if row.sequence != number or row.previous != previous or row.population != population:
+            raise LedgerTampered(f"{_where(row)} does not follow row {number - 1}: one is missing or new. {_ADVICE}")
+        units, failure = units + row.units, failure + row.failure
+        if (row.spent, row.spent_failure) != (units, failure):
+            raise LedgerTampered(f"{_where(row)}: its sum is not that of the rows up to it. {_ADVICE}")
+        previous, last = row.hash, row
+    if last is None:
+        raise LedgerTampered(f"population {population!r}: it has no rows left. {_ADVICE}")
+    return last
+
+
+_ADVICE = "Nothing may be spent on a ledger that was tampered with: find out what happened, and start from an export"
+
+
+def _where(row: Row) -> str:
+    return f"population {row.population!r}: row {row.sequence}"

@@ -77,11 +77,11 @@ def run(options: Options, results: Results) -> None:
 
 
 def repaired(flow, shape, target, columns, seed: int) -> tuple[np.ndarray, float]:
-    """States 21 to 60 of 1,000 chains that take the narrow flow as their proposal."""
+    """States 201 to 600 of 200 chains that take the narrow flow as their proposal."""
     sampler = FlowProposals(2, TAU, shape)
-    theta, log_w = sampler.proposals(flow, target, columns, 60_000, jax.random.key(seed + 2000))
-    kept, moved = accepted_places(log_w.reshape(1000, 60), np.random.default_rng(seed))
-    states = theta.reshape(1000, 60, 2)[np.arange(1000)[:, None], kept[:, 20:]]
+    theta, log_w = sampler.proposals(flow, target, columns, 120_000, jax.random.key(seed + 2000))
+    kept, moved = accepted_places(log_w.reshape(200, 600), np.random.default_rng(seed))
+    states = theta.reshape(200, 600, 2)[np.arange(200)[:, None], kept[:, 200:]]
     return states.reshape(-1, 2), float(moved.mean())
 
 

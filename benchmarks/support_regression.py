@@ -137,9 +137,10 @@ def run(options: Options, results: Results) -> None:
 
 
 def setting(name: str, table: str, epsilon: float, share: float) -> Setting:
-    guarantee = ("conditional" if name == "data" else "proven") if epsilon <= 20 else "none"
-    dataset = f"{table}, {share:.0%} of rows" + ("" if guarantee != "none" else f", budget {epsilon:g}")
-    private = guarantee != "none"
+    private = epsilon <= 20
+    promised = {"data": "conditional", "histogram": None}.get(name, "proven")  # the histogram's noise is NumPy's
+    guarantee = promised if private else "none"
+    dataset = f"{table}, {share:.0%} of rows" + ("" if private else f", budget {epsilon:g}")
     method = {"sketch": "support-points", "kme": "kme", "histogram": "histogram"}.get(name, f"support-points, {name}")
     return Setting(method, dataset, epsilon if private else None, DELTA if private else None, guarantee)
 

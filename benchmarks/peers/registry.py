@@ -38,26 +38,22 @@ class Peer:
 
 _BINS = "Given hand-made public bins; numbers are drawn uniformly within their bin."
 _DPMM = f"{_BINS} The package's own binning is off: it would spend a further 0.1 beside epsilon."
-_OPENDP = f"{_BINS} zCDP at the rho that implies (epsilon, delta). Rows drawn independently, not with its default."
-_LABELS = f"{_BINS} Which codes exist is collected from the rows."
 _GAN = (
     "Given public bounds; category lists, and the category shares that condition the generator, come from "
     "the rows without noise, so the stated epsilon does not cover them."
 )
 _OURS = "Given the public schema; buys its own bins out of epsilon. Timed in a fresh process like a peer."
+_ALIKE = "Not told which column is the target, like the peers."
 _SDV = "No privacy. Takes ranges, categories and distributions from the rows."
 
 
 def _listed() -> tuple[Peer, ...]:
     return (
         Peer("sketch", "", "run_nacre.py", "sketch", True, False, True, _OURS),
+        Peer("sketch-no-target", "", "run_nacre.py", "sketch-no-target", True, False, True, f"{_OURS} {_ALIKE}"),
         Peer("independent", "", "run_nacre.py", "independent", True, False, True, _OURS),
         Peer("mst-dpmm", "dpmm", "run_dpmm.py", "mst", True, False, False, _DPMM),
-        Peer("mst-opendp", "opendp", "run_opendp.py", "mst", True, False, True, _OPENDP),
-        Peer("mst-smartnoise", "smartnoise", "run_smartnoise.py", "mst", True, True, False, _LABELS),
         Peer("aim-dpmm", "dpmm", "run_dpmm.py", "aim", True, False, False, _DPMM),
-        Peer("aim-opendp", "opendp", "run_opendp.py", "aim", True, False, True, _OPENDP),
-        Peer("aim-smartnoise", "smartnoise", "run_smartnoise.py", "aim", True, True, False, _LABELS),
         Peer(
             "privbayes-dpmm", "dpmm", "run_dpmm.py", "privbayes", True, False, False,
             f"{_DPMM} The number of rows scales its noise and is not protected.",

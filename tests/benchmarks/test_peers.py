@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from benchmarks.peers import build, launch, registry, study
-from scipy.optimize import minimize_scalar
 
 from benchmarks import catalogue, data, peers_adult, peers_covertype, protocol, results_page
 from benchmarks import methods as made_by
@@ -207,22 +206,6 @@ def test_bins_cover_exactly_the_public_ranges(dataset):
     for name, (low, high) in ranges.items():
         assert bins[name][0] == low and bins[name][-1] == high + 1  # integers: the last bin holds the upper bound
         assert all(a < b for a, b in zip(bins[name], bins[name][1:], strict=False))
-
-
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-5), (1.0, 1e-5), (10.0, 1e-6)])
-def test_rho_is_the_largest_that_implies_epsilon_and_delta(adapters, epsilon, delta):
-    rho = adapters("run_opendp").rho_of(epsilon, delta)
-
-    def best(r):
-        def log_delta(t):
-            a = 1 + np.exp(t)
-            return (a - 1) * (a * r - epsilon) + a * np.log1p(-1 / a) - np.log(a - 1)
-
-        return np.exp(
-            min(minimize_scalar(log_delta, bounds=(m - 2, m + 2), method="bounded").fun for m in range(-4, 8))
-        )
-
-    assert best(rho) <= delta * (1 + 1e-6) and best(rho * 1.001) > delta
 
 
 def small_study(monkeypatch, script, tmp_path):

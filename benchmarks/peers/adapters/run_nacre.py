@@ -14,8 +14,8 @@ def fit(job: Job) -> Fitted:
         schema=schema,
         epsilon=job.epsilon,
         delta=job.delta,
-        method=job.method,
-        target=job.target,
+        method=job.method.removesuffix("-no-target"),
+        target=None if job.method.endswith("-no-target") else job.target,
         seed=job.seed,
     )
     promise = release.certificate

@@ -1,10 +1,9 @@
-"""DP-CTGAN and PATE-CTGAN (public bounds, its own category lists), MST and AIM (public bins) of smartnoise-synth."""
+"""DP-CTGAN and PATE-CTGAN of smartnoise-synth: public bounds, its own category lists."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from codes import Codes
 from job import Fitted, Job, main
 
 
@@ -15,16 +14,8 @@ def fit(job: Job) -> Fitted:
 
     np.random.seed(job.seed)
     torch.manual_seed(job.seed)
-    options = {"verbose": False} if job.method in ("mst", "aim") else {"verbose": False, "cuda": False}
-    model = Synthesizer.create(job.method, epsilon=job.epsilon, delta=job.delta, **options)
-    return _binned(job, model) if job.method in ("mst", "aim") else _network(job, model)
-
-
-def _binned(job: Job, model: Any) -> Fitted:
-    codes = Codes(job)
-    table = codes.encode(job.rows)
-    model.fit(table, categorical_columns=list(table.columns), nullable=False)
-    return Fitted(lambda rows: codes.decode(model.sample(rows)))
+    model = Synthesizer.create(job.method, epsilon=job.epsilon, delta=job.delta, verbose=False, cuda=False)
+    return _network(job, model)
 
 
 def _network(job: Job, model: Any) -> Fitted:

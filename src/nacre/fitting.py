@@ -134,7 +134,7 @@ def fit(
     if tell_diagnostics is not None:
         tell_diagnostics(dict(curator.diagnostics))
     if public := getattr(job.synthesizer, "public_facts", None):
-        certificate = dataclasses.replace(certificate, extras={**certificate.extras, **public()})
+        certificate = dataclasses.replace(certificate, extras={**certificate.extras, **public(epsilon is not None)})
     return Release(method, schema, model, certificate)
 
 

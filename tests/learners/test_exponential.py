@@ -66,6 +66,36 @@ def exact_draws(rate_epsilon: float, tau: float, count: int, seed: int) -> np.nd
     return task.curator.sample(entry, exponential.exact_utility(1, 2), Rejection(prior, 2, 10_000))
 
 
+def test_candidates_have_keys_of_their_own():
+    """With one key for all, the draw that comes out would tell how many were refused before it."""
+    keys = []
+
+    def prior(rng, n):
+        assert n == 1
+        keys.append(tuple(rng.bit_generator.state["state"]["key"]))
+        assert not rng.bit_generator.state["state"]["counter"].any()
+        return rng.standard_normal((n, 2))
+
+    Rejection(prior, 2, 3)._one(exponential.exact_utility(1, 2), [], 0.0, NoiseSource(4))
+    for _ in range(40):
+        Rejection(prior, 2, 1)._one(exponential.exact_utility(1, 2), [], 0.0, NoiseSource(None))
+    assert len(set(keys)) == len(keys) > 600
+
+
+def test_a_prior_that_carries_rows_is_refused():
+    rows = np.zeros((100, 2))
+    with pytest.raises(PlanError, match="prior"):
+        Rejection(lambda rng, n: rows[:n], 2).check(Sample("draw", epsilon=1.0))
+
+
+def test_chains_cannot_pass_for_exact_draws():
+    task = small.task(exponential.Rejection(0.1), X, Y, NoiseSource(1))
+    sampler = Rejection(lambda rng, n: rng.standard_normal((n, 2)), 2)
+    object.__setattr__(sampler, "exact", False)
+    with pytest.raises(PlanError, match="moves=0"):
+        task.curator.sample(Sample("draw", epsilon=0.1), exponential.exact_utility(1, 2), sampler)
+
+
 def marginal_p(draws: np.ndarray, points: np.ndarray, law: np.ndarray) -> list[float]:
     """KS p-values of both marginals against the law on the grid."""
     found = []

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression as Reference
 from sklearn.utils import estimator_checks
 from tests.learners import small
 
-from nacre.errors import DataError, NacreError, PlanError
+from nacre.errors import NacreError, PlanError
 from nacre.learners.descending import DpSgd, NoisyGd, Sgd
 from nacre.learners.exponential import Rejection
 from nacre.learners.flow import ExpmNf, FlowShape
@@ -73,8 +73,6 @@ def test_flow_is_labelled_and_counts_its_releases():
 
 
 def test_refusals():
-    with pytest.raises(DataError, match="classes"):
-        LogisticRegression(Sgd(steps=1), bounds=(-1, 1), classes=(0, 2)).fit(X, Y)
     with pytest.raises(PlanError, match="bounds"):
         LogisticRegression(Sgd(steps=1), bounds=(1, -1), classes=(0, 1)).fit(X, Y)
     with pytest.raises(PlanError, match="tau"):
@@ -109,3 +107,9 @@ def test_relevant_estimator_checks(name):
 @pytest.mark.slow
 def test_all_estimator_checks():
     estimator_checks.check_estimator(LogisticRegression(Sgd(steps=400, rate=4.0, batch=1e9)))
+
+
+def test_an_undeclared_label_is_no_error_and_counts_as_a_blank_row():
+    from nacre.learners import labelled
+
+    assert labelled.label_codes(np.array([1, 7, 0]), np.array([0, 1])).tolist() == [1, -1, 0]

@@ -119,6 +119,20 @@ def test_a_reservation_opens_one_plan_once(ledger):
     assert kinds(ledger) == ["policy", "reserved", "opened", "settled"]
 
 
+def test_a_reservation_pays_for_one_curator_in_one_process(ledger, monkeypatch):
+    """Doors are counted by the curator: a second one on the same debit would read as often as it likes."""
+    held = ledger.reserve("people", plan())
+    Curator(MemoryRows(TABLE), plan(), SCHEMA, paid=held).counts(plan().entries[0], [("sick",)])
+    with pytest.raises(RequestRefused, match="pays for one run"):
+        Curator(MemoryRows(TABLE), plan(), SCHEMA, paid=held)
+    forked = ledger.reserve("people", plan())
+    monkeypatch.setattr(books.os, "getpid", lambda: -1)  # as after a fork, with the reservation in memory
+    with pytest.raises(RequestRefused, match="pays for one run"):
+        Curator(MemoryRows(TABLE), plan(), SCHEMA, paid=forked)
+    with pytest.raises(RequestRefused, match="another process"):
+        forked.open(plan())
+
+
 # ------------------------------------------------------------------- caps
 
 

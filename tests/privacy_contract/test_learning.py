@@ -52,8 +52,8 @@ def a_cap_instead_of_a_public_end(patch):
 
 @twin(learning.law)
 def the_best_candidate_of_a_block(patch):
-    def best(self, utility, vectors, rate, rng, noise):
-        points = self.prior(rng, rejection.BLOCK)
+    def best(self, utility, vectors, rate, noise):
+        points = np.stack([self._candidate(noise) for _ in range(rejection.BLOCK)])
         lost = sum((rejection.STEPS - utility.steps(v, points)).sum(axis=0) for v in vectors)
         rejection.survives(int(lost.min()), rate, noise)
         return points[int(lost.argmin())], 1, True

@@ -297,3 +297,14 @@ def test_forward_runs_the_same_in_numpy_and_jax():
         wanted = np.asarray(forward(net, weights | running, [jnp.asarray(a) for a in x]))
         np.testing.assert_allclose(forward(net, both, x), wanted, rtol=1e-4, atol=1e-5)
         assert {k: a.shape for k, a in both.items()} == net.shapes()
+
+
+def test_the_certificate_names_hidden_columns_only_where_something_hides_them():
+    from nacre.synthesizers.ppem.method import Ppem
+
+    assert Ppem(hide=("a",)).public_facts(private=False)["hidden"]["sets"] == [["a"]]
+    assert Ppem(hide=("a",), weight=0.0, decoy=0.0).public_facts(private=False) == {}
+    assert Ppem(hide=("a",), weight=0.0).public_facts(private=False) and not Ppem(hide=("a",), weight=0.0).public_facts(
+        private=True
+    )
+    assert Ppem(hide=("a",), penalty="none", decoy=0.0).public_facts(private=True) == {}

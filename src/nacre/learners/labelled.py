@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from nacre.errors import DataError, PlanError
+from nacre.errors import PlanError
 from nacre.table import Categorical, Schema, Tensor
 from nacre.table.encoding import encode
 
@@ -80,13 +80,10 @@ def describe(features: int, classes: int, rows: int | None, read: Mapping[str, b
 
 
 def label_codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Place of every label among the sorted public classes; a label that is none of them is an error of the owner."""
+    """Place of every label among the sorted public classes, -1 for a label that is none of them: an error would tell
+    one table from its neighbour."""
     codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
-    if not np.array_equal(classes[codes], y):
-        raise DataError(
-            "y holds a label that is not among the declared classes; declare all of them, or drop those rows"
-        )
-    return codes
+    return np.where(classes[codes] == y, codes, -1)
 
 
 def records(columns: Mapping[str, Any], public: Any) -> dict[str, np.ndarray]:

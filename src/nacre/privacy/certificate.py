@@ -138,8 +138,9 @@ def hidden_sentence(c: Certificate) -> str:
         return ""
     columns = "; ".join(", ".join(one) for one in found["sets"])
     return (
-        f"Hidden columns: {columns}. The model was trained so that a test at level {found['alpha']:g} tells their "
-        "distribution from the real one. This is not differential privacy, and whether it succeeded is for the owner"
+        f"Hidden columns: {columns}. Training was asked to move their distribution until a test at level "
+        f"{found['alpha']:g} tells it from the real one. This is not differential privacy, and whether it succeeded is "
+        "known to the owner"
     )
 
 

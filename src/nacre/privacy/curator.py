@@ -52,6 +52,8 @@ class Curator:
         progress: Progress | None = None,
         paid: Reservation | None = None,
     ):
+        if paid is not None:
+            paid.claim()
         self._rows = rows
         self._paid = paid
         self._plan = plan
@@ -210,6 +212,8 @@ class Curator:
         mechanism on a continuous space (`walk.Walk`) or on a public list (`sampling.Listed`).
         """
         sampler.check(entry)
+        if sampler.exact != (entry.moves == 0):
+            raise PlanError(f"entry {entry.name!r}: exact draws are planned with moves=0, chains with their length")
         utility.check(self.schema, sampler.width, sampler.exact)
         self._open(entry, Sample)
         rate = entry.epsilon / (utility.span * self._plan.scope.sum)

@@ -147,6 +147,11 @@ class Select(Entry):
     door: ClassVar[str] = "select"
     picks: int = 1
     epsilon: float = 1.0
+    exact: bool = True  # the score is a bit-exact function of the record alone
+
+    @property
+    def level(self) -> Level:  # type: ignore[override]
+        return Level.PROVEN if self.exact else Level.REAL_ARITHMETIC
 
     def events(self, scope: Scope) -> list[Event]:
         return [BoundedRange(self.epsilon, self.picks)]

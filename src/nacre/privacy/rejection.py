@@ -17,6 +17,7 @@ import numpy as np
 
 from nacre.errors import PlanError
 from nacre.privacy import feature_sums
+from nacre.privacy.captured import refuse_captured
 from nacre.privacy.noise import NoiseSource, survives
 from nacre.privacy.sampling import STEPS, Batches, Utility
 
@@ -37,6 +38,7 @@ class Rejection:
             raise PlanError(f"entry {entry.name!r}: planned for chains, but draws by rejection are exact; plan moves=0")
         if isinstance(self.patience, bool) or not isinstance(self.patience, int) or self.patience < 1:
             raise PlanError(f"entry {entry.name!r}: patience {self.patience!r}; expected a whole number, 1 or more")
+        refuse_captured(self.prior, (), f"entry {entry.name!r}, prior")
 
     def describe(self) -> dict[str, Any]:
         return {"rejection": self.width, "patience": self.patience}
@@ -46,22 +48,25 @@ class Rejection:
     ) -> tuple[np.ndarray, dict[str, Any]]:
         if utility.weight:
             raise PlanError(f"entry {entry.name!r}: rejection takes its public law as `prior`, not as `between`")
-        rng = np.random.Generator(np.random.Philox(key=noise.bits64(2)))
         vectors = [v for encoded, rows in batches for v in feature_sums.record_vectors(utility.vectors, encoded, rows)]
-        found = [self._one(utility, vectors, rate * utility.span / STEPS, rng, noise) for _ in range(entry.draws)]
+        found = [self._one(utility, vectors, rate * utility.span / STEPS, noise) for _ in range(entry.draws)]
         return np.stack([f[0] for f in found]), {"tried": [f[1] for f in found], "accepted": [f[2] for f in found]}
 
+    def _candidate(self, noise: NoiseSource) -> np.ndarray:
+        """One draw from π with a key of its own: what comes out tells nothing of the candidates before it."""
+        return self.prior(np.random.Generator(np.random.Philox(key=noise.bits64(2))), 1)[0]
+
     def _one(
-        self, utility: Utility, vectors: list[np.ndarray], rate: float, rng: np.random.Generator, noise: NoiseSource
+        self, utility: Utility, vectors: list[np.ndarray], rate: float, noise: NoiseSource
     ) -> tuple[np.ndarray, int, bool]:
         """(the draw, candidates tried, whether one of them was kept)."""
         tried = 0
         while True:
-            points = self.prior(rng, BLOCK)
+            points = np.stack([self._candidate(noise) for _ in range(BLOCK)])
             lost = sum((STEPS - utility.steps(v, points)).sum(axis=0) for v in vectors) + np.zeros(BLOCK, np.int64)
             for point, gap in zip(points, lost):
                 if _ends(self.patience, noise):
-                    return self.prior(rng, 1)[0], tried, False
+                    return self._candidate(noise), tried, False
                 tried += 1
                 if survives(int(gap), rate, noise):
                     return point, tried, True

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,15 @@ class Reservation:
     id: str
     digest: str
     opened: bool = False
+    claimed: bool = False
+    process: int = field(default_factory=os.getpid)
+
+    def claim(self) -> None:
+        """Bind the debit to one curator of this process: its doors are counted there, so a second one would read for
+        nothing. Refused for a second claimant and in a forked process."""
+        if self.claimed or self.process != os.getpid():
+            raise RequestRefused("the reservation pays for one run and is taken; reserve again. Nothing was read")
+        self.claimed = True
 
     def open(self, plan: Plan) -> None:
         """Record, durably, that data are about to be read. The curator calls it before its first door opens.
@@ -53,6 +63,8 @@ class Reservation:
         """
         if digest_of(plan) != self.digest:
             raise RequestRefused("the reservation was made for another plan; reserve for this one. Nothing was read")
+        if self.process != os.getpid():
+            raise RequestRefused("the reservation belongs to another process; reserve again. Nothing was read")
         if self.opened:
             return
         self.ledger._step(self, OPENED, {}, after=RESERVED, never=(OPENED, REFUNDED))

@@ -82,9 +82,16 @@ class Ppem:
     def hidden(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(name for one in self.hide for name in one))
 
-    def public_facts(self) -> dict[str, Any]:
-        """What the certificate may say of the hidden columns: which, and at which level. Nothing measured."""
+    def public_facts(self, private: bool) -> dict[str, Any]:
+        """What the certificate may say of the hidden columns: which, and at which level. Nothing measured, and nothing
+        at all where no option of this run hides them."""
+        if not self._penalised and (private or not (self.distance or self.effect)):
+            return {}
         return {"hidden": {"sets": [list(one) for one in self.hide], "alpha": self.alpha}}
+
+    @property
+    def _penalised(self) -> bool:
+        return self.weight > 0 and self.penalty != "none"
 
     def without_hiding(self) -> Ppem:
         """The control: the same method with neither penalty nor decoy."""
@@ -117,7 +124,7 @@ class Ppem:
         scope = Scope(budget.neighbours, 1)
         entries = (*before, *linear.entries(layout, scope, gaussian_share(budget, scope, before)))
         q = min(1.0, self.pairs / (int(rows or 2) // 2))
-        shares = {n: s for n, s in private.PARTS.items() if n != "sums" or self.weight}
+        shares = {n: s for n, s in private.PARTS.items() if n != "sums" or self._penalised}
         noise = split(noise_for(budget, scope, q, self.count(True), entries), list(shares.values()))
         clips = {"xi": self.clip, "gamma": self.clip, "sums": math.sqrt(2 * len(self.hide))}
         parts = tuple(Part(name, clip=clips[name], sigma=sigma) for name, sigma in zip(shares, noise))

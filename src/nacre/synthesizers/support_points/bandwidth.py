@@ -34,7 +34,8 @@ def check(bandwidth: Any) -> None:
 def entries(bandwidth: Any, budget: Budget) -> list[Entry]:
     if bandwidth != "bought":
         return []
-    return [Select("bandwidth", picks=1, epsilon=NO_NOISE if budget.epsilon is None else SHARE * budget.epsilon)]
+    epsilon = NO_NOISE if budget.epsilon is None else SHARE * budget.epsilon
+    return [Select("bandwidth", picks=1, epsilon=epsilon, exact=False)]  # logarithms of library floats
 
 
 def find(bandwidth: Any, curator: Curator, plan: Plan, geometry: Geometry, numbers: np.ndarray) -> float:

@@ -18,11 +18,11 @@ demo: $(STAMP)
 # One thread per worker: the threads of two workers on two cores would wait for each other most of the time.
 test: export OMP_NUM_THREADS = 1
 test: $(STAMP)
-	$(BIN)/python -m pytest -n 2 -rs --durations=8
+	$(BIN)/python -m pytest -n 2 --dist worksteal -rs --durations=8
 
 test-all: export OMP_NUM_THREADS = 1
 test-all: $(STAMP)
-	$(BIN)/python -m pytest -n 2 -m 'slow or not slow' -rs --durations=8
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'slow or not slow' -rs --durations=8
 
 # Needs Chromium from the system's packages, installs nothing, and keeps pictures of the pages in build/screenshots.
 test-browser: $(STAMP)

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from nacre.privacy.plan import Plan
+from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.sketch import MAX_CLASSES
 from nacre.table import Schema
 from nacre.table.grid import Grid
@@ -123,8 +124,11 @@ def _of_sums(plan: Plan, schema: Schema, rows: int | None, synthesizer: Any, ent
     σ·sqrt(k) rows, and a group of rows must stand three times above that."""
     threshold = max((e.threshold for e in plan.entries if e.door == "categories"), default=None)
     one = entry.sigma / entry.bound * math.sqrt(entry.size / 2)
-    work = synthesizer.steps * getattr(synthesizer, "batch", 0) * synthesizer.frequencies
-    fitting = work / _WAVES_PER_S if work else synthesizer.steps * synthesizer.particles / _SMALL_PARTICLES_PER_S
+    if hasattr(synthesizer, "game"):  # a network trained on batches of waves
+        game = synthesizer.game(Layout.of(schema, synthesizer.target, synthesizer.name))
+        fitting = game.steps * game.batch * synthesizer.frequencies / _WAVES_PER_S
+    else:
+        fitting = synthesizer.steps * synthesizer.particles / _SMALL_PARTICLES_PER_S
     reading = (rows or 0) * (len(schema.columns) / _CSV_CELLS_PER_S + entry.size / _SUMMED_PER_S)
     seconds = _START_S + 2 * _COMPILE_S + reading + fitting
     memory = _BASE_MB + _FIT_MB + 6 * 8 * 4096 * entry.size / 1e6

@@ -166,7 +166,7 @@ def test_canaries_occur_in_no_file_and_no_log(tmp_path):
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
     }
     command = [sys.executable, "-c", CHILD, json.dumps(cases), str(folders["out"])]
-    done = subprocess.run(command, env=environment, capture_output=True, timeout=300, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, timeout=1200, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     found = {"standard output": done.stdout, "standard error": done.stderr}
     for folder in folders.values():

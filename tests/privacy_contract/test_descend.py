@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import jax
 import jax.numpy as jnp
 import pytest
 from tests.privacy_contract import descending
+from tests.privacy_contract.twins import Twins
 
 from nacre.nets import taps
 from nacre.privacy import clipping, descent, poisson, query_checks, stream
 from nacre.privacy.curator import Curator
 from nacre.privacy.noise import NoiseSource
 
-Break = Callable[[pytest.MonkeyPatch], None]
-TWINS: dict[str, tuple[Break, Callable[..., None]]] = {}
-
-
-def twin(check: Callable[..., None]) -> Callable[[Break], Break]:
-    def register(fault: Break) -> Break:
-        TWINS[fault.__name__] = (fault, check)
-        return fault
-
-    return register
+TWINS = Twins()
+twin = TWINS.caught_by
 
 
 @twin(descending.law)

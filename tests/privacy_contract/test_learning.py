@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from tests.privacy_contract import learning
+from tests.privacy_contract.twins import Twins
 
 from nacre.learners import descending, exponential
 from nacre.privacy import rejection
 from nacre.privacy.plan import Scope
 
-Break = Callable[[pytest.MonkeyPatch], None]
-TWINS: dict[str, tuple[Break, Callable[..., None]]] = {}
-
-
-def twin(check: Callable[..., None]) -> Callable[[Break], Break]:
-    def register(fault: Break) -> Break:
-        TWINS[fault.__name__] = (fault, check)
-        return fault
-
-    return register
+TWINS = Twins()
+twin = TWINS.caught_by
 
 
 @twin(learning.losses)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from tests.privacy_contract import checks, instances, tables
+from tests.privacy_contract.twins import Twins
 
 from nacre import fitting
 from nacre.engines import MemoryRows
@@ -22,18 +22,8 @@ from nacre.release import Release
 from nacre.synthesizers.independent import Independent
 from nacre.table import Numeric
 
-Break = Callable[[pytest.MonkeyPatch], None]
-TWINS: dict[str, tuple[Break, Callable[..., None]]] = {}
-
-
-def twin(check: Callable[..., None]) -> Callable[[Break], Break]:
-    """Register a fault and the check that must catch it."""
-
-    def register(fault: Break) -> Break:
-        TWINS[fault.__name__] = (fault, check)
-        return fault
-
-    return register
+TWINS = Twins()
+twin = TWINS.caught_by
 
 
 # ---------------------------------------------------------------------------------------------------------- the faults

@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from tests.synthesizers.mixed import table
 
 import nacre
 from nacre.errors import NacreError, ReleaseFileError, SchemaError
@@ -33,14 +34,6 @@ SCHEMA = Schema(
     rows=4000,
 )
 SMALL = {"hidden": 16, "bins": 6, "steps": 150, "batch": 400, "rate": 0.01}
-
-
-def table(rows=4000, seed=0):
-    rng = np.random.default_rng(seed)
-    y = rng.random(rows) < 0.3
-    c = np.where(rng.random(rows) < 0.8, np.where(y, "a", "c"), "b")
-    k = np.where(rng.random(rows) < 0.1, np.nan, rng.binomial(20, np.where(y, 0.7, 0.2)))
-    return pd.DataFrame({"x": np.clip(rng.normal(np.where(y, 0.7, 0.3), 0.1), 0, 1), "k": k, "c": c, "y": y})
 
 
 @pytest.fixture(scope="module")

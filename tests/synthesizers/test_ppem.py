@@ -222,7 +222,9 @@ def test_the_penalty_moves_the_energy_and_nothing_else_of_it():
 def test_a_release_hides_says_so_and_promises_nothing(release, tmp_path):
     certificate = release.certificate
     assert certificate.guarantee == "none" and certificate.epsilon is None
-    assert certificate.extras["hidden"] == {"sets": [["age", "region"]], "alpha": 0.1}
+    hidden = certificate.extras["hidden"]
+    assert hidden["sets"] == [["age", "region"]] and hidden["alpha"] == 0.1
+    assert all(means in str(certificate) for means in hidden["by"])
     assert "not differential privacy" in str(certificate)
     release.save(tmp_path / "r.nacre")
     again = nacre.load(tmp_path / "r.nacre")

@@ -137,10 +137,12 @@ def hidden_sentence(c: Certificate) -> str:
     if not found:
         return ""
     columns = "; ".join(", ".join(one) for one in found["sets"])
+    weak = found["by"] == ["a penalty on the energy"]
+    alone = ", which by itself has been seen to hide nothing" if weak else ""
     return (
-        f"Hidden columns: {columns}. Training was asked to move their distribution until a test at level "
-        f"{found['alpha']:g} tells it from the real one. This is not differential privacy, and whether it succeeded is "
-        "known to the owner"
+        f"Hidden columns: {columns}. Training was asked, by {' and '.join(found['by'])}{alone}, to move their "
+        f"distribution until a test at level {found['alpha']:g} tells it from the real one. This is not differential "
+        "privacy, and whether it succeeded is known to the owner"
     )
 
 

@@ -1,12 +1,12 @@
 """`dpgan`: a Wasserstein GAN whose critic learns by DP-SGD (Xie and others 2018; specs/ppem.md 8).
 
 Only the critic's value of real rows touches the data: its gradient, one row at a time, is clipped and noised by the
-door `descend`. The value of generated rows, clipped in the same way, and the gradient penalty at generated rows are public.
+door `descend`. The value of generated rows, clipped in the same way, and the gradient penalty at generated rows are
+public.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -154,9 +154,7 @@ class Dpgan(private.PrivateGan):
     def rules(self, known: Bought) -> DuelRules:
         return self.kind(known.coding.heads(0), known.coding.layout.classes, self.width)
 
-    def train(
-        self, curator: Curator, plan: Plan, known: Bought, rules: Any, seed: int, tell: Callable[[int, int], None]
-    ) -> Any:
+    def train(self, curator: Curator, plan: Plan, known: Bought, rules: Any, seed: int, tell: private.Tell) -> Any:
         import jax
 
         from nacre.nets.taps import Tapped

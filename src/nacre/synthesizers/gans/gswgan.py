@@ -9,7 +9,6 @@ own (docs/proofs/teach.md).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -123,9 +122,7 @@ class Gswgan(private.PrivateGan):
     def rules(self, known: Bought) -> WganRules:
         return WganRules(known.coding.heads(0), known.coding.layout.classes, self.width)
 
-    def train(
-        self, curator: Curator, plan: Plan, known: Bought, rules: Any, seed: int, tell: Callable[[int, int], None]
-    ) -> Any:
+    def train(self, curator: Curator, plan: Plan, known: Bought, rules: Any, seed: int, tell: private.Tell) -> Any:
         import jax
 
         from nacre.privacy.teaching import Lesson

@@ -8,7 +8,6 @@ noisy votes only, all votes so far, and the generator follows the student.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -135,9 +134,7 @@ class Pategan(private.PrivateGan):
     def rules(self, known: Bought) -> WganRules:
         return WganRules(known.coding.heads(0), 1, self.width)
 
-    def train(
-        self, curator: Curator, plan: Plan, known: Bought, rules: Any, seed: int, tell: Callable[[int, int], None]
-    ) -> Any:
+    def train(self, curator: Curator, plan: Plan, known: Bought, rules: Any, seed: int, tell: private.Tell) -> Any:
         import jax
         import jax.numpy as jnp
 

@@ -23,13 +23,14 @@ from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.tabular import revealed
 from nacre.table import Schema
 
+Tell = Callable[[int, int], None]  # steps done, steps in all
 MEMORY = 0.99  # of the averaged generator
 
 
 @dataclass(frozen=True)
 class PrivateGan:
-    """Subclasses say what is asked of the rows. `conditional`: the class is drawn by its noisy share and is a condition;
-    otherwise it is a column like the others. `tables`: share of μ² for one-way tables.
+    """Subclasses say what is asked of the rows. `conditional`: the class is drawn by its noisy share and is a
+    condition; otherwise it is a column like the others. `tables`: share of μ² for one-way tables.
     """
 
     name: ClassVar[str]
@@ -93,7 +94,7 @@ class PrivateGan:
         known: bought.Bought,
         rules: Any,
         seed: int,
-        tell: Callable[[int, int], None],
+        tell: Tell,
     ) -> Any:
         """The weights of the trained generator."""
         raise NotImplementedError

@@ -123,7 +123,7 @@ def describe(c: Certificate) -> str:
     counted = c.schema["provenance"]
     lines.append("Schema facts: " + ", ".join(f"{n} {how}" for how, n in _tally(counted).items()))
     lines += [f"Assumption: {a}" for a in c.assumptions]
-    lines += [said for said in (hidden_sentence(c), shares_sentence(c)) if said]
+    lines += [said for said in (hidden_sentence(c), shares_sentence(c), c.extras.get("statement")) if said]
     if books := c.extras.get("ledger"):
         lines.append(f"Ledger: {books['ledger']}, population {books['population']}, row {books['sequence']}, "
                      f"head {books['head']}")  # fmt: skip

@@ -95,10 +95,10 @@ def test_median_of_means_is_robust_and_biased():
 def test_the_gradient_of_the_median_is_that_of_the_chosen_groups(groups):
     y = jnp.array(Y[:8])
     x, w = jnp.array(X[:8]), jnp.array(W[:8])
-    value = lambda y: losses.squared_mmd(RBF(1.3), x, y, w, "miw", "u", KEY, groups)  # noqa: E731
+    value = jax.jit(lambda y: losses.squared_mmd(RBF(1.3), x, y, w, "miw", "u", KEY, groups))
     one, two = jax.random.split(KEY)
     i, j = losses.groups_of(one, 8, groups), losses.groups_of(two, 8, groups)
-    part = lambda y, g: losses.squared_mmd(RBF(1.3), x[i[g]], y[j[g]], w[i[g]], "iw")  # noqa: E731
+    part = jax.jit(lambda y, g: losses.squared_mmd(RBF(1.3), x[i[g]], y[j[g]], w[i[g]], "iw"))
     order = np.argsort([float(part(y, g)) for g in range(groups)])
     middle = {3: [order[1]], 4: [order[1], order[2]]}[groups]
     wanted = sum(jax.grad(part)(y, int(g)) for g in middle) / len(middle)
@@ -128,11 +128,11 @@ def test_the_best_discriminator_has_the_density_of_the_target():
     cell = np.repeat(np.arange(3), counts)
     w = (p / o)[cell]
     for scheme in ("iw", "sniw"):
-        loss = lambda d: (  # noqa: E731
-            losses.real_loss(d[cell], jnp.array(w), scheme) + jnp.sum(q * jax.nn.softplus(d))
-        )
-        d = jnp.log(p / q)
-        np.testing.assert_allclose(jax.grad(loss)(d), 0, atol=1e-5)
+
+        def loss(d, scheme=scheme):
+            return losses.real_loss(d[cell], jnp.array(w), scheme) + jnp.sum(q * jax.nn.softplus(d))
+
+        np.testing.assert_allclose(jax.jit(jax.grad(loss))(jnp.log(p / q)), 0, atol=1e-5)
 
 
 def test_critic_terms():
@@ -143,9 +143,8 @@ def test_critic_terms():
     steep = losses.steepness(lambda r: 3.0 * r, ex[:9], ey, KEY)  # every slope is 3: (3 − 1)²
     assert float(steep) == pytest.approx(4.0, rel=1e-3)
     assert float(losses.flatness(lambda r: 2 * r[:, 0], ex, p)) == pytest.approx(4.0, rel=1e-5)
-    assert np.isfinite(
-        jax.grad(lambda y: losses.root(losses.squared_mmd(RBFSum((1.0,)), y, y, jnp.ones(9), "sniw", "v")))(ey)
-    ).all()
+    same = lambda y: losses.root(losses.squared_mmd(RBFSum((1.0,)), y, y, jnp.ones(9), "sniw", "v"))  # noqa: E731
+    assert np.isfinite(jax.jit(jax.grad(same))(ey)).all()  # a root at 0
 
 
 def test_sensitivity_of_a_weighted_sketch():
@@ -194,10 +193,17 @@ def test_save_load_conditions_and_rebalancing(even, tmp_path):
 @pytest.mark.parametrize(
     "options",
     [
-        {"scheme": "miw", "groups": 3},
-        {"scheme": "id", "paper_exact": True},
-        {"loss": "ce", "scheme": "iw"},
-        {"kernel": "autoencoder"},
+        {"loss": "ce", "scheme": "id"},
+        *(
+            pytest.param(o, marks=pytest.mark.slow)
+            for o in (
+                {"scheme": "miw", "groups": 3},
+                {"scheme": "id", "paper_exact": True},
+                {"loss": "ce", "scheme": "miw", "groups": 3},
+                {"kernel": "autoencoder"},
+                {"kernel": "autoencoder", "paper_exact": True, "scheme": "iw"},
+            )
+        ),
     ],
     ids=str,
 )
@@ -211,6 +217,7 @@ def test_other_kinds_fit(options):
     assert facts["effective_rows"] == pytest.approx(nacre.distances.effective_size(rows["w"]))
 
 
+@pytest.mark.slow
 def test_the_conditional_baseline_draws_the_class_by_its_target_share():
     made = nacre.fit(table(300), epsilon=None, schema=SCHEMA, method="weighted", target="y",
                      target_shares={"y": {True: 0.9, False: 0.1}},
@@ -242,6 +249,7 @@ def test_no_budget_can_be_kept():
         nacre.fit(table(50), epsilon=1.0, schema=SCHEMA, method="weighted")
 
 
+@pytest.mark.slow
 def test_weights_in_the_drawing_and_in_the_loss_aim_at_the_same_law():
     """A mixture at ±1, 20:80 in the rows, 50:50 in the target; both ways find the mean 0. Seeds run side by side."""
     gen = np.random.default_rng(4)

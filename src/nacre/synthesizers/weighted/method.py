@@ -96,7 +96,7 @@ class Weighted:
         found = revealed.read(curator, plan, layout, (names,), self.weights)
         weights, copies = self.weighed(found.weights, len(found.kinds), seed)
         given = np.eye(layout.classes)[found.kinds] if layout.classes > 1 else None
-        game = self.game(found.coding.heads(0), layout.classes)
+        game = self.game(found.coding.heads(0), 0 if given is None else layout.classes)
         data = prepared(found.vectors[0], np.ones(len(weights)) if conditional else weights, given, copies)
         net = train(data, game, self.steps, jax.random.key(seed), lambda done, of: progress("training", done, of))
         return MadeRows(found.coding, game.maker.net, net, found.shares, False, plan.rows or len(found.kinds))
@@ -112,12 +112,12 @@ class Weighted:
             copies = np.bincount(places, minlength=rows).astype(np.float64)
         return found.scaled, copies
 
-    def game(self, heads: Any, classes: int = 1) -> Any:
-        """Networks and losses for rows of this shape."""
+    def game(self, heads: Any, given: int = 0) -> Any:
+        """Networks and losses for rows of this shape; `given`: the size of a condition."""
         from nacre.synthesizers.weighted.game import Critic, Game
         from nacre.synthesizers.weighted.nets import Plain
 
-        condition = (classes,) if classes > 1 else ()
+        condition = (given,) if given else ()
         maker = Plain(Branched((LATENT, *condition), heads.width, self.width, 2, "none", True, "elu"))
         scheme = "plain" if self.scheme in ("id", "conditional") else self.scheme
         same: dict[str, Any] = {"scheme": scheme, "heads": heads, "latent": LATENT, "batch": self.batch,

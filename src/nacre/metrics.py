@@ -282,9 +282,39 @@ def _learners() -> list[Metric]:
     ]
 
 
+def _attacks() -> list[Metric]:
+    """Attacks on releases and on models: lower is better for the people in the table."""
+    read = ("synthetic", "private", "holdout")
+    models = ("private",)
+    return [
+        Metric("presence_auc", "lower", SHARE, "1", read, "members told from others by distance; 0.5 is a coin"),
+        Metric("presence_tpr_1", "lower", SHARE, "1", read, "members found by distance at 1 % false alarms"),
+        Metric("density_auc", "lower", SHARE, "1", read, "members told from others by a density ratio; 0.5 is a coin"),
+        Metric("density_tpr_1", "lower", SHARE, "1", read, "members found by a density ratio at 1 % false alarms"),
+        Metric("attribute_excess", "lower", (-1.0, 1.0), "1", read, "values told of members beyond those of others"),
+        Metric(
+            "attribute_beyond", "lower", (-1.0, 1.0), "1", read, "values told beyond what real strangers would tell"
+        ),
+        Metric("recovered_share", "none", SHARE, "1", COMPARED, "quantities inside the interval read off the release"),
+        Metric("recovered_error", "none", (0.0, INF), "sd", COMPARED, "largest error of a mean, decile or share"),
+        Metric("nearest_distance", "none", (0.0, INF), "1", COMPARED, "median distance to a row; not a privacy figure"),
+        Metric("nearest_copies", "none", SHARE, "1", COMPARED, "rows at distance 0 of a row; not a privacy figure"),
+        Metric("lira_auc", "lower", SHARE, "1", models, "likelihood-ratio membership attack on a model; 0.5 is a coin"),
+        Metric("lira_tpr_1", "lower", SHARE, "1", models, "members found by that attack at 1 % false alarms"),
+        Metric("lira_tpr_01", "lower", SHARE, "1", models, "members found by that attack at 0.1 % false alarms"),
+        Metric("shadows_s", "lower", (0.0, INF), "s", ("clock",), "wall time of training all shadow models"),
+        Metric(
+            "audit_claim", "none", (0.0, INF), "1", models, "what the audited mechanism claims, in the audit's unit"
+        ),
+        Metric("audit_draws", "none", (0.0, INF), "1", models, "draws or runs per world behind an audit"),
+        Metric("twins_caught", "higher", SHARE, "1", models, "share of deliberately broken copies that were caught"),
+        Metric("twins", "none", (0.0, INF), "1", models, "number of deliberately broken copies"),
+    ]
+
+
 _BASE = [
     *_per_classifier(), *_means(), *_regression(), *_distances(), *_costs(), *_calls(), *_books(), *_settings(),
-    *_images(), *_hidden(), *_learners(),
+    *_images(), *_hidden(), *_learners(), *_attacks(),
 ]  # fmt: skip
 
 

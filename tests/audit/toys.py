@@ -14,7 +14,7 @@ def people(rows: int = 40, seed: int = 0) -> pd.DataFrame:
     return pd.DataFrame({"age": rng.integers(18, 80, rows), "city": rng.choice(CITIES, rows)})
 
 
-# ------------------------------------------------------------------------------------------------- histograms of a number
+# ----------------------------------------------------------------------------------------------- histograms of a number
 
 
 def _draw_ages(noisy, edges, rows, rng):
@@ -39,7 +39,7 @@ def histogram_with_read_bounds(table, noise):
     return _draw_ages(noisy, edges, 50, noise.public)
 
 
-# --------------------------------------------------------------------------------------------------- shares of a category
+# ------------------------------------------------------------------------------------------------- shares of a category
 
 
 def shares(table, noise):

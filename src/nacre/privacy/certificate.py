@@ -124,6 +124,9 @@ def describe(c: Certificate) -> str:
     lines.append("Schema facts: " + ", ".join(f"{n} {how}" for how, n in _tally(counted).items()))
     lines += [f"Assumption: {a}" for a in c.assumptions]
     lines += [said for said in (hidden_sentence(c), shares_sentence(c), c.extras.get("statement")) if said]
+    lines += [
+        f"Audit: {f['view']}, {f['runs']:,} runs: {f['text']}" for f in c.extras.get("audit", {}).get("findings", ())
+    ]
     if books := c.extras.get("ledger"):
         lines.append(f"Ledger: {books['ledger']}, population {books['population']}, row {books['sequence']}, "
                      f"head {books['head']}")  # fmt: skip

@@ -61,6 +61,14 @@ RANGED = {"wide", "mode", "bandwidth"}  # options with selections or draws in th
 ROWS = 600
 
 
+def _slow(method):
+    """One network by `descend` and one by `teach` in every run; the others are built of the same parts."""
+    return [pytest.mark.slow] if method in ("dpcgan", "gswgan") else []
+
+
+SOME = [pytest.param(m, marks=[pytest.mark.slow] if m in GANS else []) for m in PRIVATE]
+
+
 def _id(case):
     method, domain, options, target = case
     return "-".join([method, domain, *options, *([f"target={target}"] if target else [])])
@@ -73,7 +81,7 @@ def fit_for(case):
     return checks.fit_with(method, schema, {**SMALL.get(method, {}), **options}, target, epsilon)
 
 
-@pytest.mark.parametrize("case", CASES, ids=_id)
+@pytest.mark.parametrize("case", [pytest.param(c, marks=_slow(c[0])) for c in CASES], ids=_id)
 def test_replay_on_neighbours_shows_the_same_bytes(case, tmp_path):
     base = tables.people(ROWS)
     others = tables.neighbours(base)
@@ -116,13 +124,13 @@ def test_a_method_without_a_domain_refuses_before_it_reads(method):
     assert rows.passes == 0
 
 
-@pytest.mark.parametrize("method", PRIVATE)
+@pytest.mark.parametrize("method", SOME)
 def test_a_seeded_run_promises_nothing(method):
     fit = checks.fit_with(method, tables.schema(), SMALL.get(method, {}))
     checks.check_stamp(fit, tables.people(200))
 
 
-@pytest.mark.parametrize("method", PRIVATE)
+@pytest.mark.parametrize("method", SOME)
 def test_certificate_is_complete_and_public(method, tmp_path):
     outcome = checks.observe(
         checks.fit_with(method, tables.schema(), SMALL.get(method, {})), tables.people(300), tmp_path

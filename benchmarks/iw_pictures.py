@@ -13,7 +13,7 @@ from benchmarks.pearl_images import DOCS, png
 from benchmarks.results import WORK
 
 SIDE, LATENT, CODE = 28, 64, 32
-TRAIN, TEST = {"mnist": 16_000, "fashion-mnist": 7_000}, 2_000  # the first of each file
+TRAIN, TEST = {"mnist": 12_000, "fashion-mnist": 7_000}, 2_000  # the first of each file
 DRAWN = 4_000  # generated pictures that are judged
 SHOWN = 20
 # Scheme and loss by method. "plain" knows no weights: what comes out without them.

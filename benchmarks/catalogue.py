@@ -73,6 +73,7 @@ CATALOGUE: Mapping[str, Benchmark] = {
         Benchmark("expm-icu-last", "benchmarks.expm_icu_last", "the same with the last value of each measurement"),
         Benchmark("expm-picture", "benchmarks.expm_picture", "two parameters: exact density, flows, repaired draws"),
         Benchmark("audit-all", "benchmarks.audit_all", "lower bounds on what doors and methods spend; broken twins"),
+        Benchmark("lira", "benchmarks.lira", "who was a model trained on? likelihood-ratio attack, log-log curves"),
         Benchmark("speed", "benchmarks.speed", "start, fit, sample, one pass over 20 million rows, noise"),
     )
 }

@@ -310,7 +310,6 @@ def replay(tmp_path) -> None:
     row = lambda **v: pa.concat_tables([base, pa.table({n: [v.get(n)] for n in base.schema.names}, schema=base.schema)])  # noqa: E731
     others = {
         "first row removed": base.slice(1),
-        "row of nulls": row(),
         "infinity, pandas": row(a=float("inf"), b=float("nan"), y=True).to_pandas(),
     }
     planned = entry()
@@ -337,4 +336,7 @@ def replay_persons(tmp_path) -> None:
     recorded = Transcript()
     first = fit(logistic.room(base, planned, checks.FixedNoise(4), recorded, schema=described), planned)
     again = logistic.room(base.slice(3), planned, checks.FixedNoise(4), Transcript(replay=recorded), schema=described)
-    np.testing.assert_array_equal(fit(again, planned), first)
+    try:
+        np.testing.assert_array_equal(fit(again, planned), first)
+    except PlanError as error:
+        pytest.fail(str(error))

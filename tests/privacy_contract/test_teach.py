@@ -226,12 +226,17 @@ def the_number_of_persons_leaks(patch):
 CHECKS = sorted({check.__name__: check for _, check in TWINS.values()}.items())
 
 
-@pytest.mark.parametrize("check", [c for _, c in CHECKS], ids=[n for n, _ in CHECKS])
+def _marked(value, check):
+    """Every table of persons is compiled anew: those in the long run only."""
+    return pytest.param(value, marks=[pytest.mark.slow] if check is contract.replay_persons else [])
+
+
+@pytest.mark.parametrize("check", [_marked(c, c) for _, c in CHECKS], ids=[n for n, _ in CHECKS])
 def test_nacre_passes(check, tmp_path):
     check(tmp_path)
 
 
-@pytest.mark.parametrize("name", TWINS)
+@pytest.mark.parametrize("name", [_marked(name, check) for name, (_, check) in TWINS.items()])
 def test_twin_is_caught(name, tmp_path, monkeypatch):
     fault, check = TWINS[name]
     contract._step.cache_clear()

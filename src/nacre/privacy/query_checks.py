@@ -79,10 +79,14 @@ def check_teaching(teaching: Teaching, state: Any, made_up: Units, public: Any) 
         refuse_captured(function, (state, public), where)
     parts = divided(made_up, teaching.entry.parts, np.zeros(4, np.uint32))
     teacher = jax.tree.map(jnp.asarray, lesson.start())
-    one = lambda t, s, p: teaching.taught(t, s, p, 0, jax.random.key(0))  # noqa: E731
-    new, said = jax.eval_shape(one, teacher, state, parts)
-    if not _alike(teacher, new):
+    key = jax.random.key(0)
+    learnt = jax.eval_shape(
+        lambda t, s, p: lesson.learn(t, s, *p.some(0, lesson.units, key), key), teacher, state, parts
+    )
+    if not _alike(teacher, learnt):
         raise PlanError(f"{where}: learn must return a teacher of the structure, shapes and types that start gives")
+    one = lambda t, s, p: teaching.taught(t, s, p, 0, key)  # noqa: E731
+    said = jax.eval_shape(one, teacher, state, parts)[1]
     wanted = ((teaching.entry.size,), jnp.float32)
     if not hasattr(said, "shape") or (said.shape, said.dtype) != wanted:
         found = jax.tree.map(lambda a: (a.shape, str(a.dtype)), said)

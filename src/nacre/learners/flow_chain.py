@@ -19,8 +19,7 @@ import numpy as np
 
 from nacre.errors import PlanError
 from nacre.learners import flow as flows
-from nacre.learners import losses
-from nacre.learners.exponential import Exponential, prior_sd, smooth_utility
+from nacre.learners.exponential import Exponential, only_linear, prior_sd, smooth_utility
 from nacre.learners.training import Task, Tell
 from nacre.nets import sylvester
 from nacre.privacy import diagnostics, feature_sums
@@ -132,7 +131,8 @@ class FlowChain(Exponential):
     name: ClassVar[str] = "expm-mh"
 
     def train(self, task: Task, tell_owner: Tell) -> np.ndarray:
-        size = losses.size(task.features, task.classes)
+        only_linear(task, self.name)
+        size = task.size
         sampler = FlowProposals(size, prior_sd(self.tau, size), self.shape, self.chains)
         drawn = task.curator.sample(task.plan["draw"], smooth_utility(task.features, task.classes), sampler)
         tell_owner(task.curator.diagnostics["draw"])

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nacre.engines import Rows, open_rows
+from nacre.engines import Rows, finished, open_rows
 from nacre.errors import DataError, DomainNotDeclared, NacreError
 from nacre.privacy import discovery
 from nacre.privacy.budget import Budget, default_delta
@@ -94,6 +94,7 @@ def fit(
     ledger: Any = None,
     population: str | None = None,
     request: str | None = None,
+    engine: Any = None,
 ) -> Release:
     """Fit a private model of a table and return a release with its certificate.
 
@@ -105,7 +106,8 @@ def fit(
     entry of the plan, for the owner alone too. `hide` names columns whose distribution the release must not show
     (method "ppem"), `alpha` the level of the test for that; it is not differential privacy. With a `ledger` (its URL)
     the plan is charged to the `population` there, durably, before a door opens; the same `request` is charged once
-    (docs/decisions/ledger.md).
+    (docs/decisions/ledger.md). `engine` has the workers of a Ray cluster read the files ("ray", "ray:4", "ray://HOST:
+    PORT"; docs/engines.md): with the same noise the release is the same.
     """
     options = hiding_options(method, options, hide, alpha)
     account = Account(ledger, population, request)
@@ -113,7 +115,7 @@ def fit(
     budget = Budget(
         epsilon, default_delta(schema.rows if schema else None) if delta is None else delta, neighbours, large
     )
-    rows = open_rows(table)
+    rows = open_rows(table, engine=engine)
     if domain == "from-data" or epsilon is None:
         schema = _read_missing(schema, rows)
     schema = _count_public_rows(schema, rows, budget)
@@ -121,7 +123,8 @@ def fit(
     check_rows(rows, job.schema)
     warn_weak_delta(budget, job.schema.rows)
     noise = NoiseSource(noise_seed)
-    with paid(account, job.plan, job.schema.unit.column if job.schema.unit else None) as held:
+    unit = job.schema.unit.column if job.schema.unit else None
+    with finished(rows), paid(account, job.plan, unit) as held:
         reading = functools.partial(tell_rows, progress)
         curator = Curator(rows, job.plan, job.schema, noise, transcript, reading, held)
         schema = _buy(curator, job, target)

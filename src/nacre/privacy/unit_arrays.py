@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -111,6 +111,11 @@ def mapped(records: Records, public: Any, batches: Iterator[tuple[Mapping[str, A
             chunk = {n: feature_sums.window(v, start, feature_sums.CHUNK) for n, v in encoded.items()}
             kept = min(feature_sums.CHUNK, rows - start)
             parts.append(jax.tree.map(lambda x: x[:kept], arrays_of(records, chunk, public)))  # noqa: B023
+    return joined(parts)
+
+
+def joined(parts: Sequence[Any]) -> Any:
+    """The arrays of several trees one after the other."""
     return jax.tree.map(lambda *found: np.concatenate(found), *parts)
 
 

@@ -74,6 +74,7 @@ class Cluster:
             return ray
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         quiet = {"log_to_driver": False, "logging_level": "ERROR"}
+        never_on_disk = {"automatic_object_spilling_enabled": False}
         self._ours = True
         if self.address:
             try:
@@ -89,7 +90,7 @@ class Cluster:
             warnings.filterwarnings("ignore", r"os\.fork\(\)", RuntimeWarning)  # JAX's; Ray starts programs, no copies
             ray.init(
                 num_cpus=self.workers, include_dashboard=False, _temp_dir=self._folder,
-                object_store_memory=_store_bytes(), _system_config={"automatic_object_spilling_enabled": False}, **quiet,
+                object_store_memory=_store_bytes(), _system_config=never_on_disk, **quiet,
             )  # fmt: skip
         return ray
 

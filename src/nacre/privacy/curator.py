@@ -171,8 +171,9 @@ class Curator:
 
         `records(columns, public)` turns encoded rows into a tree of arrays, row by row; `query(state, unit, key)`
         gives a unit's contribution to every part; `update(state, noisy, key)` sees noisy sums per expected unit only.
-        `units` is the public or bought number of units n0, `batch` the units of one physical chunk, `checkpoint` a
-        file to continue from. Where units are groups, a query sees (arrays, which of them are there).
+        `units` is the public or bought number of units n0, `batch` the units of one physical chunk over all devices of
+        this host, `checkpoint` a file to continue from. Where units are groups, a query sees (arrays, which of them are
+        there).
         """
         import jax
 
@@ -181,8 +182,9 @@ class Curator:
 
         entry.events(self._plan.scope)  # refuses groups where the number of rows is private
         state = unit_arrays.as_arrays(state)
-        size = batch or poisson.physical_size(entry.q, units)
-        job = descent.Descent(entry, query, update, entry.q * units, size, seed)
+        devices = jax.local_device_count()
+        size = -(-batch // devices) if batch else poisson.physical_size(entry.q, units / devices)
+        job = descent.Descent(entry, query, update, entry.q * units, size, seed, devices)
         made_up = unit_arrays.check_records(records, public, self.schema, f"entry {entry.name!r}")
         group = max(entry.group, self._plan.cap)
         query_checks.check_descent(job, state, unit_arrays.made_up_units(made_up, group), public)

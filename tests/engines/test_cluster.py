@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from tests.engines.worker_tasks import dies_once, read_all, stubborn
 from tests.privacy_contract import tables
 
 import nacre
@@ -60,15 +61,6 @@ def test_a_shared_sketch_too(cluster, folder):
     one, two = nacre.sketch(table, **asked), nacre.sketch(place, engine=cluster, **asked)
     assert np.array_equal(one.sums.sums, two.sums.sums)
     assert all(np.array_equal(a, b) for a, b in zip(one.sums.tables, two.sums.tables))
-
-
-def dies_once(columns, public):
-    """Features of a record; the first worker that comes to a full flag file's place is killed in the middle of it."""
-    driver, flag = public["who"], bytes(public["flag"]).decode()
-    if os.getpid() != int(driver[0]) and not os.path.exists(flag):
-        Path(flag).touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return np.stack([columns["age"].values / 100, columns["age"].values ** 2 / 1e4], axis=1)
 
 
 def test_a_worker_killed_in_the_middle_changes_nothing(cluster, tmp_path):
@@ -134,7 +126,7 @@ def everything_under(*folders: Path) -> dict[str, bytes]:
 
 
 def test_nothing_private_is_printed_or_left_in_clear(cluster, tmp_path, monkeypatch, capfd):
-    """Canary texts, and the bytes of exact tables and of the hash key, in the working folder and in the cluster's own."""
+    """Canary texts, bytes of exact tables and the key of names, in the working folder and in the cluster's own."""
     table = tables.people(2_000)
     cities = [CANARY if i % 2 else "oslo" for i in range(2_000)]
     table = table.set_column(3, "city", [cities])
@@ -149,7 +141,7 @@ def test_nothing_private_is_printed_or_left_in_clear(cluster, tmp_path, monkeypa
     exact = Curator(MemoryRows(table), Plan("m", (entry,), Budget(None)), tables.schema(), NoiseSource(3))
     partial = exact._count([("age",)], exact._groups([("age",)], None))[0]
     (tmp_path / "rows" / "3.parquet").write_bytes(b"PAR1 damaged " + CANARY.encode())
-    with pytest.raises(DataError, match="3.parquet"):
+    with pytest.raises(DataError, match=r"3\.parquet"):
         list(rows.each(read_all, [(shard,) for shard in rows.shards]))
     printed = capfd.readouterr()
     assert printed.out == "" and printed.err == ""
@@ -158,14 +150,6 @@ def test_nothing_private_is_printed_or_left_in_clear(cluster, tmp_path, monkeypa
     assert not list((tmp_path / "work").iterdir())
     assert not {path for path, content in seen.items() for secret in secrets if secret in content}
     assert any("logs" in path for path in seen)
-
-
-def read_all(shard):
-    return sum(b.num_rows for b in shard.batches())
-
-
-def stubborn(shard):
-    os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ sensitivity bound, adds its own noise, and can be opened once per entry of the p
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -91,16 +92,35 @@ class Curator:
         `groups[column]` maps each fine cell of the column's grid to a coarser group (−1: no cell). The empty
         clique counts the rows, even while the schema still lacks facts.
         """
-        cliques = [tuple(c) for c in cliques]
-        if entry.cliques is not None and list(entry.cliques) != cliques:
-            raise PlanError(f"entry {entry.name!r}: the plan fixed its column sets, and these differ")
-        if len(cliques) > len(entry.sigmas):
-            raise PlanError(f"entry {entry.name!r}: {len(entry.sigmas)} tables planned, {len(cliques)} asked for")
-        groups = self._groups(cliques, groups)
-        question = {"cliques": cliques, "groups": {c: digest(g) for c, g in groups.items()}}
-        counter = work.counter_of(cliques, groups)  # refuses tables that do not fit before anything is spent
-        self._open(entry, Counts)
-        return self._answer(entry, question, self._noisy(self._fill(counter, groups), entry.sigmas))
+        return self.counts_together([(entry, cliques)], groups)[0]
+
+    def counts_together(
+        self,
+        asked: Sequence[tuple[Counts, Sequence[Clique]]],
+        groups: Mapping[str, np.ndarray] | None = None,
+    ) -> list[list[np.ndarray]]:
+        """What `counts` answers to each of several entries, from one pass over the rows. Each entry is spent."""
+        if not asked:
+            return []
+        asked = [(entry, [tuple(c) for c in cliques]) for entry, cliques in asked]
+        for entry, cliques in asked:
+            if entry.cliques is not None and list(entry.cliques) != cliques:
+                raise PlanError(f"entry {entry.name!r}: the plan fixed its column sets, and these differ")
+            if len(cliques) > len(entry.sigmas):
+                raise PlanError(f"entry {entry.name!r}: {len(entry.sigmas)} tables planned, {len(cliques)} asked for")
+        together = [c for _, cliques in asked for c in cliques]
+        groups = self._groups(together, groups)
+        counter = work.counter_of(together, groups)  # refuses tables that do not fit before anything is spent
+        for entry, _ in asked:
+            self._open(entry, Counts)
+        exact = iter(self._fill(counter, groups))
+        return [self._noisy_counts(entry, cliques, groups, exact) for entry, cliques in asked]
+
+    def _noisy_counts(self, entry: Counts, cliques: list[Clique], groups: Mapping, exact: Iterator) -> list[np.ndarray]:
+        used = dict.fromkeys(c for clique in cliques for c in clique)
+        question = {"cliques": cliques, "groups": {c: digest(groups[c]) for c in used}}
+        noisy = self._noisy(list(itertools.islice(exact, len(cliques))), entry.sigmas)
+        return self._answer(entry, question, noisy)
 
     def bounds(self, entry: Bounds | Categories, probes: Mapping[str, str]) -> dict[str, np.ndarray]:
         """One noisy histogram per column over a public grid (`nacre.table.probe`), before any schema exists.

@@ -6,9 +6,12 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+
+ROOT = Path(__file__).parents[2]
 
 
 def child(folder, devices: int) -> dict:
@@ -17,7 +20,7 @@ def child(folder, devices: int) -> dict:
     flags = f"--xla_cpu_multi_thread_eigen=false --xla_force_host_platform_device_count={devices}"
     environment = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
     command = [sys.executable, "-m", "tests.privacy.sharded_child", str(path)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=200)
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stderr[-1500:]
     return json.loads(path.read_text())
 

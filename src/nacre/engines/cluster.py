@@ -34,11 +34,8 @@ class Cluster:
     """
 
     def __init__(self, name: str):
-        if not _NAME.fullmatch(name) or name == "ray:0":
-            raise NacreError(f"engine {name!r} is not known; use ray, ray:4 (four workers here) or ray://HOST:PORT")
         self.address = name if name.startswith("ray://") else None
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        self.workers = int(name.partition(":")[2]) if name.startswith("ray:") and self.address is None else cores
+        self.workers = workers_of(name)
         self._folder: str | None = None
         self._ours = False
         _ray()  # say what is missing before anything is opened
@@ -133,6 +130,15 @@ class ClusterRows:
     def close(self) -> None:
         if self._ours:
             self.cluster.close()
+
+
+def workers_of(name: str) -> int:
+    """How many workers a name asks for; as many as this machine has cores where it does not say."""
+    if not _NAME.fullmatch(name) or name == "ray:0":
+        raise NacreError(f"engine {name!r} is not known; use ray, ray:4 (four workers here) or ray://HOST:PORT")
+    if name.startswith("ray:") and not name.startswith("ray://"):
+        return int(name.partition(":")[2])
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _sealed_task(key: bytes, message: bytes) -> bytes:

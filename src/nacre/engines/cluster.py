@@ -82,11 +82,12 @@ class Cluster:
                     "start --head`, and give the port of its client server"
                 ) from None
             return ray
-        self._folder = tempfile.mkdtemp(prefix="nacre-ray-")  # readable by its owner only
+        # Readable by its owner only; Ray opens the folder it is given to everybody, hence one inside.
+        self._folder = tempfile.mkdtemp(prefix="nacre-ray-")
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", r"os\.fork\(\)", RuntimeWarning)  # JAX's; Ray starts programs, no copies
             ray.init(
-                num_cpus=self.workers, include_dashboard=False, _temp_dir=self._folder,
+                num_cpus=self.workers, include_dashboard=False, _temp_dir=os.path.join(self._folder, "ray"),
                 object_store_memory=_store_bytes(), _system_config=never_on_disk, **quiet,
             )  # fmt: skip
         return ray

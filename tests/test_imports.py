@@ -23,7 +23,7 @@ ALLOWED = {
     "synthesizers": {"table", "privacy", "distances", "nets"},
     "learners": {"table", "privacy", "distances", "nets"},
     "release_file": {"table"},
-    "release": {"table", "privacy", "synthesizers", "release_file"},
+    "release": {"table", "engines", "privacy", "synthesizers", "release_file"},
     "fitting": {"table", "engines", "privacy", "synthesizers", "release"},
     "sketching": {"table", "engines", "privacy", "synthesizers", "release", "release_file", "fitting"},
     "metrics": set(),

@@ -78,6 +78,18 @@ def test_a_worker_killed_in_the_middle_changes_nothing(cluster, tmp_path):
     assert answers[0] == answers[1]
 
 
+def test_workers_draw_and_judge_as_one_process_does(cluster, folder, tmp_path, monkeypatch):
+    _, table = folder
+    release = nacre.fit(table, schema=people_schema(ROWS), epsilon=1.0, method="independent", noise_seed=1)
+    monkeypatch.setattr("nacre.release.CHUNK", 700)
+    for name, engine in (("a.csv", None), ("b.csv", cluster)):
+        assert release.write(tmp_path / name, 3_000, seed=3, engine=engine) == 3_000
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+    asked = {"train": table, "schema": people_schema(ROWS), "rows": 1_000}
+    one, two = (nacre.evaluate(tmp_path / "a.csv", **asked, engine=engine) for engine in (None, cluster))
+    assert [(s.metric, s.columns, s.value) for s in one.scores] == [(s.metric, s.columns, s.value) for s in two.scores]
+
+
 def workers_of(cluster: Cluster) -> list[int]:
     """Processes of this cluster that are working on a task now."""
     found = []

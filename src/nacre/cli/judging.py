@@ -40,7 +40,7 @@ class Split:
         from nacre.engines import open_rows
         from nacre.engines.holdout import split
 
-        self.share = share
+        self.share, self.engine = share, engine
         self.train, self.held = split(open_rows(file, engine=engine), share, unit)
 
 
@@ -70,6 +70,7 @@ def judge(
             seed=seed,
             progress=bars,
             certificate=made.certificate,
+            engine=split.engine,
         )
     if not made.certificate.extras.get("hidden"):
         return report

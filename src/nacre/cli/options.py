@@ -89,7 +89,7 @@ Request = Annotated[
 ]
 Engine = Annotated[
     str | None,
-    typer.Option(metavar="NAME", rich_help_panel=FILES, help="Who reads the files: ray, ray:4 or ray://HOST:PORT."),
+    typer.Option(metavar="NAME", rich_help_panel=FILES, help="Workers of a cluster: ray, ray:4 or ray://HOST:PORT."),
 ]
 Force = Annotated[
     bool, typer.Option("--force", "-f", metavar="", rich_help_panel=FILES, help="Overwrite files that exist.")

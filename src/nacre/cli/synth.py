@@ -114,7 +114,7 @@ def synth(
     try:
         from nacre.cli.running import draw
 
-        drawn = draw(made, output, sample_rows, shell, force)
+        drawn = draw(made, output, sample_rows, shell, force, engine=engine)
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted while drawing rows; {_what_is_left(made, written, output)}") from None
     written = {"--output": output, **written}
@@ -223,6 +223,7 @@ def sample(
         str | None, typer.Option(metavar="SHARES", help="Draw one column in these shares, the rest given it.")
     ] = None,
     seed: o.SampleSeed = None,
+    engine: o.Engine = None,
     force: o.Force = False,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
@@ -246,7 +247,7 @@ def sample(
     conditions = parse_where(where or [], loaded.schema)
     shares = parse_rebalance(rebalance, loaded.schema)
     try:
-        drawn = draw(loaded, output, rows, shell, force, where=conditions, rebalance=shares, seed=seed)
+        drawn = draw(loaded, output, rows, shell, force, where=conditions, rebalance=shares, seed=seed, engine=engine)
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; {output} was not written") from None
     shell.show(f"wrote        {output} ({drawn:,} rows, {len(loaded.schema.columns)} columns)")

@@ -7,12 +7,13 @@ cross the cluster sealed (`sealed`): nothing of the rows stands in object stores
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from nacre.engines.rows import Rows
@@ -131,6 +132,28 @@ class ClusterRows:
     def close(self) -> None:
         if self._ours:
             self.cluster.close()
+
+
+@contextlib.contextmanager
+def running(engine: Any) -> Iterator[Cluster]:
+    """The cluster of that name, closed at the end; a `Cluster` is used and left to whoever opened it."""
+    cluster = engine if isinstance(engine, Cluster) else Cluster(engine)
+    try:
+        yield cluster
+    finally:
+        if cluster is not engine:
+            cluster.close()
+
+
+def in_order(ready: Iterable[tuple[int, Any]]) -> Iterator[Any]:
+    """The results by their numbers, each as soon as all before it are there."""
+    waiting: dict[int, Any] = {}
+    place = 0
+    for i, found in ready:
+        waiting[i] = found
+        while place in waiting:
+            yield waiting.pop(place)
+            place += 1
 
 
 def workers_of(name: str) -> int:

@@ -119,8 +119,9 @@ def fit(engine: str | None, files: list[str], rows: int) -> dict[str, float]:
     seconds = time.perf_counter() - start
     print(f"planned {planned.seconds:.0f} s and {planned.memory_mb:.0f} MiB", file=sys.stderr)
     return {
-        "rows_per_s": rows / sum(inside), "sketch_s": sum(inside), "fit_s": seconds, "cpu_s": watch.cpu_s, "peak_mb": watch.peak,
-        "planned_time": planned.seconds / seconds, "planned_memory": planned.memory_mb / watch.peak,
+        "rows_per_s": rows / sum(inside), "sketch_s": sum(inside), "fit_s": seconds, "cpu_s": watch.cpu_s,
+        "peak_mb": watch.peak, "planned_time": planned.seconds / seconds,
+        "planned_memory": planned.memory_mb / watch.peak,
     }  # fmt: skip
 
 

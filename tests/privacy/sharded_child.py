@@ -18,14 +18,14 @@ ROWS = 203  # not a multiple of the devices
 KEY = np.arange(4, dtype=np.uint32)
 
 
-def entered(q: float, step: int, devices: int) -> Any:
-    """[devices, units of a shard]: which units the descent lets in, by a query that tells one number per unit."""
+def entered(q: float, steps: int, devices: int) -> Any:
+    """[steps, units]: which units the descent lets in, by a query that tells one number per unit."""
     table = np.arange(1, ROWS + 1, dtype=np.float32)
     planned = logistic.entry(q=q, steps=1, parts=(Part("here", clip=None, sigma=0.0),))
     job = descent.Descent(planned, tell, None, 1.0, 8, 0, devices)  # type: ignore[arg-type]
     units = unit_arrays.device_units(unit_arrays.single({"place": table}), devices)
-    found = jax.jit(job.clipped_sums)({}, units, KEY, step)["here"]
-    return np.asarray(found)
+    sums = jax.jit(job.clipped_sums)
+    return np.array([sums({}, units, KEY, np.int32(step))["here"] for step in range(steps)])
 
 
 def tell(state: Any, unit: Any, key: Any) -> dict[str, Any]:
@@ -40,17 +40,13 @@ def fitted(query: Any, **changes: Any) -> list[float]:
 
 def main() -> dict[str, Any]:
     devices = jax.local_device_count()
-    steps = [entered(0.3, step, devices) for step in range(60)]
-    by_hand = [
-        np.concatenate(
-            [np.asarray(poisson.coins(KEY, -(-(ROWS + 1) // devices), step, 0.3, s)) for s in range(devices)]
-        )
-        for step in range(60)
-    ]
+    size = -(-(ROWS + 1) // devices)
+    coins = jax.jit(lambda step, shard: poisson.coins(KEY, size, step, 0.3, shard))
+    by_hand = [np.concatenate([coins(step, shard) for shard in range(devices)]) for step in range(60)]
     words = [np.asarray(stream.words(KEY, 64, 0, stream.COINS, s)).tolist() for s in range(devices)]
     return {
         "devices": devices,
-        "entered": np.array(steps).tolist(),
+        "entered": entered(0.3, 60, devices).tolist(),
         "by_hand": np.array(by_hand)[:, :ROWS].astype(float).tolist(),
         "words": words,
         "everybody": fitted(logistic.TAPPED, q=1.0),

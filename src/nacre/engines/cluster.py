@@ -80,7 +80,7 @@ class Cluster:
             except Exception as error:
                 raise NacreError(
                     f"engine {self.address}: no cluster answers there ({type(error).__name__}); start one with `ray "
-                    "start --head`, and give the port of its client server"
+                    "start --head`, give the port of its client server, and RAY_AUTH_TOKEN where it asks for a token"
                 ) from None
             return ray
         # Readable by its owner only; Ray opens the folder it is given to everybody, hence one inside.

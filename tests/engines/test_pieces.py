@@ -24,7 +24,7 @@ from nacre.errors import DataError, NacreError
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.noise import NoiseSource
-from nacre.privacy.plan import Plan, Select, Total
+from nacre.privacy.plan import Counts, Plan, Select, Total
 from nacre.privacy.selection import RecordScore
 from nacre.table import Unit
 from nacre.table.simulate import people, people_schema
@@ -141,6 +141,30 @@ def grouped(state, unit, key):
         return (each * present).sum()
 
     return {"gradient": jax.grad(loss)(state["parameters"])}
+
+
+class Careless(ShardsHere):
+    """An engine that delivers some answers twice, or loses one."""
+
+    lost = False
+
+    def each(self, task, given):
+        found = list(super().each(task, given))
+        return iter(found[1:] if self.lost else [*found, *found[:2]])
+
+
+def test_an_answer_counts_once_and_none_may_be_missing(tmp_path):
+    table = tables.people(500)
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=100)
+    entry = Counts("one-way", sigmas=(1.0,))
+    rows = Careless(tmp_path / "t.parquet")
+    plan = Plan("m", (entry,), Budget(None))
+    rooms = [Curator(r, plan, tables.schema(), NoiseSource(3)) for r in (rows, MemoryRows(table))]
+    answers = [room.counts(entry, [("age",)]) for room in rooms]
+    assert np.array_equal(answers[0][0], answers[1][0])
+    rows.lost = True
+    with pytest.raises(DataError, match="1 of 5 shards gave no answer"):
+        Curator(rows, plan, tables.schema(), NoiseSource(3)).counts(entry, [("age",)])
 
 
 def test_a_split_of_shards_is_the_same_in_every_pass(folder):

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from nacre.engines import Rows, ShardedRows
+from nacre.errors import DataError
 from nacre.privacy.tally import Tally, names_of
 from nacre.privacy.units import UnitCap
 from nacre.table.casting import names as texts_of
@@ -87,8 +88,8 @@ def fold(rows: Rows, work: Work, cap: Cap, progress: Progress) -> Any:
         return one_piece(rows, work, cap, progress)[0]
     total, done, place = work.start(), 0, 0
     waiting: dict[int, Any] = {}  # shards that were ready before an earlier one
-    caps = _caps_of_shards(rows, cap)
-    for i, (part, counted) in rows.each(one_piece, [(shard, work, own) for shard, own in zip(rows.shards, caps)]):
+    given = [(shard, work, own) for shard, own in zip(rows.shards, _caps_of_shards(rows, cap))]
+    for i, (part, counted) in _once_each(rows, given):
         done += counted
         progress(done)
         if work.any_order:
@@ -98,6 +99,20 @@ def fold(rows: Rows, work: Work, cap: Cap, progress: Progress) -> Any:
         while place in waiting:
             total, place = work.merge(total, waiting.pop(place)), place + 1
     return total
+
+
+def _once_each(rows: ShardedRows, given: list[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
+    """The totals of all shards. One that comes twice counts once; one that does not come is an error: sums that lack a
+    shard would look like any others."""
+    seen: set[int] = set()
+    for i, found in rows.each(one_piece, given):
+        if i not in seen:
+            seen.add(i)
+            yield i, found
+    if len(seen) < len(given):
+        raise DataError(
+            f"{len(given) - len(seen)} of {len(given)} shards gave no answer; nothing of the others was used"
+        )
 
 
 @dataclass(frozen=True)
@@ -133,7 +148,7 @@ def _caps_of_shards(rows: ShardedRows, cap: Cap) -> list[Cap]:
     if cap.column is None:
         return [cap] * len(rows.shards)
     work, found = _Persons(cap.column, cap.key), {}
-    for i, (tally, _) in rows.each(one_piece, [(shard, work, Cap()) for shard in rows.shards]):
+    for i, (tally, _) in _once_each(rows, [(shard, work, Cap()) for shard in rows.shards]):
         found[i] = tally.pop_all()
     seen, caps = Tally(), []
     for i in range(len(rows.shards)):

@@ -12,14 +12,14 @@ from nacre.privacy.plan import Plan
 from nacre.table import Schema
 
 START_S, COMPILE_S = 1.5, 2.0  # imports and accounting; first compilation of the particle fit
-CELLS_PER_S = {"csv": 4e6, "parquet": 2.4e7}  # read and encoded, by one process
-_COUNTED_PER_S = 6e7  # rows times tables
-_PARTICLE_OPS_PER_S = 1.5e10
+CELLS_PER_S = {"csv": 4e6, "parquet": 4e7}  # read and encoded, by one process
+_COUNTED_PER_S = 1.5e8  # rows times tables
+_PARTICLE_OPS_PER_S = 3e10
 _CLUSTER_S = 8.0  # until a cluster of this machine is up and its workers have loaded what they need
 BASE_MB, FIT_MB = 230.0, 270.0
 _BATCH_MB = 150.0  # batches of rows as they are read and encoded
 _KEPT_BYTES = 800e6  # of codes, kept between passes
-_CLUSTER_MB, _WORKER_MB = 350.0, 330.0
+_CLUSTER_MB, _WORKER_MB = 170.0, 220.0
 
 
 @dataclass(frozen=True)
@@ -72,5 +72,5 @@ def memory(rows: int | None, shape: Any, place: Place) -> float:
     k = shape.classes if shape.with_target else 1
     tables = 8.0 * (shape.pairs * width**2 * k + sum(c or 0 for c in shape.cells))
     cluster = _CLUSTER_MB + place.workers * _WORKER_MB if place.workers else 0.0
-    batches = min(_BATCH_MB, 1e-3 * (rows or 0))
+    batches = 0.0 if place.workers else min(_BATCH_MB, 1e-3 * (rows or 0))
     return BASE_MB + (0.0 if shape.sigma2 is None else FIT_MB) + batches + cluster + (codes + 4 * tables) / 1e6

@@ -53,6 +53,20 @@ Alpha = Annotated[
     float | None,
     typer.Option(rich_help_panel=MODEL, help="Level of the test that tells hidden columns from real. [default: 0.05]"),
 ]
+TargetShares = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="SHARES", rich_help_panel=MODEL,
+        help="Public shares that a column shall have instead of the table's: 'sex=F:0.5,M:0.5'; repeatable.",
+    ),
+]  # fmt: skip
+WeightsFrom = Annotated[
+    str | None,
+    typer.Option(
+        "--weights", metavar="COLUMN", rich_help_panel=MODEL,
+        help="A column that says how many people each row stands for (methods weighted and mmdgan).",
+    ),
+]  # fmt: skip
 Understand = Annotated[
     bool, typer.Option("--i-understand", metavar="", rich_help_panel=MODEL, help="Allow an epsilon above 20.")
 ]

@@ -29,6 +29,7 @@ def plan(
     domain: o.Domain = "buy",
     hide: o.Hide = None,
     alpha: o.Alpha = None,
+    target_shares: o.TargetShares = None,
     option: o.MethodOption = None,
     i_understand: o.Understand = False,
     rows: o.Rows = None,
@@ -48,6 +49,8 @@ def plan(
       nacre plan people.csv --rows 20000 --epsilon 0.5
       nacre plan parts.parquet --rows 100000000 --engine ray:8
     """
+    from nacre.aiming import share_target
+    from nacre.cli.conditions import parse_rebalance
     from nacre.cli.inputs import Declared, check_target_column, parse_options, schema_for
     from nacre.cli.running import Terms
     from nacre.fitting import hiding_options, prepare
@@ -61,6 +64,8 @@ def plan(
     check_target_column(target, described)
     options = hiding_options(method, parse_options(option or (), method), hide or None, alpha)
     budget = Terms(epsilon, delta, neighbours, large=i_understand).budget(described.rows)
+    shares = parse_rebalance(target_shares or (), described, "--target-shares") or None
+    target = share_target(method, described, target, shares)
     job = prepare(columns, described, budget, method, target, domain, options)
     place = _place(file or columns_from or "", engine)
     seen = forecast(job.plan, job.schema, described.rows, job.synthesizer, place)

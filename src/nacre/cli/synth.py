@@ -63,6 +63,8 @@ def synth(
     sheet: Sheet = None,
     hide: o.Hide = None,
     alpha: o.Alpha = None,
+    target_shares: o.TargetShares = None,
+    weights: o.WeightsFrom = None,
     option: o.MethodOption = None,
     seed: o.Seed = 0,
     noise_seed: o.NoiseSeed = None,
@@ -105,8 +107,9 @@ def synth(
     split = Split(file, share, unit_of(schema, unit), engine) if report is not None else None
     source = split.train if split else file
     asked = {"epsilon": epsilon, "delta": delta, "target": target, "method": method, "neighbours": neighbours,
-             "domain": domain, "option": option, "hide": hide, "alpha": alpha, "seed": seed, "noise_seed": noise_seed,
-             "large": i_understand, "fitted": 1 - split.share if split else 1.0, "ledger": ledger,
+             "domain": domain, "option": option, "hide": hide, "alpha": alpha, "shares": tuple(target_shares or ()),
+             "weights": weights, "seed": seed, "noise_seed": noise_seed, "large": i_understand,
+             "fitted": 1 - split.share if split else 1.0, "ledger": ledger,
              "population": population, "request": request, "engine": None if split else engine}  # fmt: skip
     table = (source, schema, rows, identifiers, unit, cap)
     made = _run(shell, *table, **asked)
@@ -167,6 +170,8 @@ def fit(
     save_schema: SaveSchema = None,
     hide: o.Hide = None,
     alpha: o.Alpha = None,
+    target_shares: o.TargetShares = None,
+    weights: o.WeightsFrom = None,
     option: o.MethodOption = None,
     seed: o.Seed = 0,
     noise_seed: o.NoiseSeed = None,
@@ -199,16 +204,17 @@ def fit(
 
         idle = {"--schema": schema, "--target": target, "--delta": delta, "--rows": rows, "--id": identifiers,
                 "--unit": unit, "--cap": cap, "--option": option, "--noise-seed": noise_seed, "--hide": hide,
-                "--alpha": alpha, "--ledger": ledger, "--population": population, "--request": request,
-                "--engine": engine}  # fmt: skip
+                "--alpha": alpha, "--target-shares": target_shares, "--weights": weights, "--ledger": ledger,
+                "--population": population, "--request": request, "--engine": engine}  # fmt: skip
         if told := [name for name, value in idle.items() if value]:
             raise NacreError(f"{', '.join(told)}: the sketch has settled that already; leave it out with --from-sketch")
         made = fit_sketch(from_sketch, quiet)
         return _report(shell, made, _keep(made, outputs, force), None)
     made = _run(shell, file, schema, rows, identifiers, unit, cap, epsilon=epsilon, delta=delta, target=target,
-                method=method, neighbours=neighbours, domain=domain, option=option, hide=hide, alpha=alpha, seed=seed,
-                noise_seed=noise_seed, large=i_understand, ledger=ledger, population=population, request=request,
-                engine=engine)  # fmt: skip
+                method=method, neighbours=neighbours, domain=domain, option=option, hide=hide, alpha=alpha,
+                shares=tuple(target_shares or ()), weights=weights, seed=seed,
+                noise_seed=noise_seed, large=i_understand, ledger=ledger, population=population,
+                request=request, engine=engine)  # fmt: skip
     _report(shell, made, _keep(made, outputs, force), None)
 
 
@@ -220,7 +226,8 @@ def sample(
         list[str] | None, typer.Option(metavar="CONDITION", help="Only rows like these; repeatable. See the examples.")
     ] = None,
     rebalance: Annotated[
-        str | None, typer.Option(metavar="SHARES", help="Draw one column in these shares, the rest given it.")
+        list[str] | None,
+        typer.Option(metavar="SHARES", help="Draw a column in these shares, the rest given it; repeatable."),
     ] = None,
     seed: o.SampleSeed = None,
     engine: o.Engine = None,
@@ -245,7 +252,7 @@ def sample(
     check_outputs({"--output": output}, force, [release])
     loaded = load(release)
     conditions = parse_where(where or [], loaded.schema)
-    shares = parse_rebalance(rebalance, loaded.schema)
+    shares = None if rebalance is None else parse_rebalance(rebalance, loaded.schema)
     try:
         drawn = draw(loaded, output, rows, shell, force, where=conditions, rebalance=shares, seed=seed, engine=engine)
     except KeyboardInterrupt:

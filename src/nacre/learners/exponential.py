@@ -7,6 +7,7 @@ that logits have a standard deviation of about 1 under π). `Rejection` draws ex
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -64,6 +65,7 @@ def exact_utility(features: int, classes: int) -> Utility:
     return Utility(vectors, worth, low=-1.0, high=0.0, public=table)
 
 
+@functools.lru_cache(maxsize=8)
 def smooth_utility(features: int, classes: int, box: float | None = None) -> Utility:
     """−loss in floats, for chains. With `box`, points lie in [0, 2·box] and stand for parameters in [−box, box]."""
     shift = 0.0 if box is None else box
@@ -126,7 +128,7 @@ class Walk(Exponential):
 
     moves: int = 20_000
     chains: int = 8
-    name: ClassVar[str] = "expm-mh"
+    name: ClassVar[str] = "expm-walk"
 
     def train(self, task: Task, tell_owner: Tell) -> np.ndarray:
         size = losses.size(task.features, task.classes)

@@ -8,6 +8,7 @@ The length of the chains is fixed by the plan: the guarantee is `conditional` on
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -54,10 +55,7 @@ class FlowProposals:
         self, utility: Utility, batches: Batches, rate: float, entry: Any, noise: NoiseSource
     ) -> tuple[np.ndarray, dict[str, Any]]:
         vectors = [v for encoded, rows in batches for v in feature_sums.record_vectors(utility.vectors, encoded, rows)]
-        worth = lambda columns, point: jnp.clip(  # noqa: E731
-            jnp.nan_to_num(utility.per_record(columns, point), nan=utility.low), utility.low, utility.high
-        )
-        target = flows.Target(worth, rate, self.tau)
+        target = flows.Target(_clipped(utility.per_record, utility.low, utility.high), rate, self.tau)
         key = jax.random.wrap_key_data(jnp.asarray(noise.bits64(1).view(np.uint32)))
         with jax.enable_x64(True):
             columns = jnp.asarray(np.concatenate(vectors).T)
@@ -81,13 +79,23 @@ class FlowProposals:
         theta = jnp.where(jax.random.bernoulli(c, DEFENSIVE, (count, 1)), from_prior, from_flow)
         both = jnp.stack(
             [
-                jax.jit(jax.vmap(lambda t: sylvester.log_density(flow, t, self.shape.sd)))(theta)
-                + math.log(1 - DEFENSIVE),
+                _density(flow, theta, self.shape.sd) + math.log(1 - DEFENSIVE),
                 sylvester.log_normal(theta, self.tau) + math.log(DEFENSIVE),
             ]
         )
-        log_w = jax.jit(target.log_density)(theta, columns) - jax.nn.logsumexp(both, axis=0)
+        log_w = flows.log_densities(target, theta, columns) - jax.nn.logsumexp(both, axis=0)
         return np.asarray(theta), np.asarray(log_w, np.float64)
+
+
+@functools.partial(jax.jit, static_argnums=2)
+def _density(flow: Any, theta: jax.Array, sd: float) -> jax.Array:
+    return jax.vmap(lambda t: sylvester.log_density(flow, t, sd))(theta)
+
+
+@functools.lru_cache(maxsize=8)
+def _clipped(per_record: Any, low: float, high: float) -> Any:
+    """The utility of a record with its range enforced; the same function for the same utility, compiled once."""
+    return lambda columns, point: jnp.clip(jnp.nan_to_num(per_record(columns, point), nan=low), low, high)
 
 
 def accepted_places(log_w: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 # log a, b, and the standard deviation of log(found) around the line
-_LAWS = {"column": (-0.7, 0.9, 0.6), "pair": (-0.7, 0.9, 0.4)}
+_LAWS = {"column": (-1.04, 0.90, 0.95), "pair": (-2.42, 0.65, 0.85)}
 _EIGHT_OF_TEN = 1.2816  # standard deviations on both sides of the middle
 
 

@@ -46,7 +46,7 @@ def test_the_range_holds_eight_of_ten_draws_of_its_own_law(of):
 
 @pytest.mark.skipif(not Path(RESULTS / "planner.json").exists(), reason="the benchmark `planner` has not been run")
 def test_recorded_ratios_are_near_one():
-    """Three tables: the middle of the planned distances within a factor of two of what came out."""
+    """Three tables: the middle of the planned distances within a factor of 2.5 of what came out."""
     rows = json.loads((RESULTS / "planner.json").read_text())["rows"]
     ratios = {(r["dataset"], r["epsilon"], r["metric"]): r["mean"] for r in rows if r["metric"].startswith("planned")}
     assert len({dataset for dataset, _, _ in ratios}) == 3

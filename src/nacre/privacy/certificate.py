@@ -163,6 +163,11 @@ def _entry_line(entry: Mapping[str, Any]) -> str:
         return (
             f"{entry['name']}: {entry['steps']} steps through `descend`, each on a share {entry['q']:.4g}, of {parts}"
         )
+    if entry["door"] == "teach" and "steps" in entry:
+        return (
+            f"{entry['name']}: {entry['steps']} steps through `teach`, each of a share {entry['q']:.4g} of "
+            f"{entry['parts']} disjoint parts (clip {entry['clip']:.4g}, noise {entry['sigma']:.4g} times that)"
+        )
     if entry["door"] == "sample" and "draws" in entry:
         how = f"chains of {entry['moves']:,} moves" if entry["moves"] else "exact draws"
         return f"{entry['name']}: {entry['draws']} draws through `sample` ({how}), range {entry['epsilon']:.4g} each"

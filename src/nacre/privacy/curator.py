@@ -17,9 +17,10 @@ from nacre.errors import PlanError
 from nacre.privacy import feature_sums, sampling, selection
 from nacre.privacy.ledger.payment import Reservation, before_a_door
 from nacre.privacy.noise import NoiseSource, rounded_gaussian
-from nacre.privacy.plan import Bounds, Categories, Counts, Descend, Entry, Plan, Reveal, Sample, Select, Total
+from nacre.privacy.plan import Bounds, Categories, Counts, Entry, Plan, Reveal, Sample, Select, Total
 from nacre.privacy.tables import Clique, TableCounter
 from nacre.privacy.tally import Tally, names_of
+from nacre.privacy.training_doors import TrainingDoors
 from nacre.privacy.transcript import Transcript, digest
 from nacre.privacy.units import UnitCap
 from nacre.table import Schema, probe
@@ -35,7 +36,7 @@ EMPTY: Mapping[str, np.ndarray] = {}
 Progress = Callable[[int], None]
 
 
-class Curator:
+class Curator(TrainingDoors):
     """Answers the questions of one plan about one table, once each.
 
     `transcript` records questions and noisy answers; given a recording to replay, the doors still read the rows
@@ -162,50 +163,6 @@ class Curator:
         rate = entry.epsilon / score.loss_range(self._plan.scope)
         picks = selection.successive_choices(totals, entry.picks, rate, allowed, self._noise)
         return self._answer(entry, question, picks)
-
-    def descend(
-        self,
-        entry: Descend,
-        query: Any,
-        state: Any,
-        update: Any,
-        *,
-        records: Any,
-        units: float,
-        public: Any = None,
-        seed: int = 0,
-        batch: int | None = None,
-        progress: Callable[[int, int], None] | None = None,
-        checkpoint: Any = None,
-    ) -> Any:
-        """The state after `entry.steps` noisy steps (DP-SGD; see `descent`).
-
-        `records(columns, public)` turns encoded rows into a tree of arrays, row by row; `query(state, unit, key)`
-        gives a unit's contribution to every part; `update(state, noisy, key)` sees noisy sums per expected unit only.
-        `units` is the public or bought number of units n0, `batch` the units of one physical chunk, `checkpoint` a
-        file to continue from. Where units are groups, a query sees (arrays, which of them are there).
-        """
-        from nacre.privacy import descent, poisson, query_checks, stream, unit_arrays
-        from nacre.privacy.checkpoint import Checkpoint
-
-        entry.events(self._plan.scope)  # refuses groups where the number of rows is private
-        state = unit_arrays.as_arrays(state)
-        size = batch or poisson.physical_size(entry.q, units)
-        job = descent.Descent(entry, query, update, entry.q * units, size, seed)
-        made_up = unit_arrays.check_records(records, public, self.schema, f"entry {entry.name!r}")
-        group = max(entry.group, self._plan.cap)
-        query_checks.check_descent(job, state, unit_arrays.made_up_units(made_up, group), public)
-        self._open(entry, Descend)
-        tree = unit_arrays.mapped(records, public, self._encoded(), made_up)
-        return descent.train(
-            job,
-            state,
-            unit_arrays.units_of(tree, entry.group, seed, self._persons()),
-            stream.draw_key(self._noise),
-            lambda question, answer: self._answer(entry, question, answer),
-            progress,
-            Checkpoint(checkpoint) if checkpoint is not None else None,
-        )
 
     def sample(self, entry: Sample, utility: sampling.Utility, sampler: sampling.Sampler) -> np.ndarray:
         """`entry.draws` draws from exp(rate·u), rate = ε/(high − low) (half of it for replace-one): an exponential

@@ -48,8 +48,42 @@ def sensitivity(part: Part, size: int) -> float:
     return (part.clip or 0.0) * (1 + clipping.FLOAT_SLACK) + grid_of(part) * math.sqrt(size)
 
 
+class Stepwise:
+    """Steps of a private question and a public update, with an `entry` that says how many. Subclasses have `update`,
+    `seed` and `step`; `own` is what the room keeps between steps and nobody else sees (nothing, for a descent)."""
+
+    entry: Any
+    update: Update
+    seed: int
+
+    def begin(self) -> Any:
+        return ()
+
+    def step(self, own: Any, state: Any, units: Any, key: Any, step: Any) -> tuple[Any, Any]:
+        """(what the room keeps, the noisy answer of one step)."""
+        raise NotImplementedError
+
+    def after(self, state: Any, noisy: Any, step: Any) -> Any:
+        """The next state: a function of public things only."""
+        return self.update(state, noisy, jax.random.fold_in(jax.random.key(self.seed), step))
+
+    def several(self, state: Any, own: Any, units: Any, key: Any, first: Any, last: Any) -> tuple[Any, Any, Any]:
+        """Steps first..last−1, all compiled; stops at the first whose answer or state is not finite and says which."""
+
+        def one(carried: tuple) -> tuple:
+            state, own, step, _ = carried
+            own, noisy = self.step(own, state, units, key, step)
+            new = self.after(state, noisy, step)
+            fine = finite(noisy) & finite(new)
+            kept = jax.tree.map(lambda a, b: jnp.where(fine, a, b), new, state)
+            return kept, own, jnp.where(fine, step + 1, step), fine
+
+        start = (state, own, first, jnp.bool_(True))
+        return jax.lax.while_loop(lambda c: c[3] & (c[2] < last), one, start)[:3]
+
+
 @dataclass(frozen=True)
-class Descent:
+class Descent(Stepwise):
     """One planned descent: what is asked of a unit, what is done with the answer, and the public sizes.
 
     `query` may have a method `contributions(state, units, keys)` that gives the layers of a whole batch by taps
@@ -89,24 +123,8 @@ class Descent:
             noisy[part.name] = shaped(with_noise(part, vector, key, step, place) / self.expected)
         return noisy
 
-    def after(self, state: Any, noisy: Mapping[str, Any], step: Any) -> Any:
-        """The next state: a function of public things only."""
-        return self.update(state, noisy, jax.random.fold_in(jax.random.key(self.seed), step))
-
-    def several(self, state: Any, units: Units, key: Any, first: Any, last: Any) -> tuple[Any, Any]:
-        """Steps first..last−1, all compiled; stops at the first whose answer or state is not finite and says which."""
-
-        def one(carried: tuple) -> tuple:
-            state, step, _ = carried
-            noisy = self.answer(state, units, key, step)
-            new = self.after(state, noisy, step)
-            fine = finite(noisy) & finite(new)
-            kept = jax.tree.map(lambda a, b: jnp.where(fine, a, b), new, state)
-            return kept, jnp.where(fine, step + 1, step), fine
-
-        start = (state, first, jnp.bool_(True))
-        state, step, _ = jax.lax.while_loop(lambda c: c[2] & (c[1] < last), one, start)
-        return state, step
+    def step(self, own: Any, state: Any, units: Units, key: Any, step: Any) -> tuple[Any, dict[str, Any]]:
+        return own, self.answer(state, units, key, step)
 
 
 def clipped_sum(part: Part, layers: Mapping[str, Any], mask: jax.Array, keys: jax.Array) -> Any:
@@ -133,26 +151,26 @@ def finite(tree: Any) -> jax.Array:
 
 
 def train(
-    descent: Descent,
+    job: Stepwise,
     state: Any,
-    units: Units,
+    units: Any,
     key: np.ndarray,
     settle: Settle,
     progress: Progress | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Any:
     """The state after all steps. `key` is fresh: a resumed run shares no noise with the one it continues."""
-    steps, tell = descent.entry.steps, progress or (lambda done, of: None)
-    state, done = checkpoint.resume(state, descent, units) if checkpoint else (state, 0)
+    steps, tell = job.entry.steps, progress or (lambda done, of: None)
+    state, done = checkpoint.resume(state, job, units) if checkpoint else (state, 0)
     with no_cache_on_disk():
-        units = jax.device_put(units)
+        units, own = jax.device_put(units), job.begin()
         few = steps <= RECORDED_STEPS
-        run = _recorded(descent, units, key, settle) if few else _compiled(descent, units, key)
+        run = _recorded(job, units, key, settle) if few else _compiled(job, units, key)
         for last in (*range(done + CHUNK_STEPS, steps, CHUNK_STEPS), steps):
-            state = run(state, done, last)
+            state, own = run(state, own, done, last)
             done = last
             if checkpoint and done < steps:
-                checkpoint.save(state, done, descent, units)
+                checkpoint.save(state, done, job, units)
             tell(done, steps)
     if not few:
         state = jax.tree.map(jnp.asarray, settle({"steps": steps}, jax.tree.map(np.asarray, state)))
@@ -161,32 +179,36 @@ def train(
     return state
 
 
-def _compiled(descent: Descent, units: Units, key: Any) -> Callable[[Any, int, int], Any]:
-    several = jax.jit(descent.several)
+Run = Callable[[Any, Any, int, int], tuple[Any, Any]]  # state, what the room keeps, first and last step -> both
 
-    def run(state: Any, first: int, last: int) -> Any:
-        state, step = several(state, units, key, jnp.int32(first), jnp.int32(last))
+
+def _compiled(job: Stepwise, units: Any, key: Any) -> Run:
+    several = jax.jit(job.several)
+
+    def run(state: Any, own: Any, first: int, last: int) -> tuple[Any, Any]:
+        state, own, step = several(state, own, units, key, jnp.int32(first), jnp.int32(last))
         if int(step) < last:
             raise _not_finite(int(step))
-        return state
+        return state, own
 
     return run
 
 
-def _recorded(descent: Descent, units: Units, key: Any, settle: Settle) -> Callable[[Any, int, int], Any]:
+def _recorded(job: Stepwise, units: Any, key: Any, settle: Settle) -> Run:
     """Step by step, every noisy answer through the transcript, so that a run can be replayed."""
-    answer, after = jax.jit(descent.answer), jax.jit(descent.after)
+    one, after = jax.jit(job.step), jax.jit(job.after)
     fine = jax.jit(lambda noisy, new: finite(noisy) & finite(new))
 
-    def run(state: Any, first: int, last: int) -> Any:
+    def run(state: Any, own: Any, first: int, last: int) -> tuple[Any, Any]:
         for step in range(first, last):
             asked = {"step": step, "state": digest([np.asarray(leaf) for leaf in jax.tree.leaves(state)])}
-            noisy = settle(asked, jax.tree.map(np.asarray, answer(state, units, key, jnp.int32(step))))
+            own, noisy = one(own, state, units, key, jnp.int32(step))
+            noisy = settle(asked, jax.tree.map(np.asarray, noisy))
             new = after(state, noisy, jnp.int32(step))
             if not fine(noisy, new):
                 raise _not_finite(step)
             state = new
-        return state
+        return state, own
 
     return run
 

@@ -62,7 +62,7 @@ def private(method: str, loss: Any, parameters: Any, records: Any) -> Callable[[
     state = {"parameters": parameters, "optimiser": optimiser.init(parameters)}
     key = jnp.arange(4, dtype=jnp.uint32)
     run = jax.jit(job.several)
-    return lambda: jax.block_until_ready(run(state, units, key, jnp.int32(0), jnp.int32(STEPS)))
+    return lambda: jax.block_until_ready(run(state, (), units, key, jnp.int32(0), jnp.int32(STEPS)))
 
 
 def plain(loss: Any, parameters: Any, records: Any) -> Callable[[], None]:

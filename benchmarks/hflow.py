@@ -42,6 +42,8 @@ VARIANTS: Mapping[str, Maker] = {
     "hflow-sparse": flow(clipping="sparse"),
     "hflow-variational": flow(dequantisation="variational"),
     "merf": nacre_method("merf"),
+    "dpcgan": nacre_method("dpcgan"),
+    "gswgan": nacre_method("gswgan"),
 }
 MAKERS: Mapping[str, Maker] = {**METHODS, **VARIANTS}
 MAIN = (
@@ -53,8 +55,10 @@ MAIN = (
     Case("sketch", 1.0, DELTA),
     Case("independent", 1.0, DELTA),
     Case("merf", 1.0, DELTA),
+    Case("dpcgan", 1.0, DELTA),
+    Case("gswgan", 1.0, DELTA),
 )
-STEPS = tuple(Case(name, 1.0, DELTA, seeds=1) for name in VARIANTS if name not in ("hflow", "hflow-paper", "merf"))
+STEPS = tuple(Case(name, 1.0, DELTA, seeds=1) for name in VARIANTS if name not in {c.method for c in MAIN})
 LARGE_ROWS = 50_000  # the most rows that a classifier trains on
 QUICK = ("real", "hflow")
 

@@ -10,6 +10,7 @@ place of its own, so nothing is drawn twice under one key, and a key lives in on
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -20,13 +21,13 @@ from nacre.privacy.noise import NoiseSource
 
 _ROTATIONS = ((10, 26), (11, 21), (13, 27), (23, 5), (6, 20), (17, 11), (25, 10), (18, 20))
 _PARITY = 0x1BD11BDA
-# |Z| by two polynomials, fitted to SciPy's quantiles at Chebyshev points (errors below 4e-7): in w up to _NEAR, and in
-# sqrt(w) from there to the end of 63 bits, its middle and half its range in _FAR.
-_NEAR, _FAR = 6.0, (4.547705613533924, 2.098215870750746)
-_MIDDLE = (2.2960355281829834, 1.0251561403274536, -0.07305033504962921, -0.03199845179915428,
-           0.022442538291215897, -0.0041142413392663, -0.0020242787431925535, 0.0010463404469192028)  # fmt: skip
-_TAIL = (6.212566375732422, 2.997772216796875, 0.0016958926571533084, -0.00524238683283329,
-         0.0036114754620939493, -0.0021847086027264595, 0.0014286936493590474, -0.0005256597069092095)  # fmt: skip
+# |Z| by two polynomials, fitted to SciPy's quantiles at Chebyshev points (relative errors below 1.7e-5): in w up to
+# _NEAR, and in sqrt(w) from there to the end of 63 bits, its middle and half its range in _FAR.
+_NEAR, _FAR = 4.5, (4.383620913922156, 2.2623005703625134)
+_MIDDLE = (2.0357513427734375, 0.7907183766365051, -0.02219618484377861, -0.024023298174142838,
+           0.006925343070179224, 0.00045600146404467523)  # fmt: skip
+_TAIL = (5.978220462799072, 3.231489896774292, 0.0021598527673631907, -0.006552508566528559,
+         0.010137173347175121, -0.0064549315720796585)  # fmt: skip
 COINS, UNIT_KEYS, NOISE = 0, 1, 2  # purposes; the noise of part i has purpose NOISE + i
 
 
@@ -62,36 +63,47 @@ def _blocks(key: Any, size: int, step: Any, purpose: int) -> tuple[jax.Array, ..
     return threefry(key, (jnp.arange(size, dtype=jnp.uint32), jnp.asarray(step, jnp.uint32), purpose, 0))
 
 
+def once(make: Callable[[], Any], step: Any) -> Any:
+    """make(), computed once. The CPU's compiler would otherwise repeat it inside each of its uses, thirty times for the
+    noise of a step; a branch that is always taken (steps count from 0) is what keeps it from that."""
+    nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(make))
+    return jax.lax.platform_dependent(
+        step,
+        cpu=lambda step: jax.lax.cond(step >= 0, make, lambda: nothing),
+        default=lambda step: make(),
+    )
+
+
 def words(key: Any, size: int, step: Any, purpose: int) -> jax.Array:
-    """`size` uniform 32-bit words of one step and purpose: the first words of all blocks, then the second, and so on."""
-    return jnp.concatenate(jax.lax.optimization_barrier(_blocks(key, -(-size // 4), step, purpose)))[:size]
+    """`size` uniform 32-bit words of one step and purpose: the first words of all blocks, then the second, and on."""
+    return jnp.concatenate(once(lambda: _blocks(key, -(-size // 4), step, purpose), step))[:size]
 
 
 def below(key: Any, size: int, step: Any, purpose: int, limit: int) -> jax.Array:
     """words(...) < limit, for far less work: the four answers of a block leave the compiled loop as one number."""
-    drawn = _blocks(key, -(-size // 4), step, purpose)
-    packed = sum((w < jnp.uint32(limit)).astype(jnp.uint32) << jnp.uint32(i) for i, w in enumerate(drawn))
-    packed = jax.lax.optimization_barrier(packed)
-    return (((packed >> jnp.arange(4, dtype=jnp.uint32)[:, None]) & 1) == 1).reshape(-1)[:size]
+
+    def packed() -> jax.Array:
+        drawn = _blocks(key, -(-size // 4), step, purpose)
+        return sum((w < jnp.uint32(limit)).astype(jnp.uint32) << jnp.uint32(i) for i, w in enumerate(drawn))  # type: ignore[return-value]
+
+    bits = once(packed, step) >> jnp.arange(4, dtype=jnp.uint32)[:, None]
+    return ((bits & 1) == 1).reshape(-1)[:size]
 
 
 def normals(key: Any, size: int, step: Any, purpose: int) -> jax.Array:
     """`size` independent standard normals (float32), two words of a block for each.
 
-    The other two are not used: one number out of each block is one compiled loop without memory in between, and the
-    barrier keeps the loop from being repeated for every use of its numbers.
+    The other two are not used: one number out of each block is one compiled loop without memory in between.
     """
-    high, low, _, _ = _blocks(key, size, step, purpose)
-    return jax.lax.optimization_barrier(normal_of(high, low))
+    return once(lambda: normal_of(*_blocks(key, size, step, purpose)[:2]), step)
 
 
 def normal_of(high: jax.Array, low: jax.Array) -> jax.Array:
-    """A sign bit, and |Z| = −Φ⁻¹(u/2) for u of 63 bits, to a relative error of 1e-6.
+    """A sign bit, and |Z| = −Φ⁻¹(u/2) for u of 63 bits, to a relative error of 2e-5.
 
     float32 holds u with a relative error of 2⁻²³ however small it is, so the tail is as fine as the middle. With
-    x = 1 − u and w = −log(1 − x²), |Z|/x is a smooth function of w, and far out |Z| is one of sqrt(w): a polynomial each.
+    x = 1 − u and w = −log(1 − x²), |Z|/x is a smooth function of w, and far out |Z| is one of sqrt(w): polynomials.
     """
-    sign = jnp.where(high >> jnp.uint32(31), jnp.float32(-1), jnp.float32(1))
     rest = (high & jnp.uint32(0x7FFFFFFF)).astype(jnp.float32)
     u = jnp.minimum((rest + (low.astype(jnp.float32) + 0.5) * jnp.float32(2.0**-32)) * jnp.float32(2.0**-31), 1.0)
     w = -jnp.log(u * (2 - u))
@@ -100,7 +112,8 @@ def normal_of(high: jax.Array, low: jax.Array) -> jax.Array:
     found = jnp.where(near, _MIDDLE[-1], _TAIL[-1])
     for middle, tail in zip(_MIDDLE[-2::-1], _TAIL[-2::-1]):
         found = found * t + jnp.where(near, middle, tail)
-    return sign * found * jnp.where(near, 1 - u, 1.0)
+    size = jax.lax.bitcast_convert_type(found * jnp.where(near, 1 - u, 1.0), jnp.uint32)
+    return jax.lax.bitcast_convert_type(size | (high & jnp.uint32(0x80000000)), jnp.float32)
 
 
 def record_keys(key: Any, units: jax.Array, step: Any) -> tuple[jax.Array, jax.Array]:

@@ -34,6 +34,7 @@ def flow(method: str = "hflow", **options: Any) -> Maker:
 VARIANTS: Mapping[str, Maker] = {
     "hflow": flow(),
     "hflow-paper": flow("hflow-paper"),
+    "hflow-long": flow(steps=3000),
     "hflow-paper-marginals": flow("hflow-paper", marginals=0.1, space="normal"),
     "hflow-three-blocks": flow(blocks=3, linear="low-rank"),
     "hflow-no-labels": flow(labels=False),

@@ -76,9 +76,12 @@ class Ranks:
         inside = wanted - (self.ends - self.counts)[columns]
         marks = self.grid[:, columns].astype(jnp.float32)
         upto = jnp.matmul(jnp.tri(len(marks)), marks, precision=jax.lax.Precision.HIGHEST)
-        places = (upto < inside).sum(axis=0) * len(self.ends) + columns
-        places = stream.once(lambda: jnp.minimum(places, self.units - 1), done)  # else found again for every column
-        return places, wanted <= self.count
+        rows = (upto < inside).sum(axis=0, dtype=jnp.int32)
+
+        def places() -> jax.Array:
+            return jnp.minimum(rows * len(self.ends) + columns, self.units - 1).astype(jnp.int32)
+
+        return stream.once(places, (size,), jnp.int32, done), wanted <= self.count
 
 
 def chunk_of(rank: jax.Array, number: Any, size: int) -> tuple[jax.Array, jax.Array]:

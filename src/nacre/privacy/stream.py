@@ -38,45 +38,40 @@ def draw_key(source: NoiseSource) -> np.ndarray:
 
 def threefry(key: Any, counter: tuple[Any, Any, Any, Any]) -> tuple[jax.Array, ...]:
     """Four words for every counter; the counter's words broadcast against each other."""
+    shape = jnp.broadcast_shapes(*(jnp.shape(c) for c in counter))
+    wide = lambda word: jax.lax.broadcast_in_dim(jnp.asarray(word, jnp.uint32), shape, ())  # noqa: E731
     extra = key[0] ^ key[1] ^ key[2] ^ key[3] ^ jnp.uint32(_PARITY)
-    schedule = [jnp.asarray(k, jnp.uint32) for k in (key[0], key[1], key[2], key[3], extra)]
-    x = [jnp.asarray(c, jnp.uint32) + k for c, k in zip(counter, schedule)]
+    schedule = [wide(k) for k in (key[0], key[1], key[2], key[3], extra)]
+    x = [jnp.broadcast_to(jnp.asarray(c, jnp.uint32), shape) + k for c, k in zip(counter, schedule)]
     for number in range(20):
         a, b = (1, 3) if number % 2 == 0 else (3, 1)
-        one, other = _ROTATIONS[number % 8]
-        x[0] = x[0] + x[a]
-        x[a] = _rotated(x[a], one) ^ x[0]
-        x[2] = x[2] + x[b]
-        x[b] = _rotated(x[b], other) ^ x[2]
+        for to, by, turn in ((0, a, _ROTATIONS[number % 8][0]), (2, b, _ROTATIONS[number % 8][1])):
+            x[to] = jax.lax.add(x[to], x[by])
+            left = jax.lax.shift_left(x[by], jax.lax.full(shape, turn, jnp.uint32))
+            right = jax.lax.shift_right_logical(x[by], jax.lax.full(shape, 32 - turn, jnp.uint32))
+            x[by] = jax.lax.bitwise_xor(jax.lax.bitwise_or(left, right), x[to])
         if number % 4 == 3:
             schedule = [*schedule[1:], schedule[0]]
-            x = [w + k for w, k in zip(x, schedule)]
-            x[3] = x[3] + jnp.uint32(number // 4 + 1)
-    return tuple(jnp.broadcast_arrays(*x))
-
-
-def _rotated(word: jax.Array, by: int) -> jax.Array:
-    return (word << jnp.uint32(by)) | (word >> jnp.uint32(32 - by))
+            x = [jax.lax.add(w, k) for w, k in zip(x, schedule)]
+            x[3] = jax.lax.add(x[3], jax.lax.full(shape, number // 4 + 1, jnp.uint32))
+    return tuple(x)
 
 
 def _blocks(key: Any, size: int, step: Any, purpose: int) -> tuple[jax.Array, ...]:
     return threefry(key, (jnp.arange(size, dtype=jnp.uint32), jnp.asarray(step, jnp.uint32), purpose, 0))
 
 
-def once(make: Callable[[], Any], step: Any) -> Any:
+def once(make: Callable[[], jax.Array], shape: Any, dtype: Any, step: Any) -> jax.Array:
     """make(), computed once. The CPU's compiler would otherwise repeat it inside each of its uses, thirty times for the
     noise of a step; a branch that is always taken (steps count from 0) is what keeps it from that."""
-    nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(make))
-    return jax.lax.platform_dependent(
-        step,
-        cpu=lambda step: jax.lax.cond(step >= 0, make, lambda: nothing),
-        default=lambda step: make(),
-    )
+    if jax.default_backend() != "cpu":
+        return make()
+    return jax.lax.cond(step >= 0, make, lambda: jnp.zeros(shape, dtype))
 
 
 def words(key: Any, size: int, step: Any, purpose: int) -> jax.Array:
     """`size` uniform 32-bit words of one step and purpose: the first words of all blocks, then the second, and on."""
-    return jnp.concatenate(once(lambda: _blocks(key, -(-size // 4), step, purpose), step))[:size]
+    return jnp.concatenate(_blocks(key, -(-size // 4), step, purpose))[:size]
 
 
 def below(key: Any, size: int, step: Any, purpose: int, limit: int) -> jax.Array:
@@ -86,7 +81,7 @@ def below(key: Any, size: int, step: Any, purpose: int, limit: int) -> jax.Array
         drawn = _blocks(key, -(-size // 4), step, purpose)
         return sum((w < jnp.uint32(limit)).astype(jnp.uint32) << jnp.uint32(i) for i, w in enumerate(drawn))  # type: ignore[return-value]
 
-    bits = once(packed, step) >> jnp.arange(4, dtype=jnp.uint32)[:, None]
+    bits = once(packed, (-(-size // 4),), jnp.uint32, step) >> jnp.arange(4, dtype=jnp.uint32)[:, None]
     return ((bits & 1) == 1).reshape(-1)[:size]
 
 
@@ -95,7 +90,7 @@ def normals(key: Any, size: int, step: Any, purpose: int) -> jax.Array:
 
     The other two are not used: one number out of each block is one compiled loop without memory in between.
     """
-    return once(lambda: normal_of(*_blocks(key, size, step, purpose)[:2]), step)
+    return once(lambda: normal_of(*_blocks(key, size, step, purpose)[:2]), (size,), jnp.float32, step)
 
 
 def normal_of(high: jax.Array, low: jax.Array) -> jax.Array:

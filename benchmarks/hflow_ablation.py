@@ -1,4 +1,4 @@
-"""Clipping and dequantisation of the flow on Adult: the questions of the paper's Figures 4 and 5, by held-out likelihood.
+"""Clipping and dequantisation of the flow on Adult: the questions of the paper's Figures 4 and 5, by likelihood.
 
 `hflow` with each clipping at epsilon 1, and with uniform and variational dequantisation over a range of budgets. Three
 classifiers instead of nine.

@@ -3,9 +3,9 @@
 `plain-loop` is a compiled loop over the same loss and optimiser with batches of a fixed size. `non-private` is what a
 method does with epsilon=None: the door `descend` with its coins, and neither clip nor noise. The others are whole steps
 of that door: coins for every record, clipping, noise, update; `dp-vmap` is `dp-flat` without taps. Each figure comes
-from a process of its own on one core; a step's time is the best of several runs of many steps, so that a busy machine
-disturbs it least. Other packages run where environments named by NACRE_OPACUS_PYTHON and NACRE_JAX_PRIVACY_PYTHON have
-them; what is missing there is left out and said.
+from a process of its own on one core; a step's time is the best of several runs of many steps in processor time, which
+is wall time on a core that does nothing else. Other packages run where environments named by NACRE_OPACUS_PYTHON and
+NACRE_JAX_PRIVACY_PYTHON have them; what is missing there is left out and said.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ CASES = (
 
 def run(options: Options, results: Results) -> None:
     repeats = 2 if options.quick else 40
+    results.note("step_ms: processor time of a process that has one core to itself, best of several runs")
     results.note("the flow is not written for Opacus; where another package runs, batches are handed to it ready")
     for model, records, method in CASES:
         case = f"{model}/{records}/{method}"

@@ -6,14 +6,17 @@ time. Cases without epsilon are not private.
 
 from __future__ import annotations
 
+import tempfile
+import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from benchmarks import data, published
 from benchmarks.catalogue import Options
 from benchmarks.methods import METHODS, Case, Maker, Task, nacre_method
 from benchmarks.protocol import Study, run_study
-from benchmarks.results import Results
+from benchmarks.results import Results, Setting
 from nacre.evaluation.score import Protocol
 
 DELTA = 1e-5  # the paper's; above 1/n on the large tables, as there
@@ -76,3 +79,26 @@ def run(options: Options, results: Results) -> None:
     table = results.name.removeprefix("hflow-")
     results.published = published.rows(f"{table}-hflow")
     run_study(study(table), options, results, MAKERS)
+    if table == "adult" and options.wants("hflow") and not options.quick:
+        sampling(results)
+
+
+def sampling(results: Results) -> None:
+    """The time to draw 100,000 rows from a saved flow of Adult. Two steps of training: what a draw costs depends on the
+    sizes of the network alone."""
+    import nacre
+
+    dataset = data.adult()
+    setting = Setting("hflow", "adult, 100,000 rows drawn", guarantee=None)
+    if results.of(setting, 0):
+        return
+    private, _ = dataset.split(0)
+    made = nacre.fit(private, schema=dataset.schema, epsilon=None, method="hflow", target=dataset.target,
+                     options={"steps": 2, "batch": 64})  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        made.save(Path(folder) / "adult.nacre")
+        release = nacre.load(Path(folder) / "adult.nacre")
+        start = time.perf_counter()
+        release.write(Path(folder) / "rows.parquet", 100_000)
+        results.add(setting, 0, {"sample_write_s": time.perf_counter() - start}, "sampling")
+    results.write()

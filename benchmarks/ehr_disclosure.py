@@ -1,9 +1,9 @@
 """The medical-record model on an open hospital table: what it keeps, and what two attacks find in it.
 
 Diabetes inpatients of 130 US hospitals, one encounter per patient, 27 columns; 70 % of 20,000 patients are the table,
-15 % are held out for the attacks and 15 % for the utility list, unseen by everything else. The attacks run on
-every release and on the four controls made from the same rows. No figure here is a privacy guarantee. The thesis's own table is not
-public: its figures stand beside ours to compare the pattern, not the numbers.
+15 % are held out for the attacks and 15 % for the utility list, unseen by everything else. The attacks run on every
+release and on the four controls made from the same rows. No figure here is a privacy guarantee. The thesis's own table
+is not public: its figures stand beside ours to compare the pattern, not the numbers.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ demo: $(STAMP)
 	$(BIN)/nacre demo --output demo
 
 # Tests of the ledger start a PostgreSQL server of their own (Debian: apt install postgresql) and are skipped without.
+# Tests of clusters and URLs need Ray and fsspec (pip install 'nacre[distributed]') and are skipped without.
 # One thread per worker: the threads of two workers on two cores would wait for each other most of the time.
 # Most of the time goes into compiling small programs once: `make test` lets XLA compile them quickly, and `make test-all`
 # as users do.

@@ -54,6 +54,7 @@ CATALOGUE: Mapping[str, Benchmark] = {
         Benchmark("hflow-census", "benchmarks.hflow", "the flow on Census-Income (KDD)"),
         Benchmark("hflow-covertype", "benchmarks.hflow", "the flow on Covertype: macro-F1 and Kendall"),
         Benchmark("hflow-intrusion", "benchmarks.hflow", "the flow on KDD Cup 1999, five groups of labels"),
+        Benchmark("hflow-ablation", "benchmarks.hflow_ablation", "clippings and dequantisations of the flow on Adult"),
         Benchmark(
             "speed-dpsgd", "benchmarks.speed_dpsgd", "one step of DP-SGD beside the plain step and other packages"
         ),
@@ -72,6 +73,8 @@ CATALOGUE: Mapping[str, Benchmark] = {
         Benchmark("expm-icu", "benchmarks.expm_icu", "logistic regression on simulated stays, 2,496 features"),
         Benchmark("expm-icu-last", "benchmarks.expm_icu_last", "the same with the last value of each measurement"),
         Benchmark("expm-picture", "benchmarks.expm_picture", "two parameters: exact density, flows, repaired draws"),
+        Benchmark("scale", "benchmarks.scale", "1 to 100 million rows, read here and by Ray: memory, rows per second"),
+        Benchmark("planner", "benchmarks.planner", "the planner's expected errors beside what comes out, three tables"),
         Benchmark("audit-all", "benchmarks.audit_all", "lower bounds on what doors and methods spend; broken twins"),
         Benchmark("lira", "benchmarks.lira", "who was a model trained on? likelihood-ratio attack, log-log curves"),
         Benchmark("speed", "benchmarks.speed", "start, fit, sample, one pass over 20 million rows, noise"),

@@ -25,7 +25,7 @@ ALLOWED = {
     "synthesizers": {"table", "privacy", "distances", "nets", "targets"},
     "learners": {"table", "privacy", "distances", "nets"},
     "release_file": {"table"},
-    "release": {"table", "privacy", "synthesizers", "release_file", "targets", "rebalancing"},
+    "release": {"table", "engines", "privacy", "synthesizers", "release_file", "targets", "rebalancing"},
     "aiming": {"table", "privacy", "synthesizers", "targets"},
     "fitting": {"table", "engines", "privacy", "synthesizers", "release", "targets", "aiming"},
     "sketching": {"table", "engines", "privacy", "synthesizers", "release", "release_file", "fitting"},

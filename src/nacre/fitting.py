@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nacre.aiming import share_target, weighing_options, with_shares, without_weights
-from nacre.engines import Rows, open_rows
+from nacre.engines import Rows, finished, open_rows
 from nacre.errors import DataError, DomainNotDeclared, NacreError
 from nacre.privacy import discovery
 from nacre.privacy.budget import Budget, default_delta
@@ -98,6 +98,7 @@ def fit(
     ledger: Any = None,
     population: str | None = None,
     request: str | None = None,
+    engine: Any = None,
 ) -> Release:
     """Fit a private model of a table and return a release with its certificate.
 
@@ -113,7 +114,8 @@ def fit(
     and rebalance what they draw, by their noisy model and never by exact counts. `weights` states such a target in
     other ways (`nacre.targets`, or the name of a column of weights), for methods without a promise. With a `ledger`
     (its URL) the plan is charged to the `population` there, durably, before a door opens; the same `request` is charged
-    once (docs/decisions/ledger.md).
+    once (docs/decisions/ledger.md). `engine` has the workers of a Ray cluster read the files ("ray", "ray:4", "ray://
+    HOST:PORT"; docs/engines.md): with the same noise the release is the same.
     """
     options = hiding_options(method, options, hide, alpha)
     weighing = weighing_options(method, target_shares, weights)
@@ -122,7 +124,7 @@ def fit(
     budget = Budget(
         epsilon, default_delta(schema.rows if schema else None) if delta is None else delta, neighbours, large
     )
-    rows = open_rows(table)
+    rows = open_rows(table, engine=engine)
     if domain == "from-data" or epsilon is None:
         schema = _read_missing(schema, rows)
     schema, beside = without_weights(_count_public_rows(schema, rows, budget), weighing.get("weights"))
@@ -131,7 +133,8 @@ def fit(
     check_rows(rows, job.schema, beside)
     warn_weak_delta(budget, job.schema.rows)
     noise = NoiseSource(noise_seed)
-    with paid(account, job.plan, job.schema.unit.column if job.schema.unit else None) as held:
+    unit = job.schema.unit.column if job.schema.unit else None
+    with finished(rows), paid(account, job.plan, unit) as held:
         reading = functools.partial(tell_rows, progress)
         curator = Curator(rows, job.plan, job.schema, noise, transcript, reading, held)
         schema = _buy(curator, job, target)

@@ -129,6 +129,14 @@ def _distances() -> list[Metric]:
             COMPARED,
             "divergence of the numeric columns from the real to the synthetic table, by nearest neighbours",
         ),
+        Metric(
+            "nll",
+            "lower",
+            (-INF, INF),
+            "nats",
+            ("holdout",),
+            "negative log-probability of a held-out row, mean of an upper bound of it",
+        ),
     ]
 
 
@@ -295,6 +303,18 @@ def _learners() -> list[Metric]:
     ]
 
 
+def _plans() -> list[Metric]:
+    """What a plan had said beside what came out."""
+    return [
+        Metric("planned_time", "none", (0.0, INF), "1", ("clock",), "planned over measured wall time of a run"),
+        Metric("planned_memory", "none", (0.0, INF), "1", ("memory",), "planned over measured peak memory of a run"),
+        Metric("planned_tvd1", "none", (0.0, INF), "1", COMPARED, "planned over found distance of a column, median"),
+        Metric("planned_tvd2", "none", (0.0, INF), "1", COMPARED, "planned over found distance of a pair, median"),
+        Metric("inside_tvd1", "higher", SHARE, "1", COMPARED, "share of columns within their planned spread"),
+        Metric("inside_tvd2", "higher", SHARE, "1", COMPARED, "share of pairs within their planned spread"),
+    ]
+
+
 def _attacks() -> list[Metric]:
     """Of attacks on a synthetic table by somebody who knows some people. None of these is a guarantee."""
     read, signed, models = ("synthetic", "private", "holdout"), (-1.0, 1.0), ("private",)
@@ -343,7 +363,7 @@ def _attacks() -> list[Metric]:
 
 _BASE = [
     *_per_classifier(), *_means(), *_regression(), *_distances(), *_costs(), *_calls(), *_books(), *_settings(),
-    *_images(), *_hidden(), *_learners(), *_attacks(),
+    *_images(), *_hidden(), *_learners(), *_plans(), *_attacks(),
 ]  # fmt: skip
 
 

@@ -78,11 +78,15 @@ class Release:
         seed: int | None = None,
         force: bool = False,
         progress: Callable[[int], None] = lambda done: None,
+        engine: Any = None,
     ) -> int:
-        """Stream `rows` rows to a CSV, Parquet or Arrow file in bounded memory; returns how many were written."""
+        """Stream `rows` rows to a CSV, Parquet or Arrow file in bounded memory; returns how many were written.
+
+        With an `engine` ("ray", see docs/engines.md) workers draw the chunks: the same rows for the same seed.
+        """
         done = 0
         with TableWriter(path, arrow_schema(self.schema), force=force) as out:
-            for table in self.chunks(rows, where=where, rebalance=rebalance, seed=seed):
+            for table in self.chunks(rows, where=where, rebalance=rebalance, seed=seed, engine=engine):
                 out.write(table)
                 done += table.num_rows
                 progress(done)
@@ -95,20 +99,39 @@ class Release:
         where: Mapping[str, Any] | None = None,
         rebalance: Mapping[str, Mapping[Any, float]] | Target | None = None,
         seed: int | None = None,
+        engine: Any = None,
     ) -> Iterator[Any]:
-        """The same rows as Arrow tables of at most 250,000 rows, fewer where they hold arrays; identifiers count on."""
+        """The same rows as Arrow tables of at most 250,000 rows, fewer where they hold arrays; identifiers count on.
+
+        Every chunk has random numbers of its own, made from the seed and its number, whoever draws it.
+        """
         wanted = self.rows if rows is None else rows
         if isinstance(wanted, bool) or not isinstance(wanted, int | np.integer) or wanted < 0:
             raise NacreError(f"rows={rows!r}: expected a whole number of rows, zero or more")
-        rng = np.random.default_rng(seed)
+        entropy = np.random.SeedSequence(seed).entropy
         where = self.on_determinants(where or {})
-        draw = balanced(self, self.shares if rebalance is None else rebalance, where)
+        shares = self.shares if rebalance is None else rebalance
+        draw = balanced(self, shares, where)  # refuses what cannot be drawn before anything is
         if wanted == 0:
             yield arrow_schema(self.schema).empty_table()
         chunk = self._chunk()
-        for start in range(0, int(wanted), chunk):
-            count = min(chunk, int(wanted) - start)
-            yield decode(draw(count, rng), self.schema, start=start + 1)
+        starts = range(0, int(wanted), chunk)
+        given = [(k, entropy, min(chunk, int(wanted) - start), start, where, shares) for k, start in enumerate(starts)]
+        if engine is None or len(given) < 2:
+            yield from (self._chunk_table(*one, draw) for one in given)
+            return
+        from nacre.engines.cluster import in_order, running
+
+        with running(engine) as cluster:
+            yield from in_order(cluster.each(self._chunk_table, given))
+
+    def _chunk_table(
+        self, number: int, entropy: Any, rows: int, start: int, where: Mapping, shares: Any, draw: Any = None
+    ) -> Any:
+        """Chunk `number`, its random numbers included: a function of its arguments. `draw` saves making it again."""
+        own = () if number == 0 else (number,)
+        rng = np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=own))
+        return decode((draw or balanced(self, shares, where))(rows, rng), self.schema, start=start + 1)
 
     def _chunk(self) -> int:
         """Rows at a time: fewer where they hold arrays."""

@@ -62,11 +62,11 @@ ROWS = 600
 
 
 def _slow(method):
-    """One network by `descend` and one by `teach` in every run; the others are built of the same parts."""
-    return [pytest.mark.slow] if method in ("dpcgan", "gswgan") else []
+    """Adversarial networks are compiled anew for every table; their doors are replayed in every run."""
+    return [pytest.mark.slow] if method in GANS else []
 
 
-SOME = [pytest.param(m, marks=[pytest.mark.slow] if m in GANS else []) for m in PRIVATE]
+SOME = [pytest.param(m, marks=_slow(m)) for m in PRIVATE]
 
 
 def _id(case):

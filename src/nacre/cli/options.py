@@ -101,6 +101,10 @@ Population = Annotated[
 Request = Annotated[
     str | None, typer.Option(metavar="KEY", rich_help_panel=MODEL, help="Asked twice under this name, charged once.")
 ]
+Engine = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", rich_help_panel=FILES, help="Workers of a cluster: ray, ray:4 or ray://HOST:PORT."),
+]
 Force = Annotated[
     bool, typer.Option("--force", "-f", metavar="", rich_help_panel=FILES, help="Overwrite files that exist.")
 ]

@@ -30,6 +30,7 @@ class Terms:
     ledger: str | None = None
     population: str | None = None
     request: str | None = None
+    engine: str | None = None
     fitted: float = 1.0  # the share of the rows that reaches the fit: public, and the declared size shrinks by it
 
     @property
@@ -57,7 +58,7 @@ def run(file: Any, terms: Terms, declared: Declared, shell: Shell) -> Any:
     Account(terms.ledger, terms.population, terms.request).check(reads=terms.reads, seeded=terms.noise_seed is not None)
     terms.budget(None)  # a mistake in the budget shows before anything is opened
     weighing_options(terms.method, None, terms.weights)
-    rows = open_rows(file)
+    rows = open_rows(file, engine=terms.engine)
     transcript = Transcript()
     about = declared.rows or (estimated_rows(file) if isinstance(file, str) else None)
     with Bars(not shell.quiet, {"reading rows": about}) as bars:

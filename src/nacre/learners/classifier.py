@@ -77,7 +77,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         return self.flow_.draw(count)
 
     def predict(self, X: Any) -> np.ndarray:
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]  # type: ignore[attr-defined]
+        likeliest = self.predict_proba(X).argmax(axis=1)  # type: ignore[attr-defined]
+        return self.classes_[likeliest]
 
     def _units(self, X: np.ndarray) -> int:
         if self.rows is not None:

@@ -11,6 +11,7 @@ multiplies is C(1 + 2⁻⁸) + grid·sqrt(P): float32 norms and sums, and roundi
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,14 +20,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 
 from nacre.errors import ConvergenceError
 from nacre.privacy import clipping, poisson, stream
 from nacre.privacy.checkpoint import Checkpoint
 from nacre.privacy.plan import Descend, Part
 from nacre.privacy.transcript import digest
-from nacre.privacy.unit_arrays import Units, no_cache_on_disk
+from nacre.privacy.unit_arrays import SHARDS, Units, device_units, mesh, no_cache_on_disk
 
 RECORDED_STEPS = 64  # up to here every noisy answer stands in the transcript, beyond it the last state does
 CHUNK_STEPS = 200  # steps of one compiled call, after which progress is shown
@@ -59,6 +59,10 @@ class Stepwise:
     def begin(self) -> Any:
         return ()
 
+    def placed(self, units: Any) -> Any:
+        """The units where the steps find them: on the device."""
+        return jax.device_put(units)
+
     def step(self, own: Any, state: Any, units: Any, key: Any, step: Any) -> tuple[Any, Any]:
         """(what the room keeps, the noisy answer of one step)."""
         raise NotImplementedError
@@ -68,18 +72,20 @@ class Stepwise:
         return self.update(state, noisy, jax.random.fold_in(jax.random.key(self.seed), step))
 
     def several(self, state: Any, own: Any, units: Any, key: Any, first: Any, last: Any) -> tuple[Any, Any, Any]:
-        """Steps first..last−1, all compiled; stops at the first whose answer or state is not finite and says which."""
+        """Steps first..last−1, all compiled; stops at the first whose answer is not finite and says which. The state is
+        looked at in the end, and a state that is not finite counts as one step less: looking at it costs as much as
+        clipping."""
 
         def one(carried: tuple) -> tuple:
             state, own, step, _ = carried
             own, noisy = self.step(own, state, units, key, step)
             new = self.after(state, noisy, step)
-            fine = finite(noisy) & finite(new)
-            kept = jax.tree.map(lambda a, b: jnp.where(fine, a, b), new, state)
-            return kept, own, jnp.where(fine, step + 1, step), fine
+            fine = finite(noisy)
+            return new, own, jnp.where(fine, step + 1, step), fine
 
         start = (state, own, first, jnp.bool_(True))
-        return jax.lax.while_loop(lambda c: c[3] & (c[2] < last), one, start)[:3]
+        state, own, step, _ = jax.lax.while_loop(lambda c: c[3] & (c[2] < last), one, start)
+        return state, own, jnp.where(finite(state), step, jnp.minimum(step, last - 1))
 
 
 @dataclass(frozen=True)
@@ -87,7 +93,8 @@ class Descent(Stepwise):
     """One planned descent: what is asked of a unit, what is done with the answer, and the public sizes.
 
     `query` may have a method `contributions(state, units, keys)` that gives the layers of a whole batch by taps
-    (`nacre.nets.taps.Tapped`); any other query is asked one unit at a time under `vmap`. `expected` is q·n0.
+    (`nacre.nets.taps.Tapped`); any other query is asked one unit at a time under `vmap`. `expected` is q·n0. The units
+    lie in equal shards on `devices` of this host (`device_units`), each with a batch of its own.
     """
 
     entry: Descend
@@ -96,6 +103,10 @@ class Descent(Stepwise):
     expected: float
     batch: int
     seed: int = 0
+    devices: int = 1
+
+    def placed(self, units: Units) -> Units:
+        return device_units(units, self.devices)
 
     def contributions(self, state: Any, units: Any, keys: jax.Array) -> dict[str, dict[str, Any]]:
         """part -> layer -> contributions of the batch."""
@@ -104,14 +115,29 @@ class Descent(Stepwise):
         return {name: clipping.layers_of(found[name]) for name in (p.name for p in self.entry.parts)}
 
     def clipped_sums(self, state: Any, units: Units, key: Any, step: Any) -> dict[str, Any]:
-        """Σ over this step's batch of the clipped contributions. Private."""
+        """Σ over this step's batch of the clipped contributions, over all shards. Private."""
+        if self.devices == 1:
+            return self._shard_sums(state, units, key, step, 0)
+
+        def one(state: Any, units: Units, key: Any, step: Any) -> Any:
+            own = self._shard_sums(state, units, key, step, jax.lax.axis_index(SHARDS))
+            return jax.lax.psum(own, SHARDS)
+
+        shared, split = jax.sharding.PartitionSpec(), jax.sharding.PartitionSpec(SHARDS)
+        whole = jax.shard_map(
+            one, mesh=mesh(self.devices), in_specs=(shared, split, shared, shared), out_specs=shared, check_vma=False
+        )
+        return whole(state, units, key, step)
+
+    def _shard_sums(self, state: Any, units: Units, key: Any, step: Any, shard: Any) -> dict[str, Any]:
+        """The same over one shard: every unit has a coin of its own, wherever it lies."""
 
         def chunk(places: jax.Array, mask: jax.Array) -> dict[str, Any]:
-            query_keys, clip_keys = stream.record_keys(key, places, step)
+            query_keys, clip_keys = stream.record_keys(key, places, step, shard)
             found = self.contributions(state, units.take(places), query_keys)
             return {p.name: clipped_sum(p, found[p.name], mask, clip_keys) for p in self.entry.parts}
 
-        entered = poisson.coins(key, len(units.there), step, self.entry.q) & units.there
+        entered = poisson.coins(key, len(units.there), step, self.entry.q, shard) & units.there
         return poisson.batch_sum(chunk, entered, self.batch)
 
     def answer(self, state: Any, units: Units, key: Any, step: Any) -> dict[str, Any]:
@@ -119,8 +145,8 @@ class Descent(Stepwise):
         sums = self.clipped_sums(state, units, key, step)
         noisy = {}
         for place, part in enumerate(self.entry.parts):
-            vector, shaped = ravel_pytree(sums[part.name])
-            noisy[part.name] = shaped(with_noise(part, vector, key, step, place) / self.expected)
+            answer = with_noise(part, sums[part.name], key, step, place)
+            noisy[part.name] = jax.tree.map(lambda x: x / self.expected, answer)
         return noisy
 
     def step(self, own: Any, state: Any, units: Units, key: Any, step: Any) -> tuple[Any, dict[str, Any]]:
@@ -135,19 +161,27 @@ def clipped_sum(part: Part, layers: Mapping[str, Any], mask: jax.Array, keys: ja
     return clipping.tree_of(strategy(layers, part.clip, mask, keys, **options))
 
 
-def with_noise(part: Part, vector: jax.Array, key: Any, step: Any, place: int) -> jax.Array:
+def with_noise(part: Part, total: Any, key: Any, step: Any, place: int) -> Any:
     """The sum and its noise, both multiples of the grid."""
     if part.sigma == 0:
-        return vector
+        return total
+    leaves, structure = jax.tree.flatten(total)
+    ends = list(itertools.accumulate(leaf.size for leaf in leaves))
     grid = grid_of(part)
-    scale = part.sigma * sensitivity(part, vector.size)
-    noise = stream.normals(key, vector.size, step, stream.NOISE + place)
-    return jnp.rint(vector / grid) * grid + jnp.rint(noise * (scale / grid)) * grid
+    scale = part.sigma * sensitivity(part, ends[-1]) / grid
+    noise = jnp.split(stream.normals(key, ends[-1], step, stream.NOISE + place), ends[:-1])
+    noisy = [
+        jnp.rint(leaf / grid) * grid + jnp.rint(drawn.reshape(leaf.shape) * scale) * grid
+        for leaf, drawn in zip(leaves, noise)
+    ]
+    return jax.tree.unflatten(structure, noisy)
 
 
 def finite(tree: Any) -> jax.Array:
+    """Whether all numbers are. The largest magnitude says so, first down the columns: that compiles to wide loops."""
     numbers = [leaf for leaf in jax.tree.leaves(tree) if jnp.issubdtype(leaf.dtype, jnp.inexact)]
-    return jnp.array([jnp.isfinite(leaf).all() for leaf in numbers]).all()
+    largest = [jnp.abs(leaf).max(axis=0, initial=0).max(initial=0) for leaf in map(jnp.atleast_1d, numbers)]
+    return jnp.isfinite(jnp.array([0.0, *largest])).all()
 
 
 def train(
@@ -163,9 +197,9 @@ def train(
     steps, tell = job.entry.steps, progress or (lambda done, of: None)
     state, done = checkpoint.resume(state, job, units) if checkpoint else (state, 0)
     with no_cache_on_disk():
-        units, own = jax.device_put(units), job.begin()
+        placed, own = job.placed(units), job.begin()
         few = steps <= RECORDED_STEPS
-        run = _recorded(job, units, key, settle) if few else _compiled(job, units, key)
+        run = _recorded(job, placed, key, settle) if few else _compiled(job, placed, key)
         for last in (*range(done + CHUNK_STEPS, steps, CHUNK_STEPS), steps):
             state, own = run(state, own, done, last)
             done = last
@@ -215,6 +249,6 @@ def _recorded(job: Stepwise, units: Any, key: Any, settle: Settle) -> Run:
 
 def _not_finite(step: int) -> ConvergenceError:
     return ConvergenceError(
-        f"step {step}: the noisy answer or the state made from it is not finite; nothing more was asked of the rows, "
-        "what the plan spends is spent. Lower the learning rate, or start from smaller weights"
+        f"step {step}: the noisy answer, or the state after the steps up to here, is not finite; nothing more is asked "
+        "of the rows, what the plan spends is spent. Lower the learning rate, or start from smaller weights"
     )

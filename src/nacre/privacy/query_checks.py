@@ -21,7 +21,7 @@ import numpy as np
 from nacre.errors import PlanError
 from nacre.privacy.captured import refuse_captured
 from nacre.privacy.descent import Descent, Stepwise
-from nacre.privacy.teaching import Teaching, divided
+from nacre.privacy.teaching import Parts, Teaching, divided
 from nacre.privacy.unit_arrays import Units
 
 TRIED = 6  # units of the made-up batch
@@ -80,9 +80,12 @@ def check_teaching(teaching: Teaching, state: Any, made_up: Units, public: Any) 
     parts = divided(made_up, teaching.entry.parts, np.zeros(4, np.uint32))
     teacher = jax.tree.map(jnp.asarray, lesson.start())
     key = jax.random.key(0)
-    learnt = jax.eval_shape(
-        lambda t, s, p: lesson.learn(t, s, *p.some(0, lesson.units, key), key), teacher, state, parts
-    )
+
+    def lesson_of(teacher: Any, state: Any, parts: Parts) -> Any:
+        rows, there = parts.some(0, lesson.units, key)
+        return lesson.learn(teacher, state, rows, there, key)
+
+    learnt = jax.eval_shape(lesson_of, teacher, state, parts)
     if not _alike(teacher, learnt):
         raise PlanError(f"{where}: learn must return a teacher of the structure, shapes and types that start gives")
     one = lambda t, s, p: teaching.taught(t, s, p, 0, key)  # noqa: E731

@@ -75,6 +75,7 @@ CATALOGUE: Mapping[str, Benchmark] = {
         Benchmark("scale", "benchmarks.scale", "1 to 100 million rows, read here and by Ray: memory, rows per second"),
         Benchmark("planner", "benchmarks.planner", "the planner's expected errors beside what comes out, three tables"),
         Benchmark("audit-all", "benchmarks.audit_all", "lower bounds on what doors and methods spend; broken twins"),
+        Benchmark("lira", "benchmarks.lira", "who was a model trained on? likelihood-ratio attack, log-log curves"),
         Benchmark("speed", "benchmarks.speed", "start, fit, sample, one pass over 20 million rows, noise"),
     )
 }

@@ -13,9 +13,12 @@ from benchmarks.pearl_images import DOCS, png
 from benchmarks.results import WORK
 
 SIDE, LATENT, CODE = 28, 64, 32
-TRAIN, TEST = {"mnist": 16_000, "fashion-mnist": 7_000}, 2_000  # the first of each file
+TRAIN, TEST = {"mnist": 12_000, "fashion-mnist": 7_000}, 2_000  # the first of each file
 DRAWN = 4_000  # generated pictures that are judged
 SHOWN = 20
+CHANNELS, TURNS = 32, 2
+CRITIC = {"rebuild": 0.1, "steep": 1.0}
+SCALES = (1.0, 2.0, 4.0, 8.0, 16.0)
 # Scheme and loss by method. "plain" knows no weights: what comes out without them.
 METHODS: dict[str, dict[str, Any]] = {
     "sniw-mmd": {"scheme": "sniw"},
@@ -60,11 +63,15 @@ def judge(dataset: str) -> Any:
     return lenet(x.reshape(-1, SIDE, SIDE), y)
 
 
-def by_class(dataset: str, name: str, counts: dict[int, int], target: dict[int, float], seed: int) -> Pictures:
-    """So many training pictures of each class, weighted by the ratio of the target's shares to theirs."""
+def by_class(
+    dataset: str, name: str, counts: dict[int, int], target: dict[int, float], seed: int, rows: int
+) -> Pictures:
+    """About so many training pictures of each class, `rows` in all, weighted by the ratio of the target's shares to
+    theirs. Studies of one size share a compiled program."""
     x, y, _, _ = loaded(dataset)
     rng = np.random.default_rng([seed, 31])
     places = np.concatenate([rng.permutation(np.flatnonzero(y == c))[:n] for c, n in counts.items()])
+    places = rng.permutation(places)[:rows]
     classes = tuple(counts)
     wanted = np.array([target[c] for c in classes])
     kinds = y[places]
@@ -111,12 +118,14 @@ def _game(method: str, given: int, batch: int) -> Any:
 
     chosen = METHODS[method]
     if method == "cgan":  # Adam 2e-4 as in the thesis
-        return Game(Up(LATENT, given), "ce", "plain", Down(1, given), latent=LATENT, batch=batch, turns=1, rate=2e-4,
+        nets = Up(LATENT, given, channels=CHANNELS), Down(1, given, channels=CHANNELS)
+        return Game(nets[0], "ce", "plain", nets[1], latent=LATENT, batch=batch, turns=1, rate=2e-4,
                     judge_rate=2e-4, flat=0.05)  # fmt: skip
     return Game(
-        Up(LATENT), "mmd", chosen["scheme"], Down(CODE), Up(CODE), Critic(rebuild=0.1, steep=1.0), latent=LATENT,
-        batch=2 * batch if method == "miw-mmd" else batch, groups=7, form="v", scales=(0.25, 0.5, 1.0, 2.0, 4.0),
-        turns=3, rate=2e-4, judge_rate=2e-4,
+        Up(LATENT, channels=CHANNELS), "mmd", chosen["scheme"], Down(CODE, channels=CHANNELS),
+        Up(CODE, channels=CHANNELS), Critic(**CRITIC), latent=LATENT,
+        batch=2 * batch if method == "miw-mmd" else batch, groups=7, form="v", scales=SCALES, turns=TURNS,
+        rate=2e-4, judge_rate=2e-4,
     )  # fmt: skip
 
 

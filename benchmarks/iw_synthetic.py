@@ -21,6 +21,7 @@ from benchmarks.results import Results, Setting, published_row
 
 LATENTS, ROWS, COMPARED = 10, 10_000, 1_000
 BOUND = 0.2
+STEPS = {"mmd": 10_000, "ce": 5_000}  # of the generator
 THESIS = "Diesendruck, thesis 2019, tables 3.2 and A.1: mean of 20 runs"
 METHODS: Mapping[str, dict[str, Any]] = {
     **{f"{scheme}-mmd": {"loss": "mmd", "scheme": scheme} for scheme in ("iw", "sniw", "miw", "id")},
@@ -135,7 +136,7 @@ def run(options: Options, results: Results) -> None:
         if not options.wants(method) or not todo:
             continue
         tables = [simulated(dataset, s, 1_000 if options.quick else ROWS) for s in todo]
-        made = generated(method, tables, todo, 20 if options.quick else None)
+        made = generated(method, tables, todo, 20 if options.quick else STEPS[METHODS[method]["loss"]])
         for seed, rows, table in zip(todo, made, tables):
             results.add(Setting(method, dataset), seed, compared(rows, table.fresh), case)
         results.write()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 from tests.synthesizers.mixed import table
 
@@ -268,3 +269,19 @@ def test_weights_in_the_drawing_and_in_the_loss_aim_at_the_same_law():
 def test_statements_reach_the_method():
     for stated in (Shares({"y": {True: 0.5, False: 0.5}}), WeightColumn("w"), Thinning(len)):
         assert Weighted(weights=stated).weights is stated
+
+
+@pytest.mark.slow
+def test_three_classes_within_three_points():
+    """The acceptance check: shares .7/.2/.1 of a table of three classes, even in the target."""
+    gen = np.random.default_rng(6)
+    kind = gen.choice(3, 3_000, p=[0.7, 0.2, 0.1])
+    rows = pd.DataFrame({"c": np.array(["a", "b", "c"])[kind], "x": np.clip(gen.normal(kind / 4 + 0.2, 0.08), 0, 1)})
+    schema = nacre.Schema({"c": nacre.Categorical(("a", "b", "c")), "x": nacre.Numeric((0.0, 1.0))})
+    made = nacre.fit(rows, epsilon=None, schema=schema, method="weighted",
+                     target_shares={"c": dict.fromkeys("abc", 1 / 3)},
+                     options={"steps": 3_000, "batch": 256, "width": 64})  # fmt: skip
+    drawn = made.sample(20_000, seed=1)
+    assert max(abs((drawn["c"] == v).mean() - 1 / 3) for v in "abc") < 0.03
+    means = drawn.groupby("c")["x"].mean()
+    np.testing.assert_allclose(means, [0.2, 0.45, 0.7], atol=0.05)

@@ -50,12 +50,14 @@ def run(file: Any, terms: Terms, declared: Declared, shell: Shell) -> Any:
 
     Whatever goes wrong, no file has been written; Ctrl-C says what had been opened.
     """
+    from nacre.aiming import weighing_options
     from nacre.engines import open_rows
     from nacre.privacy.ledger.payment import Account
     from nacre.privacy.transcript import Transcript
 
     Account(terms.ledger, terms.population, terms.request).check(reads=terms.reads, seeded=terms.noise_seed is not None)
     terms.budget(None)  # a mistake in the budget shows before anything is opened
+    weighing_options(terms.method, None, terms.weights)
     rows = open_rows(file, engine=terms.engine)
     transcript = Transcript()
     about = declared.rows or (estimated_rows(file) if isinstance(file, str) else None)

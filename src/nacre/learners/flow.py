@@ -20,7 +20,7 @@ import optax
 
 from nacre.errors import NacreError, PlanError
 from nacre.learners import labelled, losses
-from nacre.learners.exponential import prior_sd, smooth_utility
+from nacre.learners.exponential import prior_sd, utility_of
 from nacre.learners.training import Task, Tell
 from nacre.nets import sylvester
 from nacre.privacy.budget import Budget
@@ -184,8 +184,7 @@ class ExpmNf:
         return (Reveal("rows", REASON),)
 
     def train(self, task: Task, tell_owner: Tell) -> np.ndarray:
-        size = losses.size(task.features, task.classes)
-        utility = smooth_utility(task.features, task.classes)
+        size, utility = task.size, utility_of(task)
         x, y = labelled.revealed(task.curator.reveal(task.plan["rows"]), task.curator.schema)
         columns = jnp.asarray(np.concatenate([x.T, y[None]]).astype(np.float32))
         rate = self.epsilon_tilde / (2 * losses.sensitivity(task.classes))

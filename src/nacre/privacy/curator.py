@@ -177,7 +177,7 @@ class Curator(TrainingDoors):
         """`entry.draws` draws from exp(rate·u), rate = ε/(high − low) (half of it for replace-one): an exponential
         mechanism on a continuous space (`walk.Walk`) or on a public list (`sampling.Listed`).
         """
-        sampler.check(entry)
+        sampler.check(entry, utility)
         if sampler.exact != (entry.moves == 0):
             raise PlanError(f"entry {entry.name!r}: exact draws are planned with moves=0, chains with their length")
         utility.check(self.schema, sampler.width, sampler.exact)

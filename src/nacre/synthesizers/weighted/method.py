@@ -124,7 +124,7 @@ class Weighted:
                                 "groups": self.groups, "by_weight": self.batches == "weighted"}  # fmt: skip
         if self.loss == "ce":
             judge = Plain(Branched((heads.width, *condition), 1, self.width, 2))
-            return Game(maker, "ce", judge=judge, rate=3e-4, judge_rate=3e-4, **same)
+            return Game(maker, "ce", judge=judge, turns=2, rate=3e-4, judge_rate=3e-4, **same)
         if self.kernel == "fixed":
             return Game(maker, **same)
         coder = Plain(Branched((heads.width,), CODE, self.width, 2, activation="elu"))

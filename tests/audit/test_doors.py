@@ -22,11 +22,11 @@ def test_claims_stand_and_audits_are_tight(door):
     assert bound.value > 0.88 * 1.0, str(bound)
 
 
-@pytest.mark.parametrize("door", RANGE_DOORS)
+@pytest.mark.parametrize("door", [pytest.param(d, marks=pytest.mark.slow) if d == "select" else d for d in RANGE_DOORS])
 def test_choices_stand_and_are_near(door):
     """The ratio of the rare outcome tends to e^ε: with four voices against it, the bound passes half of the claim."""
-    bound = audit_range_door(door, 2.0, 10_000, ALPHA)
-    assert not bound.refuted and bound.value > 1.0, str(bound)
+    bound = audit_range_door(door, 1.0, 40_000, ALPHA)
+    assert not bound.refuted and bound.value > 0.5, str(bound)
 
 
 def test_poisson_steps():

@@ -25,6 +25,7 @@ from nacre.nets import sylvester
 from nacre.privacy import diagnostics, feature_sums
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.sampling import Batches, Utility
+from nacre.privacy.unit_arrays import no_cache_on_disk
 
 DEFENSIVE = 0.1
 DEFAULT = flows.FlowShape()
@@ -40,7 +41,7 @@ class FlowProposals:
     chains: int = 4
     exact = False
 
-    def check(self, entry: Any) -> None:
+    def check(self, entry: Any, utility: Utility) -> None:
         if entry.moves < 8 or entry.draws > self.chains:
             raise PlanError(
                 f"entry {entry.name!r}: moves {entry.moves!r}, draws {entry.draws!r}; expected 8 moves or more and "
@@ -56,7 +57,7 @@ class FlowProposals:
         vectors = [v for encoded, rows in batches for v in feature_sums.record_vectors(utility.vectors, encoded, rows)]
         target = flows.Target(_clipped(utility.per_record, utility.low, utility.high), rate, self.tau)
         key = jax.random.wrap_key_data(jnp.asarray(noise.bits64(1).view(np.uint32)))
-        with jax.enable_x64(True):
+        with jax.enable_x64(True), no_cache_on_disk():
             columns = jnp.asarray(np.concatenate(vectors).T)
             flow = flows.train(self.shape, self.width, target, columns.astype(jnp.float32), key)
             flow = jax.tree.map(lambda x: x.astype(jnp.float64), flow)

@@ -1,4 +1,4 @@
-"""How much noise a budget asks of `descend`, or how many steps a given noise allows.
+"""How much noise a budget asks of `descend` or `teach`, or how many steps a given noise allows.
 
 Composing a privacy-loss distribution takes a good part of a second, so the roots are found by Brent's method on
 logarithms and then made safe: what is returned has been checked against the budget itself.
@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from nacre.errors import BudgetError
 from nacre.privacy import accounting
 from nacre.privacy.budget import Budget
 from nacre.privacy.noise import MAX_SIGMA
-from nacre.privacy.plan import Descend, Entry, Part, Scope
+from nacre.privacy.plan import Descend, Entry, Part, Scope, Teach
 
 _CLOSE = 2e-4  # relative distance between the noise found and the smallest that would do
 _LEAST = 0.05  # noise below this promises nothing worth the name
 _MOST_STEPS = 2**30
 
 
-def _excess(budget: Budget, scope: Scope, others: Sequence[Entry], q: float, steps: int, noise: float) -> float:
+def _excess(budget: Budget, scope: Scope, others: Sequence[Entry], planned: Entry) -> float:
     """log(δ spent / δ allowed): the budget is met where it is not positive."""
-    entries = [*others, Descend("calibration", q=q, steps=steps, parts=(Part("all", sigma=noise),))]
-    events = [event for entry in entries for event in entry.events(scope)]
+    events = [event for entry in (*others, planned) for event in entry.events(scope)]
     spent = accounting.delta_at(events, float(budget.epsilon or 0.0))
     return math.log(max(spent, 1e-300) / budget.delta)
 
@@ -33,11 +33,24 @@ def noise_for(budget: Budget, scope: Scope, q: float, steps: int, others: Sequen
 
     Without a budget (`epsilon=None`) it is 0. Raises BudgetError when no noise is enough.
     """
+    return _least_noise(budget, scope, others, lambda noise: _descend(q, steps, noise))
+
+
+def teaching_noise_for(budget: Budget, scope: Scope, planned: Teach, others: Sequence[Entry] = ()) -> float:
+    """The same for an entry of `teach`, whose own noise does not matter here."""
+    return _least_noise(budget, scope, others, lambda noise: replace(planned, clip=1.0, sigma=noise))
+
+
+def _descend(q: float, steps: int, noise: float) -> Descend:
+    return Descend("calibration", q=q, steps=steps, parts=(Part("all", sigma=noise),))
+
+
+def _least_noise(budget: Budget, scope: Scope, others: Sequence[Entry], planned: Callable[[float], Entry]) -> float:
     if budget.epsilon is None:
         return 0.0
 
     def excess(noise: float) -> float:
-        return _excess(budget, scope, others, q, steps, noise)
+        return _excess(budget, scope, others, planned(noise))
 
     low = high = 1.0
     while excess(high) > 0:
@@ -56,7 +69,7 @@ def steps_for(budget: Budget, scope: Scope, q: float, noise: float, others: Sequ
     """The largest number of steps that a noise multiplier allows; BudgetError when it does not allow one."""
 
     def excess(steps: float) -> float:
-        return _excess(budget, scope, others, q, max(1, math.floor(steps)), noise)
+        return _excess(budget, scope, others, _descend(q, max(1, math.floor(steps)), noise))
 
     if excess(1) > 0:
         raise BudgetError(f"noise {noise:g} at rate {q:g} does not allow a single step; raise the noise or the budget")

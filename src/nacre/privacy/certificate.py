@@ -123,7 +123,7 @@ def describe(c: Certificate) -> str:
     counted = c.schema["provenance"]
     lines.append("Schema facts: " + ", ".join(f"{n} {how}" for how, n in _tally(counted).items()))
     lines += [f"Assumption: {a}" for a in c.assumptions]
-    lines += [hidden] if (hidden := hidden_sentence(c)) else []
+    lines += [said for said in (hidden_sentence(c), shares_sentence(c), c.extras.get("statement")) if said]
     lines += [
         f"Audit: {f['view']}, {f['runs']:,} runs: {f['text']}" for f in c.extras.get("audit", {}).get("findings", ())
     ]
@@ -149,6 +149,15 @@ def hidden_sentence(c: Certificate) -> str:
     )
 
 
+def shares_sentence(c: Certificate) -> str:
+    """Which columns have shares that were asked for instead of learnt. Empty where none has."""
+    found = c.extras.get("target_shares")
+    if not found:
+        return ""
+    names = ", ".join(name for name, _ in found)
+    return f"Target: the shares of {names} are those that were asked for, not those of the table, unless sampled so"
+
+
 def _entry_line(entry: Mapping[str, Any]) -> str:
     sigmas = entry.get("sigmas")
     if sigmas:
@@ -165,6 +174,11 @@ def _entry_line(entry: Mapping[str, Any]) -> str:
         )
         return (
             f"{entry['name']}: {entry['steps']} steps through `descend`, each on a share {entry['q']:.4g}, of {parts}"
+        )
+    if entry["door"] == "teach" and "steps" in entry:
+        return (
+            f"{entry['name']}: {entry['steps']} steps through `teach`, each of a share {entry['q']:.4g} of "
+            f"{entry['parts']} disjoint parts (clip {entry['clip']:.4g}, noise {entry['sigma']:.4g} times that)"
         )
     if entry["door"] == "sample" and "draws" in entry:
         how = f"chains of {entry['moves']:,} moves" if entry["moves"] else "exact draws"

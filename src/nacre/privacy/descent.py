@@ -26,7 +26,7 @@ from nacre.privacy import clipping, poisson, stream
 from nacre.privacy.checkpoint import Checkpoint
 from nacre.privacy.plan import Descend, Part
 from nacre.privacy.transcript import digest
-from nacre.privacy.unit_arrays import Units, no_cache_on_disk
+from nacre.privacy.unit_arrays import SHARDS, Units, device_units, mesh, no_cache_on_disk
 
 RECORDED_STEPS = 64  # up to here every noisy answer stands in the transcript, beyond it the last state does
 CHUNK_STEPS = 200  # steps of one compiled call, after which progress is shown
@@ -48,12 +48,51 @@ def sensitivity(part: Part, size: int) -> float:
     return (part.clip or 0.0) * (1 + clipping.FLOAT_SLACK) + grid_of(part) * math.sqrt(size)
 
 
+class Stepwise:
+    """Steps of a private question and a public update, with an `entry` that says how many. Subclasses have `update`,
+    `seed` and `step`; `own` is what the room keeps between steps and nobody else sees (nothing, for a descent)."""
+
+    entry: Any
+    update: Update
+    seed: int
+
+    def begin(self) -> Any:
+        return ()
+
+    def placed(self, units: Any) -> Any:
+        """The units where the steps find them: on the device."""
+        return jax.device_put(units)
+
+    def step(self, own: Any, state: Any, units: Any, key: Any, step: Any) -> tuple[Any, Any]:
+        """(what the room keeps, the noisy answer of one step)."""
+        raise NotImplementedError
+
+    def after(self, state: Any, noisy: Any, step: Any) -> Any:
+        """The next state: a function of public things only."""
+        return self.update(state, noisy, jax.random.fold_in(jax.random.key(self.seed), step))
+
+    def several(self, state: Any, own: Any, units: Any, key: Any, first: Any, last: Any) -> tuple[Any, Any, Any]:
+        """Steps first..last−1, all compiled; stops at the first whose answer or state is not finite and says which."""
+
+        def one(carried: tuple) -> tuple:
+            state, own, step, _ = carried
+            own, noisy = self.step(own, state, units, key, step)
+            new = self.after(state, noisy, step)
+            fine = finite(noisy) & finite(new)
+            kept = jax.tree.map(lambda a, b: jnp.where(fine, a, b), new, state)
+            return kept, own, jnp.where(fine, step + 1, step), fine
+
+        start = (state, own, first, jnp.bool_(True))
+        return jax.lax.while_loop(lambda c: c[3] & (c[2] < last), one, start)[:3]
+
+
 @dataclass(frozen=True)
-class Descent:
+class Descent(Stepwise):
     """One planned descent: what is asked of a unit, what is done with the answer, and the public sizes.
 
     `query` may have a method `contributions(state, units, keys)` that gives the layers of a whole batch by taps
-    (`nacre.nets.taps.Tapped`); any other query is asked one unit at a time under `vmap`. `expected` is q·n0.
+    (`nacre.nets.taps.Tapped`); any other query is asked one unit at a time under `vmap`. `expected` is q·n0. The units
+    lie in equal shards on `devices` of this host (`device_units`), each with a batch of its own.
     """
 
     entry: Descend
@@ -62,6 +101,10 @@ class Descent:
     expected: float
     batch: int
     seed: int = 0
+    devices: int = 1
+
+    def placed(self, units: Units) -> Units:
+        return device_units(units, self.devices)
 
     def contributions(self, state: Any, units: Any, keys: jax.Array) -> dict[str, dict[str, Any]]:
         """part -> layer -> contributions of the batch."""
@@ -70,14 +113,29 @@ class Descent:
         return {name: clipping.layers_of(found[name]) for name in (p.name for p in self.entry.parts)}
 
     def clipped_sums(self, state: Any, units: Units, key: Any, step: Any) -> dict[str, Any]:
-        """Σ over this step's batch of the clipped contributions. Private."""
+        """Σ over this step's batch of the clipped contributions, over all shards. Private."""
+        if self.devices == 1:
+            return self._shard_sums(state, units, key, step, 0)
+
+        def one(state: Any, units: Units, key: Any, step: Any) -> Any:
+            own = self._shard_sums(state, units, key, step, jax.lax.axis_index(SHARDS))
+            return jax.lax.psum(own, SHARDS)
+
+        shared, split = jax.sharding.PartitionSpec(), jax.sharding.PartitionSpec(SHARDS)
+        whole = jax.shard_map(
+            one, mesh=mesh(self.devices), in_specs=(shared, split, shared, shared), out_specs=shared, check_vma=False
+        )
+        return whole(state, units, key, step)
+
+    def _shard_sums(self, state: Any, units: Units, key: Any, step: Any, shard: Any) -> dict[str, Any]:
+        """The same over one shard: every unit has a coin of its own, wherever it lies."""
 
         def chunk(places: jax.Array, mask: jax.Array) -> dict[str, Any]:
-            query_keys, clip_keys = stream.record_keys(key, places, step)
+            query_keys, clip_keys = stream.record_keys(key, places, step, shard)
             found = self.contributions(state, units.take(places), query_keys)
             return {p.name: clipped_sum(p, found[p.name], mask, clip_keys) for p in self.entry.parts}
 
-        entered = poisson.coins(key, len(units.there), step, self.entry.q) & units.there
+        entered = poisson.coins(key, len(units.there), step, self.entry.q, shard) & units.there
         return poisson.batch_sum(chunk, entered, self.batch)
 
     def answer(self, state: Any, units: Units, key: Any, step: Any) -> dict[str, Any]:
@@ -89,24 +147,8 @@ class Descent:
             noisy[part.name] = shaped(with_noise(part, vector, key, step, place) / self.expected)
         return noisy
 
-    def after(self, state: Any, noisy: Mapping[str, Any], step: Any) -> Any:
-        """The next state: a function of public things only."""
-        return self.update(state, noisy, jax.random.fold_in(jax.random.key(self.seed), step))
-
-    def several(self, state: Any, units: Units, key: Any, first: Any, last: Any) -> tuple[Any, Any]:
-        """Steps first..last−1, all compiled; stops at the first whose answer or state is not finite and says which."""
-
-        def one(carried: tuple) -> tuple:
-            state, step, _ = carried
-            noisy = self.answer(state, units, key, step)
-            new = self.after(state, noisy, step)
-            fine = finite(noisy) & finite(new)
-            kept = jax.tree.map(lambda a, b: jnp.where(fine, a, b), new, state)
-            return kept, jnp.where(fine, step + 1, step), fine
-
-        start = (state, first, jnp.bool_(True))
-        state, step, _ = jax.lax.while_loop(lambda c: c[2] & (c[1] < last), one, start)
-        return state, step
+    def step(self, own: Any, state: Any, units: Units, key: Any, step: Any) -> tuple[Any, dict[str, Any]]:
+        return own, self.answer(state, units, key, step)
 
 
 def clipped_sum(part: Part, layers: Mapping[str, Any], mask: jax.Array, keys: jax.Array) -> Any:
@@ -133,26 +175,26 @@ def finite(tree: Any) -> jax.Array:
 
 
 def train(
-    descent: Descent,
+    job: Stepwise,
     state: Any,
-    units: Units,
+    units: Any,
     key: np.ndarray,
     settle: Settle,
     progress: Progress | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Any:
     """The state after all steps. `key` is fresh: a resumed run shares no noise with the one it continues."""
-    steps, tell = descent.entry.steps, progress or (lambda done, of: None)
-    state, done = checkpoint.resume(state, descent, units) if checkpoint else (state, 0)
+    steps, tell = job.entry.steps, progress or (lambda done, of: None)
+    state, done = checkpoint.resume(state, job, units) if checkpoint else (state, 0)
     with no_cache_on_disk():
-        units = jax.device_put(units)
+        placed, own = job.placed(units), job.begin()
         few = steps <= RECORDED_STEPS
-        run = _recorded(descent, units, key, settle) if few else _compiled(descent, units, key)
+        run = _recorded(job, placed, key, settle) if few else _compiled(job, placed, key)
         for last in (*range(done + CHUNK_STEPS, steps, CHUNK_STEPS), steps):
-            state = run(state, done, last)
+            state, own = run(state, own, done, last)
             done = last
             if checkpoint and done < steps:
-                checkpoint.save(state, done, descent, units)
+                checkpoint.save(state, done, job, units)
             tell(done, steps)
     if not few:
         state = jax.tree.map(jnp.asarray, settle({"steps": steps}, jax.tree.map(np.asarray, state)))
@@ -161,32 +203,36 @@ def train(
     return state
 
 
-def _compiled(descent: Descent, units: Units, key: Any) -> Callable[[Any, int, int], Any]:
-    several = jax.jit(descent.several)
+Run = Callable[[Any, Any, int, int], tuple[Any, Any]]  # state, what the room keeps, first and last step -> both
 
-    def run(state: Any, first: int, last: int) -> Any:
-        state, step = several(state, units, key, jnp.int32(first), jnp.int32(last))
+
+def _compiled(job: Stepwise, units: Any, key: Any) -> Run:
+    several = jax.jit(job.several)
+
+    def run(state: Any, own: Any, first: int, last: int) -> tuple[Any, Any]:
+        state, own, step = several(state, own, units, key, jnp.int32(first), jnp.int32(last))
         if int(step) < last:
             raise _not_finite(int(step))
-        return state
+        return state, own
 
     return run
 
 
-def _recorded(descent: Descent, units: Units, key: Any, settle: Settle) -> Callable[[Any, int, int], Any]:
+def _recorded(job: Stepwise, units: Any, key: Any, settle: Settle) -> Run:
     """Step by step, every noisy answer through the transcript, so that a run can be replayed."""
-    answer, after = jax.jit(descent.answer), jax.jit(descent.after)
+    one, after = jax.jit(job.step), jax.jit(job.after)
     fine = jax.jit(lambda noisy, new: finite(noisy) & finite(new))
 
-    def run(state: Any, first: int, last: int) -> Any:
+    def run(state: Any, own: Any, first: int, last: int) -> tuple[Any, Any]:
         for step in range(first, last):
             asked = {"step": step, "state": digest([np.asarray(leaf) for leaf in jax.tree.leaves(state)])}
-            noisy = settle(asked, jax.tree.map(np.asarray, answer(state, units, key, jnp.int32(step))))
+            own, noisy = one(own, state, units, key, jnp.int32(step))
+            noisy = settle(asked, jax.tree.map(np.asarray, noisy))
             new = after(state, noisy, jnp.int32(step))
             if not fine(noisy, new):
                 raise _not_finite(step)
             state = new
-        return state
+        return state, own
 
     return run
 

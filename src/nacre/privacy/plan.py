@@ -15,59 +15,12 @@ from typing import Any, ClassVar
 
 from nacre.errors import BudgetError, PlanError
 from nacre.privacy import accounting
-from nacre.privacy.accounting import BoundedRange, Event, Failure, Gaussian, PoissonGaussian, Unbounded
+from nacre.privacy.accounting import BoundedRange, Event, Failure, Gaussian, Unbounded
 from nacre.privacy.budget import Budget, Level
-from nacre.privacy.noise import MAX_SIGMA
-
-
-@dataclass(frozen=True)
-class Scope:
-    """Whose presence is hidden: the neighbour relation, and how many rows one unit may hold."""
-
-    neighbours: str
-    cap: int = 1
-
-    @property
-    def table(self) -> float:
-        """L2 sensitivity of one contingency table: `cap` rows in one cell, or moved from one cell to another."""
-        return self.cap * (math.sqrt(2) if self.neighbours == "replace_one" else 1.0)
-
-    @property
-    def sum(self) -> float:
-        """Sensitivity of a sum of per-record vectors of norm at most 1."""
-        return self.cap * (2.0 if self.neighbours == "replace_one" else 1.0)
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One use of one door. `level` is the guarantee the door can give at best.
-
-    Numbers that the accountant or the noise could not use (NaN, zero, infinity...) are refused when it is made.
-    """
-
-    door: ClassVar[str]
-    level: ClassVar[Level] = Level.PROVEN
-    name: str
-
-    def __post_init__(self) -> None:
-        for scale in ("sigmas", "sigma", "bound", "epsilon"):
-            found = getattr(self, scale, ())
-            for value in found if isinstance(found, tuple | list) else (found,):
-                if not 0 < value <= MAX_SIGMA:  # NaN fails every comparison
-                    raise BudgetError(
-                        f"entry {self.name!r}: {scale} {value!r}; expected numbers above 0, up to 2**34. "
-                        "A budget that asks for more noise than that buys nothing"
-                    )
-        for number, least in (("picks", 1), ("size", 1), ("threshold", 1), ("parts", 1), ("draws", 1), ("moves", 0)):
-            value = getattr(self, number, least)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise PlanError(f"entry {self.name!r}: {number} {value!r}; expected a whole number, {least} or more")
-
-    def events(self, scope: Scope) -> list[Event]:
-        raise NotImplementedError
-
-    def to_json(self) -> dict[str, Any]:
-        return {"door": self.door, **asdict(self)}
+from nacre.privacy.entry import Entry, Scope
+from nacre.privacy.stepwise import CLIPPINGS as CLIPPINGS
+from nacre.privacy.stepwise import Descend, Teach
+from nacre.privacy.stepwise import Part as Part
 
 
 def _table_event(sigmas: Sequence[float], scope: Scope) -> Gaussian:
@@ -157,83 +110,6 @@ class Select(Entry):
         return [BoundedRange(self.epsilon, self.picks)]
 
 
-CLIPPINGS = ("flat", "per-layer", "per-unit", "sparse")
-
-
-@dataclass(frozen=True)
-class Part:
-    """One named part of what a unit contributes to a step of `descend`.
-
-    It is brought to L2 norm at most `clip` by the strategy `clipping`, and the sum gets noise of `sigma` times the
-    sensitivity. `sigma=0` means no noise and no promise; only then may `clip` be None (contributions as they are).
-    """
-
-    name: str
-    clip: float | None = 1.0
-    sigma: float = 1.0
-    clipping: str = "flat"
-    sparsity: float = 0.5  # of the strategy "sparse"
-
-    def __post_init__(self) -> None:
-        where = f"part {self.name!r}"
-        if self.clipping not in CLIPPINGS:
-            raise PlanError(f"{where}: clipping {self.clipping!r}; expected one of {', '.join(CLIPPINGS)}")
-        if not (0 <= self.sigma <= MAX_SIGMA):
-            raise BudgetError(f"{where}: sigma {self.sigma!r}; expected a number from 0 to 2**34")
-        if not (self.clip is None and self.sigma == 0) and not (self.clip is not None and 0 < self.clip <= MAX_SIGMA):
-            raise BudgetError(f"{where}: clip {self.clip!r}; expected a number above 0 (None only without noise)")
-        if not 0 <= self.sparsity < 1:
-            raise PlanError(f"{where}: sparsity {self.sparsity!r}; expected a number in [0, 1)")
-
-
-@dataclass(frozen=True)
-class Descend(Entry):
-    """`steps` noisy sums over Poisson samples of rate `q`, all parts of a step on one sample: one event each.
-
-    A unit is a record, all rows of a person (where the schema declares one), or a fixed group of `group` records drawn
-    beforehand; groups need a public number of rows, and one record then touches one group only.
-    """
-
-    door: ClassVar[str] = "descend"
-    level: ClassVar[Level] = Level.REAL_ARITHMETIC
-    q: float = 1.0
-    steps: int = 1
-    parts: tuple[Part, ...] = ()
-    group: int = 1
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "parts", tuple(p if isinstance(p, Part) else Part(**p) for p in self.parts))
-        names = [p.name for p in self.parts]
-        if not names or len(set(names)) < len(names):
-            raise PlanError(f"entry {self.name!r}: parts {names}; expected one or more, with different names")
-        if not 2.0**-32 <= self.q <= 1:
-            raise BudgetError(f"entry {self.name!r}: q {self.q!r}; expected a chance from 2**-32 to 1")
-        for number in ("steps", "group"):
-            value = getattr(self, number)
-            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 2**31:
-                raise PlanError(f"entry {self.name!r}: {number} {value!r}; expected a whole number, 1 or more")
-
-    @property
-    def noise(self) -> float:
-        """σ_eff = (Σ σ_i⁻²)^(−1/2): the noise multiplier of all parts together; 0 when a part has none."""
-        if any(p.sigma == 0 for p in self.parts):
-            return 0.0
-        return math.fsum(p.sigma**-2 for p in self.parts) ** -0.5
-
-    def events(self, scope: Scope) -> list[Event]:
-        if self.group > 1 and (scope.neighbours == "add_or_remove_one" or scope.cap > 1):
-            raise PlanError(
-                f"entry {self.name!r}: groups of {self.group} records need a public number of rows and rows as units; "
-                "use neighbours zero_out or replace_one, and a cap of 1"
-            )
-        if self.noise == 0:
-            return [Unbounded(f"{self.name}: a part has no noise")]
-        if self.q == 1:  # no sampling: plain Gaussians, which compose exactly
-            moved = 2.0 if scope.neighbours == "replace_one" else 1.0
-            return [Gaussian(moved * math.sqrt(self.steps) / self.noise)]
-        return [PoissonGaussian(self.q, self.noise, self.steps, scope.neighbours)]
-
-
 @dataclass(frozen=True)
 class Sample(Entry):
     """`draws` exponential mechanisms on a continuous space or a listed one, each of privacy-loss range `epsilon`.
@@ -278,7 +154,7 @@ class Reveal(Entry):
 
 
 DOORS: dict[str, type[Entry]] = {
-    kind.door: kind for kind in (Counts, Bounds, Categories, Total, Select, Sample, Descend, Reveal)
+    kind.door: kind for kind in (Counts, Bounds, Categories, Total, Select, Sample, Descend, Teach, Reveal)
 }
 
 

@@ -23,12 +23,12 @@ def chance(q: float) -> int:
     return math.floor(q * 2**32)
 
 
-def coins(key: Any, units: int, step: Any, q: float) -> jax.Array:
-    """Which units enter at this step: independent over units and steps."""
+def coins(key: Any, units: int, step: Any, q: float, shard: Any = 0) -> jax.Array:
+    """Which units of a shard enter at this step: independent over units, steps and shards."""
     limit = chance(q)
     if limit >= 2**32:
         return jnp.ones(units, bool)
-    return stream.words(key, units, step, stream.COINS) < jnp.uint32(limit)
+    return stream.words(key, units, step, stream.COINS, shard) < jnp.uint32(limit)
 
 
 def physical_size(q: float, units: float) -> int:
@@ -48,14 +48,16 @@ def batch_sum(chunk_sum: Callable[[jax.Array, jax.Array], Any], entered: jax.Arr
     rank = jnp.cumsum(entered.astype(jnp.int32))
     count = rank[-1]
 
-    def chunk(number: Any) -> Any:
-        wanted = number * size + 1 + jnp.arange(size, dtype=jnp.int32)
-        places = jnp.searchsorted(rank, wanted)  # the first place where that many have entered
-        return chunk_sum(jnp.minimum(places, len(entered) - 1), wanted <= count)
-
     def more(carried: Any) -> Any:
         number, total = carried
-        return number + 1, jax.tree.map(jnp.add, total, chunk(number))
+        return number + 1, jax.tree.map(jnp.add, total, chunk_sum(*chunk_of(rank, number, size)))
 
-    first = (jnp.int32(1), chunk(jnp.int32(0)))
+    first = (jnp.int32(1), chunk_sum(*chunk_of(rank, jnp.int32(0), size)))
     return jax.lax.while_loop(lambda carried: carried[0] * size < count, more, first)[1]
+
+
+def chunk_of(rank: jax.Array, number: Any, size: int) -> tuple[jax.Array, jax.Array]:
+    """(places, mask) of chunk `number` of those that entered; `rank` counts how many entered up to each place."""
+    wanted = number * size + 1 + jnp.arange(size, dtype=jnp.int32)
+    places = jnp.searchsorted(rank, wanted)  # the first place where that many have entered
+    return jnp.minimum(places, len(rank) - 1), wanted <= rank[-1]

@@ -20,7 +20,8 @@ import numpy as np
 
 from nacre.errors import PlanError
 from nacre.privacy.captured import refuse_captured
-from nacre.privacy.descent import Descent
+from nacre.privacy.descent import Descent, Stepwise
+from nacre.privacy.teaching import Parts, Teaching, divided
 from nacre.privacy.unit_arrays import Units
 
 TRIED = 6  # units of the made-up batch
@@ -65,15 +66,49 @@ def _check_shapes(descent: Descent, state: Any, units: Any, keys: jax.Array, whe
     wanted = {p.name for p in descent.entry.parts}
     if set(parts) != wanted:
         raise PlanError(f"{where}: the query gives the parts {sorted(parts)}; the plan has {sorted(wanted)}")
-    noisy = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), dict(parts))
-    new = jax.eval_shape(descent.after, state, noisy, jnp.int32(0))
-    described = [[(a.shape, a.dtype) for a in jax.tree.leaves(tree)] for tree in (state, new)]
-    if described[0] != described[1] or jax.tree.structure(state) != jax.tree.structure(new):
-        raise PlanError(f"{where}: update must return a state of the same structure, shapes and types as it was given")
     asked = jax.make_jaxpr(lambda s, u, k: descent.query(s, u, k))(state, one, keys[0])
-    for traced in (asked, jax.make_jaxpr(descent.after)(state, noisy, 0)):
+    noisy = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), dict(parts))
+    _check_update(descent, state, noisy, asked, where)
+
+
+def check_teaching(teaching: Teaching, state: Any, made_up: Units, public: Any) -> None:
+    """Raise PlanError for lessons that the door cannot give safely: teachers and state keep their shapes, an answer is
+    a vector of the planned size, nothing carries rows along or calls out."""
+    where, lesson = f"entry {teaching.entry.name!r}", teaching.lesson
+    for function in (lesson.start, lesson.learn, lesson.answer, teaching.update):
+        refuse_captured(function, (state, public), where)
+    parts = divided(made_up, teaching.entry.parts, np.zeros(4, np.uint32))
+    teacher = jax.tree.map(jnp.asarray, lesson.start())
+    key = jax.random.key(0)
+
+    def lesson_of(teacher: Any, state: Any, parts: Parts) -> Any:
+        rows, there = parts.some(0, lesson.units, key)
+        return lesson.learn(teacher, state, rows, there, key)
+
+    learnt = jax.eval_shape(lesson_of, teacher, state, parts)
+    if not _alike(teacher, learnt):
+        raise PlanError(f"{where}: learn must return a teacher of the structure, shapes and types that start gives")
+    one = lambda t, s, p: teaching.taught(t, s, p, 0, key)  # noqa: E731
+    said = jax.eval_shape(one, teacher, state, parts)[1]
+    wanted = ((teaching.entry.size,), jnp.float32)
+    if not hasattr(said, "shape") or (said.shape, said.dtype) != wanted:
+        found = jax.tree.map(lambda a: (a.shape, str(a.dtype)), said)
+        raise PlanError(f"{where}: a teacher answers with {found}; expected {teaching.entry.size} float32 numbers")
+    noisy = jnp.zeros(teaching.entry.size)
+    _check_update(teaching, state, noisy, jax.make_jaxpr(one)(teacher, state, parts), where)
+
+
+def _check_update(job: Stepwise, state: Any, noisy: Any, asked: Any, where: str) -> None:
+    if not _alike(state, jax.eval_shape(job.after, state, noisy, jnp.int32(0))):
+        raise PlanError(f"{where}: update must return a state of the same structure, shapes and types as it was given")
+    for traced in (asked, jax.make_jaxpr(job.after)(state, noisy, 0)):
         if traced.effects or any("callback" in name for name in _primitives(traced.jaxpr)):
             raise PlanError(f"{where}: a callback leaves the compiled code; a query or an update must not call out")
+
+
+def _alike(one: Any, other: Any) -> bool:
+    described = [[(a.shape, a.dtype) for a in jax.tree.leaves(tree)] for tree in (one, other)]
+    return described[0] == described[1] and jax.tree.structure(one) == jax.tree.structure(other)
 
 
 def _primitives(jaxpr: Any) -> Iterator[str]:

@@ -1,8 +1,9 @@
 """Secret random numbers inside compiled code: a counter-based stream under a 128-bit key.
 
 Threefry-4x32 with 20 rounds (Salmon, Moraes, Dror & Shaw 2011) turns (key, counter) into four words. JAX's own keys
-hold 64 bits, which is too few for privacy noise. A counter is (block, step, purpose, 0): every use of a number has a
-place of its own, so nothing is drawn twice under one key, and a key lives in one process (a resumed run draws another).
+hold 64 bits, which is too few for privacy noise. A counter is (block, step, purpose, shard), the shard 0 but for the
+coins and keys of units that lie on several devices: every use of a number has a place of its own, so nothing is drawn
+twice under one key, and a key lives in one process (a resumed run draws another).
 
 `normals` has the full tail of a normal: |Z| comes from 63 bits, so values up to 9.1 occur (32-bit uniforms end at
 6.3, and `jax.random.normal` in float32 at 5.42: a larger value would then prove that a record was there).
@@ -60,14 +61,15 @@ def _rotated(word: jax.Array, by: jax.Array) -> jax.Array:
     return (word << by) | (word >> (jnp.uint32(32) - by))
 
 
-def words(key: Any, size: int, step: Any, purpose: int) -> jax.Array:
-    """`size` uniform 32-bit words of one step and purpose: the first words of all blocks, then the second, and so on.
+def words(key: Any, size: int, step: Any, purpose: int, shard: Any = 0) -> jax.Array:
+    """`size` uniform 32-bit words of one step, purpose and shard: the first words of all blocks, then the second, ...
 
     Two things keep the compiler's loops vectorised, which is a matter of five times: whole multiples of 64 blocks, and
     a barrier between the joining of the words and what is done with them.
     """
     blocks = 64 * -(-size // 256)
-    drawn = threefry(key, (jnp.arange(blocks, dtype=jnp.uint32), jnp.asarray(step, jnp.uint32), purpose, 0))
+    blocks = jnp.arange(blocks, dtype=jnp.uint32)
+    drawn = threefry(key, (blocks, jnp.asarray(step, jnp.uint32), purpose, jnp.asarray(shard, jnp.uint32)))
     return jax.lax.optimization_barrier(jnp.concatenate(drawn))[:size]
 
 
@@ -85,8 +87,9 @@ def normals(key: Any, size: int, step: Any, purpose: int) -> jax.Array:
     return -sign * ndtri(jnp.minimum(u, 1.0) * 0.5)
 
 
-def record_keys(key: Any, units: jax.Array, step: Any) -> tuple[jax.Array, jax.Array]:
-    """Two JAX keys for each unit at this step: one for the query, one for the clipping."""
-    drawn = threefry(key, (units.astype(jnp.uint32), jnp.asarray(step, jnp.uint32), UNIT_KEYS, 0))
+def record_keys(key: Any, units: jax.Array, step: Any, shard: Any = 0) -> tuple[jax.Array, jax.Array]:
+    """Two JAX keys for each unit of a shard at this step: one for the query, one for the clipping."""
+    counter = (units.astype(jnp.uint32), jnp.asarray(step, jnp.uint32), UNIT_KEYS, jnp.asarray(shard, jnp.uint32))
+    drawn = threefry(key, counter)
     pairs = (jnp.stack(drawn[:2], axis=-1), jnp.stack(drawn[2:], axis=-1))
     return tuple(jax.random.wrap_key_data(p, impl="threefry2x32") for p in pairs)  # type: ignore[return-value]

@@ -158,6 +158,15 @@ METHODS: dict[str, Method] = {
         "hides the distribution of chosen columns (--hide), keeps the others given them; zero_out only",
     ),
     **{
+        name: Method(f"nacre.synthesizers.gans.{name}:{name.capitalize()}", "proven (real arithmetic)", text)
+        for name, text in (
+            ("dpgan", "Wasserstein GAN whose critic learns by DP-SGD; needs a declared schema"),
+            ("dpcgan", "GAN conditional on the target, discriminator by DP-SGD; needs a declared schema"),
+            ("gswgan", "critics on disjoint parts of the rows, noisy gradients of theirs; needs a declared schema"),
+            ("pategan", "teachers on disjoint parts of the rows, noisy votes of theirs; needs a declared schema"),
+        )
+    },
+    **{
         name: Method(f"nacre.synthesizers.gans.{name}:{name.capitalize()}", "none", f"{text}; promises nothing")
         for name, text in (
             ("wgan", "WGAN with gradient penalty"),
@@ -166,6 +175,16 @@ METHODS: dict[str, Method] = {
             ("medgan", "generator of codes with a decoder"),
         )
     },
+    "weighted": Method(
+        "nacre.synthesizers.weighted.method:Weighted",
+        "none",
+        "generator for a stated target, rows weighted in its loss; promises nothing",
+    ),
+    "mmdgan": Method(
+        "nacre.synthesizers.mmdgan.method:Mmdgan",
+        "none",
+        "generator with an autoencoder's kernel, for medical records; promises nothing",
+    ),
 }
 
 

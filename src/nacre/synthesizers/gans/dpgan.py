@@ -1,0 +1,178 @@
+"""`dpgan`: a Wasserstein GAN whose critic learns by DP-SGD (Xie and others 2018; specs/ppem.md 8).
+
+Only the critic's value of real rows touches the data: its gradient, one row at a time, is clipped and noised by the
+door `descend`. The value of generated rows, clipped in the same way, and the gradient penalty at generated rows are
+public.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from nacre.privacy.budget import Budget
+from nacre.privacy.curator import Curator
+from nacre.privacy.plan import Descend, Entry, Part, Plan, Scope
+from nacre.synthesizers.gans import private
+from nacre.synthesizers.gans.bought import Bought
+from nacre.synthesizers.gans.rules import Rules
+from nacre.synthesizers.pearl.layout import Layout
+
+RATE = 1 / 32  # of the rows in a batch, where their number is not declared
+STEEP = 10.0
+BLUR = 0.3  # how far around generated rows the penalty looks
+
+
+@dataclass(frozen=True)
+class DuelRules(Rules):
+    """A critic of dense layers, so that taps serve. Losses are functions of the critic's value of each row alone."""
+
+    steep: ClassVar[float] = STEEP
+
+    def start_judge(self, key: Any) -> Any:
+        from nacre.nets import dense
+
+        return dense.start_mlp(key, (self.heads.width + sum(self.condition), self.width, self.width, 1))
+
+    def value(self, judge: Any, tape: Any, x: Any, given: Any) -> Any:
+        import jax
+        import jax.numpy as jnp
+
+        from nacre.nets import dense
+
+        x = x if given is None else jnp.concatenate([x, given], axis=1)
+        return dense.mlp(judge, tape, x, activation=lambda a: jax.nn.leaky_relu(a, 0.2))[:, 0]
+
+    def of_real(self, value: Any) -> Any:
+        return -value
+
+    def of_fake(self, value: Any) -> Any:
+        return value
+
+    def of_maker(self, value: Any) -> Any:
+        return -value
+
+
+@dataclass(frozen=True)
+class Duel:
+    """The two halves of a step of `descend`."""
+
+    rules: Any
+    steps: int
+    turns: int
+    clip: float
+    rate: float
+    group: int = 1
+
+    def loss(self, judge: Any, tape: Any, units: Any, keys: Any, state: Any) -> Any:
+        """The critic's loss of real rows, one by one; of a person, the sum over the rows that are there."""
+        import jax
+        import jax.numpy as jnp
+
+        rows, present = (units, None) if self.group == 1 else units
+        total = jnp.zeros(len(keys))
+        for i in range(self.group):
+            one = rows if present is None else jax.tree.map(lambda x: x[:, i], rows)  # noqa: B023
+            given = jax.nn.one_hot(one["kind"], self.rules.classes) if self.rules.classes > 1 else None
+            here = one["there"] if present is None else one["there"] & present[:, i]
+            lost = self.rules.of_real(self.rules.value(judge, tape, one["x"], given))
+            total = total + jnp.where(here, lost, 0.0)
+        return total
+
+    def public_slope(self, state: Any, key: Any) -> Any:
+        """The gradient of the critic's loss of generated rows, each clipped like a real one, and of the penalty."""
+        import jax
+        import jax.numpy as jnp
+
+        from nacre.nets.taps import Tape, Tapped
+        from nacre.privacy import clipping
+        from nacre.synthesizers.ppem.losses import steepness
+
+        one, two = jax.random.split(key)
+        x, given = private.made(self.rules, state["maker"], state["log_shares"], one, self.rules.batch)
+        lost = Tapped(lambda judge, tape, rows, keys, s: self.rules.of_fake(self.rules.value(judge, tape, *rows)),
+                      parameters=lambda s: s["judge"])  # fmt: skip
+        keys, mask = jax.random.split(two, len(x)), jnp.ones(len(x), bool)
+        layers = lost.contributions(state, (x, given), keys)["gradient"]
+        slope = jax.tree.map(lambda a: a / len(x), clipping.flat(layers, self.clip, mask, keys))
+        if not self.rules.steep:
+            return slope
+        near = x + BLUR * jax.random.normal(jax.random.fold_in(two, 1), x.shape)
+
+        def penalty(judge: Any) -> Any:
+            steep = steepness(lambda a: self.rules.value(judge, Tape(len(x)), a, given), near)
+            return self.rules.steep * (jnp.maximum(0.0, steep - 1.0) ** 2).mean()
+
+        return jax.tree.map(jnp.add, slope, jax.grad(penalty)(state["judge"]))
+
+    def update(self, state: Any, noisy: Any, key: Any) -> Any:
+        import jax
+        import jax.numpy as jnp
+
+        from nacre.nets.taps import Tape
+        from nacre.synthesizers.ppem.training import moved, pace
+
+        one, two = jax.random.split(key)
+        speed = pace(state["step"] / self.steps)
+        slope = jax.tree.map(jnp.add, noisy["gradient"], self.public_slope(state, one))
+        judge, judging = moved(state["judge"], slope, state["judging"], speed * self.rate)
+        new = {**state, "judge": judge, "judging": judging, "step": state["step"] + 1}
+
+        def lose(maker: Any) -> Any:
+            x, given = private.made(self.rules, maker, state["log_shares"], two, self.rules.batch)
+            return self.rules.of_maker(self.rules.value(judge, Tape(len(x)), x, given)).mean()
+
+        def turn(state: Any) -> Any:
+            return private.improved(state, jax.grad(lose)(state["maker"]), speed * self.rate)
+
+        return jax.lax.cond(new["step"] % self.turns == 0, turn, lambda s: s, new)
+
+
+@dataclass(frozen=True)
+class Dpgan(private.PrivateGan):
+    """`batch`: rows expected in a step of the critic (of a declared number of rows; otherwise one in 32); `turns`:
+    steps of the critic for one of the generator; `clip` of a row's gradient; learning `rate` of both."""
+
+    name: ClassVar[str] = "dpgan"
+    kind: ClassVar[type[DuelRules]] = DuelRules
+
+    batch: int = 2048
+    turns: int = 4
+    clip: float = 1.0
+    rate: float = 2e-3
+
+    def training(
+        self, layout: Layout, rows: int | None, budget: Budget, scope: Scope, others: tuple[Entry, ...]
+    ) -> Entry:
+        from nacre.privacy.calibration import noise_for
+
+        q = RATE if rows is None else min(1.0, self.batch / max(rows, 1))
+        noise = noise_for(budget, scope, q, self.steps, others)
+        part = Part("gradient", clip=self.clip if noise else None, sigma=noise)
+        return Descend(self.entry, q=q, steps=self.steps, parts=(part,))
+
+    def rules(self, known: Bought) -> DuelRules:
+        return self.kind(known.coding.heads(0), known.coding.layout.classes, self.width)
+
+    def train(self, curator: Curator, plan: Plan, known: Bought, rules: Any, seed: int, tell: private.Tell) -> Any:
+        import jax
+
+        from nacre.nets.taps import Tapped
+        from nacre.synthesizers.ppem.training import ADAM
+
+        duel = Duel(rules, self.steps, self.turns, self.clip, self.rate, plan.cap)
+        one, two = jax.random.split(jax.random.key(seed))
+        judge = rules.start_judge(two)
+        state = {**private.start(rules, known, one), "judge": judge, "judging": ADAM.init(judge)}
+        state = curator.descend(
+            plan[self.entry],
+            Tapped(duel.loss, parameters=lambda s: s["judge"]),
+            state,
+            duel.update,
+            records=private.records,
+            units=max(1, plan.rows or 1),
+            public={"coding": known.coding, "rules": rules},
+            seed=seed,
+            progress=tell,
+        )
+        return state["mean"]

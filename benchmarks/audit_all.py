@@ -53,7 +53,14 @@ SMALL: dict[str, dict[str, Any]] = {
     "gswgan": {"steps": 10, "batch": 3, "width": 8, "parts": 4, "rows": 2},
     "pategan": {"steps": 10, "width": 8, "parts": 4, "rows": 2},
 }
-COMPILED = {"hflow", "hflow-paper", "dpgan", "dpcgan", "gswgan", "pategan"}  # every run compiles its training: one run with many canaries
+COMPILED = {
+    "hflow",
+    "hflow-paper",
+    "dpgan",
+    "dpcgan",
+    "gswgan",
+    "pategan",
+}  # every run compiles its training: one run with many canaries
 SLOW = {"pearl", "pearl-paper", "merf", "kme", "support-points"}  # feature maps are checked at every run
 LABELLED = {"pearl-paper", "merf", "dpcgan"}
 TERMS: dict[str, dict[str, Any]] = {"ppem": {"neighbours": "zero_out"}}

@@ -15,7 +15,7 @@ from nacre.privacy.accounting import PoissonGaussian, epsilon_at
 DRAWS, ALPHA = 10_000, 1e-6
 
 
-@pytest.mark.parametrize("door", GAUSSIAN_DOORS)
+@pytest.mark.parametrize("door", [*GAUSSIAN_DOORS[:3], pytest.param("bounds", marks=pytest.mark.slow), "categories"])
 def test_claims_stand_and_audits_are_tight(door):
     bound = audit_door(door, 1.0, DRAWS, ALPHA)
     assert not bound.refuted, str(bound)
@@ -29,6 +29,7 @@ def test_choices_stand_and_are_near(door):
     assert not bound.refuted and bound.value > 0.5, str(bound)
 
 
+@pytest.mark.slow
 def test_poisson_steps():
     """One step at rate 0.5 and noise 0.5: the claim of its accountant stands, and the bound is not empty."""
     events = [PoissonGaussian(0.5, 0.5, 1, "add_or_remove_one")]

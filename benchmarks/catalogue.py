@@ -54,6 +54,7 @@ CATALOGUE: Mapping[str, Benchmark] = {
         Benchmark("hflow-census", "benchmarks.hflow", "the flow on Census-Income (KDD)"),
         Benchmark("hflow-covertype", "benchmarks.hflow", "the flow on Covertype: macro-F1 and Kendall"),
         Benchmark("hflow-intrusion", "benchmarks.hflow", "the flow on KDD Cup 1999, five groups of labels"),
+        Benchmark("hflow-ablation", "benchmarks.hflow_ablation", "clippings and dequantisations of the flow on Adult"),
         Benchmark(
             "speed-dpsgd", "benchmarks.speed_dpsgd", "one step of DP-SGD beside the plain step and other packages"
         ),

@@ -70,10 +70,15 @@ def bootstrap(task: Task, case: Case) -> Made:
 
 
 def nacre_method(
-    method: str, *, target: bool = True, domain: str = "public", options: Mapping[str, Any] | None = None
+    method: str,
+    *,
+    target: bool = True,
+    domain: str = "public",
+    options: Mapping[str, Any] | None = None,
+    more: Callable[[Any, Task], Mapping[str, float]] = lambda release, task: {},
 ) -> Maker:
     """`nacre.fit` with that method and its `options`; `domain="bought"` gives it no schema; `target=False` hides the
-    target."""
+    target; `more` adds figures of the release itself."""
     own = {"options": dict(options)} if options else {}
 
     def make(task: Task, case: Case) -> Made:
@@ -91,7 +96,7 @@ def nacre_method(
         sampled = time.perf_counter()
         promise = release.certificate
         cost = {"fit_s": fitted - start, "sample_s": sampled - fitted}
-        return Made(table, promise.guarantee, promise.delta, cost)
+        return Made(table, promise.guarantee, promise.delta, {**cost, **more(release, task)})
 
     return make
 

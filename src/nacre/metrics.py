@@ -129,6 +129,14 @@ def _distances() -> list[Metric]:
             COMPARED,
             "divergence of the numeric columns from the real to the synthetic table, by nearest neighbours",
         ),
+        Metric(
+            "nll",
+            "lower",
+            (-INF, INF),
+            "nats",
+            ("holdout",),
+            "negative log-probability of a held-out row, mean of an upper bound of it",
+        ),
     ]
 
 

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from tests.privacy import logistic
+from tests.privacy import coarse, logistic
 from tests.privacy_contract import checks
 
 from nacre.errors import BudgetError, ConvergenceError, DataError, PlanError
@@ -93,18 +93,19 @@ def test_groups_need_a_public_number_of_rows():
 
 def test_noise_and_steps_meet_the_budget():
     """The setting (q, σ, T) = (.01, 1, 1000) costs 1.83 at δ = 1e-5 by PLD (dphflow.md, E4)."""
-    budget, scope = Budget(1.83, 1e-5), Scope("add_or_remove_one")
-    noise = calibration.noise_for(budget, scope, 0.01, 1000)
-    assert noise == pytest.approx(1.0, abs=0.02)
-    steps = calibration.steps_for(budget, scope, 0.01, noise)
-    assert 1000 <= steps <= 1010
-    entry = Descend("t", q=0.01, steps=steps, parts=(Part("g", sigma=noise),))
-    Plan("m", (entry,), budget)
-    with pytest.raises(BudgetError):
-        Plan("m", (Descend("t", q=0.01, steps=steps + 1, parts=(Part("g", sigma=noise),)),), budget)
-    parts = [Part(f"{i}", sigma=s) for i, s in enumerate(calibration.split(noise, (0.9, 0.05, 0.05)))]
-    assert Descend("t", q=0.01, steps=2, parts=tuple(parts)).noise == pytest.approx(noise, rel=1e-12)
-    assert accounting.epsilon_at(entry.events(scope), 1e-5) <= 1.83
+    with coarse.grid():
+        budget, scope = Budget(1.83, 1e-5), Scope("add_or_remove_one")
+        noise = calibration.noise_for(budget, scope, 0.01, 1000)
+        assert noise == pytest.approx(1.0, abs=0.02)
+        steps = calibration.steps_for(budget, scope, 0.01, noise)
+        assert 1000 <= steps <= 1010
+        entry = Descend("t", q=0.01, steps=steps, parts=(Part("g", sigma=noise),))
+        Plan("m", (entry,), budget)
+        with pytest.raises(BudgetError):
+            Plan("m", (Descend("t", q=0.01, steps=steps + 1, parts=(Part("g", sigma=noise),)),), budget)
+        parts = [Part(f"{i}", sigma=s) for i, s in enumerate(calibration.split(noise, (0.9, 0.05, 0.05)))]
+        assert Descend("t", q=0.01, steps=2, parts=tuple(parts)).noise == pytest.approx(noise, rel=1e-12)
+        assert accounting.epsilon_at(entry.events(scope), 1e-5) <= 1.83
 
 
 # ------------------------------------------------------------------------------------------------------------- training
@@ -151,7 +152,8 @@ def test_without_noise_it_is_gradient_descent():
 def test_it_learns_under_a_budget_and_says_what_it_promises():
     rows, steps, q = 3000, 80, 0.1
     budget = Budget(4.0, 1e-4)
-    noise = calibration.noise_for(budget, Scope("add_or_remove_one"), q, steps)
+    with coarse.grid():
+        noise = calibration.noise_for(budget, Scope("add_or_remove_one"), q, steps)
     planned = logistic.entry(q=q, steps=steps, parts=(Part("gradient", clip=1.0, sigma=noise, clipping="per-layer"),))
     plan = Plan("logistic", (planned,), budget)
     room = logistic.room(logistic.people(rows), planned)
@@ -171,7 +173,7 @@ def test_training_stops_when_a_step_is_not_finite(monkeypatch):
         monkeypatch.setattr(descent, "RECORDED_STEPS", recorded)
         planned = logistic.entry()
         room = logistic.room(logistic.people(20), planned)
-        with pytest.raises(ConvergenceError, match="step 1:"):
+        with pytest.raises(ConvergenceError, match="step 1:" if recorded else "step 11:"):
             logistic.fit(room, planned, logistic.plain, update=explode)
         assert room.opened == {"train"}
 

@@ -14,7 +14,8 @@ from tests.privacy import logistic, test_stream
 from tests.privacy_contract import checks
 
 from nacre.errors import PlanError
-from nacre.privacy import descent, poisson, stream, unit_arrays
+from nacre.nets.taps import Tapped
+from nacre.privacy import clipping, descent, poisson, stream, unit_arrays
 from nacre.privacy.plan import CLIPPINGS, Descend, Part, Plan
 from nacre.privacy.transcript import Transcript
 
@@ -118,9 +119,26 @@ def forgotten(tmp_path) -> None:
 
 
 def taps(tmp_path) -> None:
-    tapped, formed, _ = test_taps.both.__wrapped__("shared")
-    test_taps.assert_close(tapped["norm2"], formed["norm2"])
-    test_taps.assert_close(tapped["sums"]["flat"], formed["sums"]["flat"])
+    """Norms and clipped sums of a layer that is used twice, by taps and by differentiation of one record at a time."""
+
+    def loss(parameters, tape, units, keys, state):
+        inner = jnp.tanh(tape.dense("twice", parameters["twice"], units))
+        return tape.dense("twice", parameters["twice"], inner).sum(axis=1)
+
+    rng = np.random.default_rng(3)
+    state = {"parameters": {"twice": {"weight": rng.normal(size=(4, 4)), "bias": rng.normal(size=4)}}}
+    x, keys = rng.normal(size=(6, 4)), jax.random.split(jax.random.key(0), 6)
+    query = Tapped(loss)
+
+    @jax.jit
+    def both(state, x):
+        found = []
+        for form in (query.contributions, jax.vmap(query, (None, 0, 0))):
+            layers = clipping.layers_of(form(state, x, keys)["gradient"])
+            found.append((layers["twice"].norm2(), clipping.flat(layers, 0.7, jnp.ones(6, bool), keys)))
+        return found
+
+    test_taps.assert_close(*both(jax.tree.map(np.float32, state), np.float32(x)))
 
 
 def ledger(tmp_path) -> None:
@@ -167,11 +185,11 @@ def replay(tmp_path) -> None:
 
     base = logistic.people(33)
     row = lambda **v: pa.concat_tables([base, pa.table({n: [v.get(n)] for n in base.schema.names}, schema=base.schema)])  # noqa: E731
+    worst = pa.concat_tables([row(), row(a=1e300, b=-1e300, y=False).slice(33)])
     others = {
         "first row removed": base.slice(1),
-        "row of nulls": row(),
+        "rows of nulls and outliers": worst,
         "infinity, pandas": row(a=float("inf"), b=float("nan"), y=True).to_pandas(),
-        "outlier": row(a=1e300, b=-1e300, y=False),
     }
     planned = logistic.entry(steps=3, q=0.9)
 

@@ -25,9 +25,9 @@ def half_the_noise(patch):
 
 @twin(descending.law)
 def noise_that_is_not_rounded(patch):
-    def plain(part, vector, key, step, place):
-        noise = stream.normals(key, vector.size, step, stream.NOISE + place)
-        return vector + noise * (part.sigma * descent.sensitivity(part, vector.size))
+    def plain(part, total, key, step, place):
+        noise = stream.normals(key, total.size, step, stream.NOISE + place)
+        return total + noise * (part.sigma * descent.sensitivity(part, total.size))
 
     patch.setattr(descent, "with_noise", plain)
 

@@ -11,6 +11,7 @@ multiplies is C(1 + 2⁻⁸) + grid·sqrt(P): float32 norms and sums, and roundi
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,7 +20,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 
 from nacre.errors import ConvergenceError
 from nacre.privacy import clipping, poisson, stream
@@ -72,18 +72,20 @@ class Stepwise:
         return self.update(state, noisy, jax.random.fold_in(jax.random.key(self.seed), step))
 
     def several(self, state: Any, own: Any, units: Any, key: Any, first: Any, last: Any) -> tuple[Any, Any, Any]:
-        """Steps first..last−1, all compiled; stops at the first whose answer or state is not finite and says which."""
+        """Steps first..last−1, all compiled; stops at the first whose answer is not finite and says which. The state is
+        looked at in the end, and a state that is not finite counts as one step less: looking at it costs as much as
+        clipping."""
 
         def one(carried: tuple) -> tuple:
             state, own, step, _ = carried
             own, noisy = self.step(own, state, units, key, step)
             new = self.after(state, noisy, step)
-            fine = finite(noisy) & finite(new)
-            kept = jax.tree.map(lambda a, b: jnp.where(fine, a, b), new, state)
-            return kept, own, jnp.where(fine, step + 1, step), fine
+            fine = finite(noisy)
+            return new, own, jnp.where(fine, step + 1, step), fine
 
         start = (state, own, first, jnp.bool_(True))
-        return jax.lax.while_loop(lambda c: c[3] & (c[2] < last), one, start)[:3]
+        state, own, step, _ = jax.lax.while_loop(lambda c: c[3] & (c[2] < last), one, start)
+        return state, own, jnp.where(finite(state), step, jnp.minimum(step, last - 1))
 
 
 @dataclass(frozen=True)
@@ -143,8 +145,8 @@ class Descent(Stepwise):
         sums = self.clipped_sums(state, units, key, step)
         noisy = {}
         for place, part in enumerate(self.entry.parts):
-            vector, shaped = ravel_pytree(sums[part.name])
-            noisy[part.name] = shaped(with_noise(part, vector, key, step, place) / self.expected)
+            answer = with_noise(part, sums[part.name], key, step, place)
+            noisy[part.name] = jax.tree.map(lambda x: x / self.expected, answer)
         return noisy
 
     def step(self, own: Any, state: Any, units: Units, key: Any, step: Any) -> tuple[Any, dict[str, Any]]:
@@ -159,19 +161,27 @@ def clipped_sum(part: Part, layers: Mapping[str, Any], mask: jax.Array, keys: ja
     return clipping.tree_of(strategy(layers, part.clip, mask, keys, **options))
 
 
-def with_noise(part: Part, vector: jax.Array, key: Any, step: Any, place: int) -> jax.Array:
+def with_noise(part: Part, total: Any, key: Any, step: Any, place: int) -> Any:
     """The sum and its noise, both multiples of the grid."""
     if part.sigma == 0:
-        return vector
+        return total
+    leaves, structure = jax.tree.flatten(total)
+    ends = list(itertools.accumulate(leaf.size for leaf in leaves))
     grid = grid_of(part)
-    scale = part.sigma * sensitivity(part, vector.size)
-    noise = stream.normals(key, vector.size, step, stream.NOISE + place)
-    return jnp.rint(vector / grid) * grid + jnp.rint(noise * (scale / grid)) * grid
+    scale = part.sigma * sensitivity(part, ends[-1]) / grid
+    noise = jnp.split(stream.normals(key, ends[-1], step, stream.NOISE + place), ends[:-1])
+    noisy = [
+        jnp.rint(leaf / grid) * grid + jnp.rint(drawn.reshape(leaf.shape) * scale) * grid
+        for leaf, drawn in zip(leaves, noise)
+    ]
+    return jax.tree.unflatten(structure, noisy)
 
 
 def finite(tree: Any) -> jax.Array:
+    """Whether all numbers are. The largest magnitude says so, first down the columns: that compiles to wide loops."""
     numbers = [leaf for leaf in jax.tree.leaves(tree) if jnp.issubdtype(leaf.dtype, jnp.inexact)]
-    return jnp.array([jnp.isfinite(leaf).all() for leaf in numbers]).all()
+    largest = [jnp.abs(leaf).max(axis=0, initial=0).max(initial=0) for leaf in map(jnp.atleast_1d, numbers)]
+    return jnp.isfinite(jnp.array([0.0, *largest])).all()
 
 
 def train(
@@ -239,6 +249,6 @@ def _recorded(job: Stepwise, units: Any, key: Any, settle: Settle) -> Run:
 
 def _not_finite(step: int) -> ConvergenceError:
     return ConvergenceError(
-        f"step {step}: the noisy answer or the state made from it is not finite; nothing more was asked of the rows, "
-        "what the plan spends is spent. Lower the learning rate, or start from smaller weights"
+        f"step {step}: the noisy answer, or the state after the steps up to here, is not finite; nothing more is asked "
+        "of the rows, what the plan spends is spent. Lower the learning rate, or start from smaller weights"
     )

@@ -59,9 +59,9 @@ def draw(results: Results, path: Path) -> None:
     left.set_xticks(range(len(names)), names.values())
     left.set(title="Clipping, ε = 1", ylabel="held-out nats per row (lower is better)")
     for name, text in (("hflow", "uniform"), ("hflow-variational", "variational")):
-        drawn = [_nll(results, name, e) for e in BUDGETS]
-        middle, spread = [v.mean() for v in drawn], [v.std(ddof=1) for v in drawn]
-        right.errorbar(range(len(BUDGETS)), middle, yerr=spread, marker="o", capsize=3, label=text)
+        drawn = {i: values for i, e in enumerate(BUDGETS) if len(values := _nll(results, name, e))}
+        points = [(i, value) for i, values in drawn.items() for value in values]
+        right.plot(*zip(*points), "o", fillstyle="none", label=text)
     right.set_xticks(range(len(BUDGETS)), [f"{e:g}" if e else "not private" for e in BUDGETS])
     right.set(title="Dequantisation", xlabel="ε", ylabel="held-out nats per row")
     right.legend()

@@ -43,6 +43,10 @@ CATALOGUE: Mapping[str, Benchmark] = {
         Benchmark("sketch-covertype", "benchmarks.sketch_covertype", "the sketch on Covertype: macro-F1 and Kendall"),
         Benchmark("pearl-adult", "benchmarks.pearl_adult", "PEARL and DP-MERF on thinned Adult, hard labels"),
         Benchmark("ppem-credit", "benchmarks.ppem_credit", "hidden columns of credit-card payments: Table 1 of PPEM"),
+        Benchmark("iw-synthetic", "benchmarks.iw_synthetic", "weighted generators on simulated tables, 20 seeds"),
+        Benchmark("iw-mnist", "benchmarks.iw_mnist", "weighted generators of digits: classes and attributes"),
+        Benchmark("iw-images", "benchmarks.iw_images", "weighted generators of clothes: rare, grown and tail classes"),
+        Benchmark("ehr-disclosure", "benchmarks.ehr_disclosure", "the medical-record model: utility and two attacks"),
         Benchmark("pearl-credit", "benchmarks.pearl_credit", "PEARL and DP-MERF on thinned credit-card payments"),
         Benchmark("pearl-mnist", "benchmarks.pearl_mnist", "PEARL and DP-MERF on MNIST: FID, KID, what a CNN learns"),
         Benchmark("pearl-fashion", "benchmarks.pearl_fashion", "the same on Fashion-MNIST"),
@@ -69,6 +73,10 @@ CATALOGUE: Mapping[str, Benchmark] = {
         Benchmark("expm-icu", "benchmarks.expm_icu", "logistic regression on simulated stays, 2,496 features"),
         Benchmark("expm-icu-last", "benchmarks.expm_icu_last", "the same with the last value of each measurement"),
         Benchmark("expm-picture", "benchmarks.expm_picture", "two parameters: exact density, flows, repaired draws"),
+        Benchmark("scale", "benchmarks.scale", "1 to 100 million rows, read here and by Ray: memory, rows per second"),
+        Benchmark("planner", "benchmarks.planner", "the planner's expected errors beside what comes out, three tables"),
+        Benchmark("audit-all", "benchmarks.audit_all", "lower bounds on what doors and methods spend; broken twins"),
+        Benchmark("lira", "benchmarks.lira", "who was a model trained on? likelihood-ratio attack, log-log curves"),
         Benchmark("speed", "benchmarks.speed", "start, fit, sample, one pass over 20 million rows, noise"),
     )
 }

@@ -35,6 +35,9 @@ SOURCES: Mapping[str, Source] = {
     "fashion-mnist": Source("fashion_mnist.npz", 60_000, "Fashion-MNIST, arXiv:1708.07747"),
     "census": Source("census_income_kdd.parquet", 299_285, "Census-Income (KDD), UCI, doi:10.24432/C5N30T"),
     "intrusion": Source("kddcup99_10percent.parquet", 494_021, "KDD Cup 1999, 10 % file, UCI, doi:10.24432/C51C7N"),
+    "diabetes130": Source(
+        "diabetes130_us_hospitals.parquet", 101_766, "Diabetes 130-US Hospitals, UCI, doi:10.24432/C5230J"
+    ),
     "credit": Source("creditcard.parquet", 284_807, "Credit card fraud, ULB, doi:10.1109/SSCI.2015.33"),
 }
 

@@ -20,7 +20,6 @@ COLLAPSED = Study(
         Case("bootstrap", seeds=1),
         Case("independent", 1.0, DELTA, seeds=1),
         Case("sketch", 0.1, DELTA, seeds=2),
-        Case("sketch", 10.0, DELTA, seeds=2),
     ),
     protocol=Protocol(suites=("nine",), train_rows=100_000),
     gaps=("f1_lr", "f1_tree", "f1_forest", "f1_hgb", "f1_macro", "f1_mean9"),

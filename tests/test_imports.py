@@ -20,16 +20,19 @@ ALLOWED = {
     "privacy": {"table", "engines"},
     "distances": set(),
     "nets": set(),
-    "synthesizers": {"table", "privacy", "distances", "nets"},
+    "targets": {"table"},
+    "rebalancing": {"table", "targets"},
+    "synthesizers": {"table", "privacy", "distances", "nets", "targets"},
     "learners": {"table", "privacy", "distances", "nets"},
     "release_file": {"table"},
-    "release": {"table", "privacy", "synthesizers", "release_file"},
-    "fitting": {"table", "engines", "privacy", "synthesizers", "release"},
+    "release": {"table", "engines", "privacy", "synthesizers", "release_file", "targets", "rebalancing"},
+    "aiming": {"table", "privacy", "synthesizers", "targets"},
+    "fitting": {"table", "engines", "privacy", "synthesizers", "release", "targets", "aiming"},
     "sketching": {"table", "engines", "privacy", "synthesizers", "release", "release_file", "fitting"},
     "metrics": set(),
     "report": {"table", "privacy", "metrics"},
     "evaluation": {"table", "engines", "distances", "nets", "metrics", "report"},
-    "audit": {"table", "engines", "privacy", "release", "distances"},
+    "audit": {"table", "engines", "privacy", "release", "distances", "metrics", "report"},
 }
 # Methods whose arithmetic sees only noisy tables: neither rows nor budgets.
 PURE = {"synthesizers/particles.py", "synthesizers/drawing.py", "synthesizers/denoising.py", "synthesizers/grouping.py"}

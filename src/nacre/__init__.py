@@ -29,6 +29,10 @@ _HOMES = {
     "Budget": "nacre.privacy.budget",
     "Certificate": "nacre.privacy.certificate",
     "NacreError": "nacre.errors",
+    "Shares": "nacre.targets",
+    "WeightColumn": "nacre.targets",
+    "Thinning": "nacre.targets",
+    "Labelled": "nacre.targets",
 }
 __all__ = sorted(_HOMES)
 
@@ -52,6 +56,7 @@ if TYPE_CHECKING:
         Tensor,
         Unit,
     )
+    from nacre.targets import Labelled, Shares, Thinning, WeightColumn
 
 
 def __getattr__(name: str) -> Any:

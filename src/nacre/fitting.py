@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nacre.engines import Rows, open_rows
+from nacre.aiming import share_target, weighing_options, with_shares, without_weights
+from nacre.engines import Rows, finished, open_rows
 from nacre.errors import DataError, DomainNotDeclared, NacreError
 from nacre.privacy import discovery
 from nacre.privacy.budget import Budget, default_delta
@@ -23,6 +24,7 @@ from nacre.privacy.units import refuse_repeated_persons
 from nacre.release import Release
 from nacre.synthesizers.base import Progress, make, silent
 from nacre.table import Schema
+from nacre.targets import Target
 
 DOMAINS = ("buy", "declared", "from-data")
 
@@ -87,6 +89,8 @@ def fit(
     options: dict[str, Any] | None = None,
     hide: Sequence[Any] | None = None,
     alpha: float | None = None,
+    target_shares: Mapping[str, Mapping[Any, float]] | None = None,
+    weights: Target | str | None = None,
     progress: Progress = silent,
     transcript: Transcript | None = None,
     tell_owner: Callable[[dict[str, int]], None] | None = None,
@@ -94,6 +98,7 @@ def fit(
     ledger: Any = None,
     population: str | None = None,
     request: str | None = None,
+    engine: Any = None,
 ) -> Release:
     """Fit a private model of a table and return a release with its certificate.
 
@@ -103,25 +108,33 @@ def fit(
     noise repeatable and the guarantee `none`. `tell_owner` gets, per column, how many values were outside the domain:
     exact counts of private rows, for the owner of the data alone; `tell_diagnostics` gets how Markov chains mixed, by
     entry of the plan, for the owner alone too. `hide` names columns whose distribution the release must not show
-    (method "ppem"), `alpha` the level of the test for that; it is not differential privacy. With a `ledger` (its URL)
-    the plan is charged to the `population` there, durably, before a door opens; the same `request` is charged once
-    (docs/decisions/ledger.md).
+    (method "ppem"), `alpha` the level of the test for that; it is not differential privacy. `target_shares`
+    ({column: {value: share}}, public) says whom the rows shall stand for, where that is not whom the table holds:
+    methods that read raw rows weigh them in their loss, all others buy tables by class of the column where they can
+    and rebalance what they draw, by their noisy model and never by exact counts. `weights` states such a target in
+    other ways (`nacre.targets`, or the name of a column of weights), for methods without a promise. With a `ledger`
+    (its URL) the plan is charged to the `population` there, durably, before a door opens; the same `request` is charged
+    once (docs/decisions/ledger.md). `engine` has the workers of a Ray cluster read the files ("ray", "ray:4", "ray://
+    HOST:PORT"; docs/engines.md): with the same noise the release is the same.
     """
     options = hiding_options(method, options, hide, alpha)
+    weighing = weighing_options(method, target_shares, weights)
     account = Account(ledger, population, request)
     account.check(reads=domain == "from-data" or epsilon is None, seeded=noise_seed is not None)
     budget = Budget(
         epsilon, default_delta(schema.rows if schema else None) if delta is None else delta, neighbours, large
     )
-    rows = open_rows(table)
+    rows = open_rows(table, engine=engine)
     if domain == "from-data" or epsilon is None:
         schema = _read_missing(schema, rows)
-    schema = _count_public_rows(schema, rows, budget)
-    job = prepare(rows.column_names, schema, budget, method, target, domain, options)
-    check_rows(rows, job.schema)
+    schema, beside = without_weights(_count_public_rows(schema, rows, budget), weighing.get("weights"))
+    target = share_target(method, schema, target, target_shares)
+    job = prepare(rows.column_names, schema, budget, method, target, domain, {**options, **weighing})
+    check_rows(rows, job.schema, beside)
     warn_weak_delta(budget, job.schema.rows)
     noise = NoiseSource(noise_seed)
-    with paid(account, job.plan, job.schema.unit.column if job.schema.unit else None) as held:
+    unit = job.schema.unit.column if job.schema.unit else None
+    with finished(rows), paid(account, job.plan, unit) as held:
         reading = functools.partial(tell_rows, progress)
         curator = Curator(rows, job.plan, job.schema, noise, transcript, reading, held)
         schema = _buy(curator, job, target)
@@ -135,7 +148,8 @@ def fit(
         tell_diagnostics(dict(curator.diagnostics))
     if public := getattr(job.synthesizer, "public_facts", None):
         certificate = dataclasses.replace(certificate, extras={**certificate.extras, **public(epsilon is not None)})
-    return Release(method, schema, model, certificate)
+    certificate = with_shares(certificate, target_shares)
+    return Release(method, schema, model, certificate, None if weighing else target_shares)
 
 
 def hiding_options(method: str, options: dict[str, Any] | None, hide: Any, alpha: float | None) -> dict[str, Any]:
@@ -212,9 +226,10 @@ def _read_missing(schema: Schema | None, rows: Rows) -> Schema:
     return dataclasses.replace(schema, columns=columns)
 
 
-def check_rows(rows: Rows, schema: Schema) -> None:
-    """Refuse a table that does not fit the schema, or persons that repeat without a unit: costs nothing."""
-    found, known = rows.column_names, schema.names
+def check_rows(rows: Rows, schema: Schema, beside: tuple[str, ...] = ()) -> None:
+    """Refuse a table that does not fit the schema and the columns `beside` it, or persons that repeat without a unit:
+    costs nothing."""
+    found, known = rows.column_names, (*schema.names, *beside)
     missing = [n for n in known if n not in found]
     extra = [n for n in found if n not in known]
     if missing or extra:

@@ -249,6 +249,19 @@ def _images() -> list[Metric]:
         Metric("fid_over_merf", "lower", (0.0, INF), "1", COMPARED, "fid_lenet over that of DP-MERF, same seed"),
         Metric("kid_over_merf", "lower", (-INF, INF), "1", COMPARED, "kid_lenet over that of DP-MERF, same seed"),
         _score("cnn_accuracy", "accuracy of a small convolutional network"),
+        *_weighted(),
+    ]
+
+
+def _weighted() -> list[Metric]:
+    """Of generators that were asked for other shares than the table's."""
+    told = "distance of the weights of generated rows from the weighted law of the table"
+    return [
+        Metric("class_share_error", "lower", SHARE, "1", COMPARED, "largest error of a class's share of the target"),
+        Metric("fid_class", "lower", (0.0, INF), "1", COMPARED, "fid_lenet within a class, mean over the classes"),
+        Metric("ks_weights", "lower", SHARE, "1", COMPARED, f"Kolmogorov-Smirnov {told}"),
+        Metric("ks_weights_low", "none", SHARE, "1", COMPARED, "2.5 % bootstrap quantile of ks_weights"),
+        Metric("ks_weights_high", "none", SHARE, "1", COMPARED, "97.5 % bootstrap quantile of ks_weights"),
     ]
 
 
@@ -290,9 +303,67 @@ def _learners() -> list[Metric]:
     ]
 
 
+def _plans() -> list[Metric]:
+    """What a plan had said beside what came out."""
+    return [
+        Metric("planned_time", "none", (0.0, INF), "1", ("clock",), "planned over measured wall time of a run"),
+        Metric("planned_memory", "none", (0.0, INF), "1", ("memory",), "planned over measured peak memory of a run"),
+        Metric("planned_tvd1", "none", (0.0, INF), "1", COMPARED, "planned over found distance of a column, median"),
+        Metric("planned_tvd2", "none", (0.0, INF), "1", COMPARED, "planned over found distance of a pair, median"),
+        Metric("inside_tvd1", "higher", SHARE, "1", COMPARED, "share of columns within their planned spread"),
+        Metric("inside_tvd2", "higher", SHARE, "1", COMPARED, "share of pairs within their planned spread"),
+    ]
+
+
+def _attacks() -> list[Metric]:
+    """Of attacks on a synthetic table by somebody who knows some people. None of these is a guarantee."""
+    read, signed, models = ("synthetic", "private", "holdout"), (-1.0, 1.0), ("private",)
+    found = [
+        ("presence_auc", "area under the ROC curve of 'closer to a synthetic row means member'; 0.5: nothing found"),
+        ("presence_tpr1", "share of members found at 1 % false alarms"),
+        ("presence_tpr01", "share of members found at 0.1 % false alarms"),
+        ("presence_sensitivity", "share of members within the largest radius of precision above 0.55"),
+        ("copies", "share of members with a synthetic row closer than their nearest real neighbour"),
+        ("attribute_sensitivity", "share of unknown values of members that were claimed and right"),
+        ("attribute_precision", "share of claimed values of members that were right"),
+        ("attribute_hits", "share of unknown values of members guessed right, claimed or not"),
+        ("attribute_strangers", "attribute_sensitivity with real rows of strangers in place of synthetic ones"),
+    ]
+    gaps = [
+        ("attribute_excess", "attribute_sensitivity of members minus that of others: what the release gave away"),
+        ("attribute_excess_low", "lower end of the 95 % interval of attribute_excess"),
+        ("attribute_excess_high", "upper end of the 95 % interval of attribute_excess"),
+        ("attribute_beyond", "attribute_sensitivity minus that of real strangers, pools of equal size"),
+    ]
+    return [
+        *(Metric(name, "lower", SHARE, "1", read, text) for name, text in found),
+        *(Metric(name, "lower", signed, "1", read, text) for name, text in gaps),
+        Metric("presence_auc_error", "none", (0.0, INF), "1", read, "half of the 95 % interval of presence_auc"),
+        Metric("presence_hits", "none", (0.0, INF), "rows", read, "members within that largest radius"),
+        Metric("presence_alarms", "none", (0.0, INF), "rows", read, "others within that largest radius"),
+        Metric("presence_tpr_1", "lower", SHARE, "1", read, "members found by distance at 1 % false alarms"),
+        Metric("density_auc", "lower", SHARE, "1", read, "members told from others by a density ratio; 0.5 is a coin"),
+        Metric("density_tpr_1", "lower", SHARE, "1", read, "members found by a density ratio at 1 % false alarms"),
+        Metric("recovered_share", "none", SHARE, "1", COMPARED, "quantities inside the interval read off the release"),
+        Metric("recovered_error", "none", (0.0, INF), "sd", COMPARED, "largest error of a mean, decile or share"),
+        Metric("nearest_distance", "none", (0.0, INF), "1", COMPARED, "median distance to a row; not a privacy figure"),
+        Metric("nearest_copies", "none", SHARE, "1", COMPARED, "rows at distance 0 of a row; not a privacy figure"),
+        Metric("lira_auc", "lower", SHARE, "1", models, "likelihood-ratio membership attack on a model; 0.5 is a coin"),
+        Metric("lira_tpr_1", "lower", SHARE, "1", models, "members found by that attack at 1 % false alarms"),
+        Metric("lira_tpr_01", "lower", SHARE, "1", models, "members found by that attack at 0.1 % false alarms"),
+        Metric("shadows_s", "lower", (0.0, INF), "s", ("clock",), "wall time of training all shadow models"),
+        Metric(
+            "audit_claim", "none", (0.0, INF), "1", models, "what the audited mechanism claims, in the audit's unit"
+        ),
+        Metric("audit_draws", "none", (0.0, INF), "1", models, "draws or runs per world behind an audit"),
+        Metric("twins_caught", "higher", SHARE, "1", models, "share of deliberately broken copies that were caught"),
+        Metric("twins", "none", (0.0, INF), "1", models, "number of deliberately broken copies"),
+    ]
+
+
 _BASE = [
     *_per_classifier(), *_means(), *_regression(), *_distances(), *_costs(), *_calls(), *_books(), *_settings(),
-    *_images(), *_hidden(), *_learners(),
+    *_images(), *_hidden(), *_learners(), *_plans(), *_attacks(),
 ]  # fmt: skip
 
 

@@ -13,13 +13,16 @@ import numpy as np
 
 from nacre.errors import ConvergenceError, NacreError, ReleaseFileError, SchemaError
 from nacre.privacy.certificate import Certificate
+from nacre.rebalancing import balanced
 from nacre.synthesizers.base import METHODS, Model
 from nacre.table import Between, Schema, Tensor
 from nacre.table.decoding import arrow_schema, decode
-from nacre.table.encoding import Encoded, Values
+from nacre.table.encoding import Encoded
 from nacre.table.frames import from_arrow
 from nacre.table.structure import Rule, violations
 from nacre.table.writing import TableWriter
+from nacre.targets import Target
+from nacre.targets.raking import checked, from_json, to_json
 
 CHUNK = 250_000  # rows drawn at a time: memory does not grow with the number of rows asked for
 CHUNK_NUMBERS = 10_000_000  # of arrays in such a chunk
@@ -37,6 +40,7 @@ class Release:
     schema: Schema
     model: Model
     certificate: Certificate
+    shares: Mapping[str, Mapping[Any, float]] | None = None  # of a target: what `sample` rebalances to by itself
 
     @property
     def rows(self) -> int:
@@ -48,14 +52,16 @@ class Release:
         rows: int | None = None,
         *,
         where: Mapping[str, Any] | None = None,
-        rebalance: Mapping[str, Mapping[Any, float]] | None = None,
+        rebalance: Mapping[str, Mapping[Any, float]] | Target | None = None,
         as_: str = "pandas",
         seed: int | None = None,
     ) -> Any:
         """`rows` synthetic rows as a pandas, polars or pyarrow table.
 
         `where` conditions exactly on columns: a value, a list of values, or `nacre.Between(low, high)`.
-        `rebalance={column: {value: share}}` draws that column from the given shares and the rest given it.
+        `rebalance={column: {value: share}}` draws that column from the given shares and the rest given it. Several
+        columns are raked, and any other target (`nacre.targets`) is met too, by drawing from a larger pool of rows;
+        DataError when that pool is worth too few. None is the target that was fitted for, if one was; {} is none.
         `seed` makes the drawing repeatable; it has nothing to do with privacy.
         """
         import pyarrow as pa
@@ -68,15 +74,19 @@ class Release:
         rows: int | None = None,
         *,
         where: Mapping[str, Any] | None = None,
-        rebalance: Mapping[str, Mapping[Any, float]] | None = None,
+        rebalance: Mapping[str, Mapping[Any, float]] | Target | None = None,
         seed: int | None = None,
         force: bool = False,
         progress: Callable[[int], None] = lambda done: None,
+        engine: Any = None,
     ) -> int:
-        """Stream `rows` rows to a CSV, Parquet or Arrow file in bounded memory; returns how many were written."""
+        """Stream `rows` rows to a CSV, Parquet or Arrow file in bounded memory; returns how many were written.
+
+        With an `engine` ("ray", see docs/engines.md) workers draw the chunks: the same rows for the same seed.
+        """
         done = 0
         with TableWriter(path, arrow_schema(self.schema), force=force) as out:
-            for table in self.chunks(rows, where=where, rebalance=rebalance, seed=seed):
+            for table in self.chunks(rows, where=where, rebalance=rebalance, seed=seed, engine=engine):
                 out.write(table)
                 done += table.num_rows
                 progress(done)
@@ -87,44 +97,48 @@ class Release:
         rows: int | None = None,
         *,
         where: Mapping[str, Any] | None = None,
-        rebalance: Mapping[str, Mapping[Any, float]] | None = None,
+        rebalance: Mapping[str, Mapping[Any, float]] | Target | None = None,
         seed: int | None = None,
+        engine: Any = None,
     ) -> Iterator[Any]:
-        """The same rows as Arrow tables of at most 250,000 rows, fewer where they hold arrays; identifiers count on."""
+        """The same rows as Arrow tables of at most 250,000 rows, fewer where they hold arrays; identifiers count on.
+
+        Every chunk has random numbers of its own, made from the seed and its number, whoever draws it.
+        """
         wanted = self.rows if rows is None else rows
         if isinstance(wanted, bool) or not isinstance(wanted, int | np.integer) or wanted < 0:
             raise NacreError(f"rows={rows!r}: expected a whole number of rows, zero or more")
-        rng = np.random.default_rng(seed)
-        where = self._on_determinants(where or {})
-        parts = self._balanced(rebalance or {}, where)
+        entropy = np.random.SeedSequence(seed).entropy
+        where = self.on_determinants(where or {})
+        shares = self.shares if rebalance is None else rebalance
+        draw = balanced(self, shares, where)  # refuses what cannot be drawn before anything is
         if wanted == 0:
             yield arrow_schema(self.schema).empty_table()
         chunk = self._chunk()
-        for start in range(0, int(wanted), chunk):
-            count = min(chunk, int(wanted) - start)
-            yield decode(self._draw(count, rng, where, parts), self.schema, start=start + 1)
+        starts = range(0, int(wanted), chunk)
+        given = [(k, entropy, min(chunk, int(wanted) - start), start, where, shares) for k, start in enumerate(starts)]
+        if engine is None or len(given) < 2:
+            yield from (self._chunk_table(*one, draw) for one in given)
+            return
+        from nacre.engines.cluster import in_order, running
+
+        with running(engine) as cluster:
+            yield from in_order(cluster.each(self._chunk_table, given))
+
+    def _chunk_table(
+        self, number: int, entropy: Any, rows: int, start: int, where: Mapping, shares: Any, draw: Any = None
+    ) -> Any:
+        """Chunk `number`, its random numbers included: a function of its arguments. `draw` saves making it again."""
+        own = () if number == 0 else (number,)
+        rng = np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=own))
+        return decode((draw or balanced(self, shares, where))(rows, rng), self.schema, start=start + 1)
 
     def _chunk(self) -> int:
         """Rows at a time: fewer where they hold arrays."""
         numbers = sum(math.prod(c.shape) for c in self.schema.columns.values() if isinstance(c, Tensor))
         return max(1, min(CHUNK, CHUNK_NUMBERS // max(1, numbers)))
 
-    def _draw(self, rows: int, rng: np.random.Generator, where: Mapping[str, Any], parts: list) -> Encoded:
-        if not parts:
-            return self._possible(rows, rng, where)
-        shares = np.array([share for share, _ in parts])
-        sizes = rng.multinomial(rows, shares / shares.sum())
-        drawn = [self._possible(int(n), rng, {**where, **fixed}) for n, (_, fixed) in zip(sizes, parts) if n]
-        order = rng.permutation(rows)
-        columns = {
-            name: Values.of(
-                np.concatenate([d[name].values for d in drawn]), np.concatenate([d[name].null for d in drawn])
-            ).take(order)
-            for name in drawn[0].columns
-        }
-        return Encoded(columns, rows)
-
-    def _possible(self, rows: int, rng: np.random.Generator, where: Mapping[str, Any]) -> Encoded:
+    def possible(self, rows: int, rng: np.random.Generator, where: Mapping[str, Any]) -> Encoded:
         """Rows in which no declared impossibility occurs: the others are drawn again."""
         encoded = Encoded(self.model.draw(rows, rng, where), rows)
         rules = self._rules()
@@ -146,12 +160,12 @@ class Release:
         found = []
         for rule in self.schema.impossible:
             try:
-                found.append([pair for c, v in rule.items() for pair in self._on_determinants({c: v}).items()])
+                found.append([pair for c, v in rule.items() for pair in self.on_determinants({c: v}).items()])
             except SchemaError:  # no value of the determinant gives it: it cannot occur anyway
                 continue
         return found
 
-    def _on_determinants(self, where: Mapping[str, Any]) -> dict[str, Any]:
+    def on_determinants(self, where: Mapping[str, Any]) -> dict[str, Any]:
         """Conditions on dependent columns as conditions on the columns that determine them."""
         rules = {rule.dependent: rule for rule in self.schema.dependencies}
         found: dict[str, Any] = {}
@@ -169,25 +183,6 @@ class Release:
                 raise SchemaError(f"where: no value of {rule.determinant!r} gives {name!r} = {condition!r}")
             found[rule.determinant] = keep
         return found
-
-    def _balanced(self, rebalance: Mapping[str, Mapping[Any, float]], where: Mapping[str, Any]) -> list:
-        """(share, condition) for every value of the rebalanced column."""
-        if not rebalance:
-            return []
-        if len(rebalance) > 1:
-            raise NacreError(f"rebalance names {len(rebalance)} columns; name one")
-        ((name, shares),) = rebalance.items()
-        if name in where:
-            raise NacreError(f"rebalance and where both name {name!r}; use one of them")
-        values = list(shares.values())
-        if not values or any(not np.isfinite(s) or s < 0 for s in values) or sum(values) <= 0:
-            raise NacreError(f"rebalance: shares of {name!r} are {dict(shares)}; expected numbers >= 0, not all zero")
-        if abs(sum(values) - 1) > 1e-6:
-            raise NacreError(
-                f"rebalance: the shares of {name!r} sum to {sum(values):g}, not 1; give every value that is to occur "
-                "its share"
-            )
-        return [(float(s), self._on_determinants({name: value})) for value, s in shares.items() if s > 0]
 
     def log_prob(self, table: Any, *, samples: int = 64, seed: int = 0) -> np.ndarray:
         """A lower bound of the log-probability of each row of a table, in nats, for models that have one (hflow).
@@ -211,10 +206,11 @@ class Release:
         from nacre.release_file import pack
 
         facts, arrays = self.model.parts()
+        target = {} if self.shares is None else {"shares": to_json(self.shares)}
         documents = {
             "schema.json": self.schema.to_json(),
             "certificate.json": json.dumps(self.certificate.to_json(), indent=1, sort_keys=True),
-            "model.json": json.dumps({"method": self.method, "facts": facts}, indent=1, sort_keys=True),
+            "model.json": json.dumps({"method": self.method, "facts": facts, **target}, indent=1, sort_keys=True),
         }
         pack(path, documents, arrays, force)
 
@@ -229,9 +225,11 @@ def load(path: str | os.PathLike) -> Release:
         certificate = Certificate.from_json(documents["certificate.json"])
         method, facts = documents["model.json"]["method"], documents["model.json"]["facts"]
         kind = METHODS[method].load()
-    except (KeyError, TypeError, AttributeError, ValueError, SchemaError) as error:
+        asked = documents["model.json"].get("shares")
+        shares = None if asked is None else checked(from_json(asked), schema, "target shares")
+    except (KeyError, TypeError, AttributeError, ValueError, NacreError) as error:
         raise ReleaseFileError(f"{path}: the release does not hold what it should ({error})") from None
-    return Release(method, schema, kind.model.from_parts(schema, facts, arrays), certificate)
+    return Release(method, schema, kind.model.from_parts(schema, facts, arrays), certificate, shares)
 
 
 def _meets(value: Any, condition: Any) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from nacre.engines import open_rows
+from nacre.engines import finished, open_rows
 from nacre.errors import DomainNotDeclared, NacreError, ReleaseFileError, SketchError
 from nacre.fitting import assumptions, check_rows, tell_rows, warn_weak_delta
 from nacre.privacy.budget import Budget, Level, default_delta
@@ -85,12 +85,13 @@ def sketch(
     ledger: Any = None,
     population: str | None = None,
     request: str | None = None,
+    engine: Any = None,
 ) -> SharedSketch:
     """One site's sketch. The schema must be declared: what a site bought on its own rows would differ between sites.
 
     Sites that want to add their sketches use the same schema, target, frequencies, seed and budget. A schema with facts
     read from the data, a seeded noise or `epsilon=None` leave this sketch, and all it is added to, without a guarantee.
-    `ledger`, `population` and `request` are those of `nacre.fit`.
+    `ledger`, `population`, `request` and `engine` are those of `nacre.fit`.
     """
     account = Account(ledger, population, request)
     account.check(reads=epsilon is None or schema.weakest()[0] == "read", seeded=noise_seed is not None)
@@ -102,11 +103,11 @@ def sketch(
     recipe = Recipe(schema, target, frequencies, seed=seed)
     budget = Budget(epsilon, default_delta(None) if delta is None else delta, neighbours)
     plan = recipe.method.plan(schema, None, budget)
-    rows = open_rows(table)
+    rows = open_rows(table, engine=engine)
     check_rows(rows, schema)
     warn_weak_delta(budget, None)
     noise = NoiseSource(noise_seed)
-    with paid(account, plan, schema.unit.column if schema.unit else None) as held:
+    with finished(rows), paid(account, plan, schema.unit.column if schema.unit else None) as held:
         reading = functools.partial(tell_rows, progress)
         sums = common.measure(Curator(rows, plan, schema, noise, transcript, reading, held), plan, recipe)
         stated = certify(plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=assumptions(schema))

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import pytest
 
-from nacre.audit.doors import GAUSSIAN_DOORS, audit_door
+from nacre.audit.doors import GAUSSIAN_DOORS, RANGE_DOORS, audit_door, audit_poisson, audit_range_door
 from nacre.errors import NacreError
 from nacre.privacy import curator as curators
+from nacre.privacy.accounting import PoissonGaussian, epsilon_at
 
 DRAWS, ALPHA = 20_000, 1e-6
 
@@ -19,6 +20,21 @@ def test_claims_stand_and_audits_are_tight(door):
     bound = audit_door(door, 1.0, DRAWS, ALPHA)
     assert not bound.refuted, str(bound)
     assert bound.value > 0.88 * 1.0, str(bound)
+
+
+@pytest.mark.parametrize("door", [pytest.param(d, marks=pytest.mark.slow) if d == "select" else d for d in RANGE_DOORS])
+def test_choices_stand_and_are_near(door):
+    """The ratio of the rare outcome tends to e^ε: with four voices against it, the bound passes half of the claim."""
+    bound = audit_range_door(door, 1.0, 40_000, ALPHA)
+    assert not bound.refuted and bound.value > 0.5, str(bound)
+
+
+def test_poisson_steps():
+    """One step at rate 0.5 and noise 0.5: the claim of its accountant stands, and the bound is not empty."""
+    events = [PoissonGaussian(0.5, 0.5, 1, "add_or_remove_one")]
+    claim = epsilon_at(events, 1e-5)
+    bound = audit_poisson(0.5, 0.5, (claim, 1e-5), 10_000, ALPHA)
+    assert not bound.refuted and bound.value > 0.5, str(bound)
 
 
 def test_less_noise_is_refuted(monkeypatch):

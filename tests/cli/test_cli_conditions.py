@@ -46,8 +46,10 @@ def test_where(text, expected):
 
 
 def test_rebalance():
-    assert parse_rebalance("income=>50K:0.5,<=50K:0.5", SCHEMA) == {"income": {">50K": 0.5, "<=50K": 0.5}}
-    assert parse_rebalance("ok=true:3,false:1", SCHEMA) == {"ok": {True: 3.0, False: 1.0}}
-    assert parse_rebalance("age=..40:1,41..:2", SCHEMA) == {"age": {Between(None, 40): 1.0, Between(41, None): 2.0}}
-    assert parse_rebalance("level=low|mid:1,high:1", SCHEMA) == {"level": {frozenset({"low", "mid"}): 1.0, "high": 1.0}}
-    assert parse_rebalance(None, SCHEMA) == {}
+    assert parse_rebalance(["income=>50K:0.5,<=50K:0.5"], SCHEMA) == {"income": {">50K": 0.5, "<=50K": 0.5}}
+    assert parse_rebalance(["ok=true:3,false:1"], SCHEMA) == {"ok": {True: 3.0, False: 1.0}}
+    assert parse_rebalance(["age=..40:1,41..:2"], SCHEMA) == {"age": {Between(None, 40): 1.0, Between(41, None): 2.0}}
+    assert parse_rebalance(["level=low|mid:1,high:1"], SCHEMA) == {
+        "level": {frozenset({"low", "mid"}): 1.0, "high": 1.0}
+    }
+    assert parse_rebalance([], SCHEMA) == {}

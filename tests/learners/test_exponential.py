@@ -85,7 +85,7 @@ def test_candidates_have_keys_of_their_own():
 def test_a_prior_that_carries_rows_is_refused():
     rows = np.zeros((100, 2))
     with pytest.raises(PlanError, match="prior"):
-        Rejection(lambda rng, n: rows[:n], 2).check(Sample("draw", epsilon=1.0))
+        Rejection(lambda rng, n: rows[:n], 2).check(Sample("draw", epsilon=1.0), exponential.exact_utility(1, 2))
 
 
 def test_chains_cannot_pass_for_exact_draws():

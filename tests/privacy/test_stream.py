@@ -49,7 +49,7 @@ def test_normals_are_the_exact_quantiles_with_a_full_tail():
     found = np.asarray(jax.jit(stream.normal_of)(high, low), np.float64)
     u = ((high & 0x7FFFFFFF) * 2.0**32 + low + 0.5) * 2.0**-63
     wanted = -np.where(high >> 31, -1, 1) * ndtri(u / 2)
-    np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=2e-6)
+    np.testing.assert_allclose(found, wanted, rtol=3e-6, atol=2e-6)
     assert abs(found[0]) > 9, "the tail ends where float32 normals end"
 
 

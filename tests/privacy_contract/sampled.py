@@ -69,7 +69,7 @@ class Spy:
     def width(self) -> int:
         return self.inner.width
 
-    def check(self, entry: Any) -> None:
+    def check(self, entry: Any, utility: Any) -> None:
         pass
 
     def describe(self) -> dict[str, Any]:

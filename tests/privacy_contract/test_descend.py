@@ -65,7 +65,7 @@ def what_does_not_fit_is_dropped(patch):
 
 @twin(descending.coins)
 def shuffled_batches(patch):
-    def shuffled(key, units, step, q):
+    def shuffled(key, units, step, q, shard=0):
         order = jax.random.permutation(jax.random.fold_in(jax.random.key(0), step), units)
         return order < round(q * units)
 
@@ -75,7 +75,7 @@ def shuffled_batches(patch):
 @twin(descending.coins)
 def the_same_coins_at_every_step(patch):
     real = poisson.coins
-    patch.setattr(poisson, "coins", lambda key, units, step, q: real(key, units, 0, q) | (step < 0))
+    patch.setattr(poisson, "coins", lambda key, units, step, q, shard=0: real(key, units, 0, q) | (step < 0))
 
 
 @twin(descending.sensitivity)

@@ -24,7 +24,8 @@ CAPS = (None, 1, 3)
 
 
 def test_every_door_is_under_contract():
-    covered = {d.name for d in doors.DOORS} | {"select", "reveal", "sample", "descend"}  # test_sample, test_descend
+    apart = {"select", "reveal", "sample", "descend", "teach"}  # test_sample, test_descend, test_teach
+    covered = {d.name for d in doors.DOORS} | apart
     assert set(DOORS) == covered, "a new door needs its own lines in doors.py and here"
 
 

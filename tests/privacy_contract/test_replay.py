@@ -24,6 +24,10 @@ SMALL = {
     "kme": {"features": 20, "points": 3},
     "hflow": {"hidden": 4, "depth": 1, "bins": 2, "steps": 2, "batch": 40},
     "hflow-paper": {"hidden": 4, "depth": 1, "bins": 2, "steps": 2, "batch": 40, "blocks": 2},
+    "dpgan": {"steps": 2, "batch": 40, "width": 8, "turns": 1},
+    "dpcgan": {"steps": 2, "batch": 40, "width": 8, "turns": 1},
+    "gswgan": {"steps": 2, "batch": 3, "width": 8, "parts": 4, "rows": 2},
+    "pategan": {"steps": 2, "width": 8, "parts": 4, "rows": 2},
 }
 DECLARED = {
     "pearl-paper",
@@ -32,11 +36,12 @@ DECLARED = {
     "kme",
     "hflow",
     "hflow-paper",
+    *(GANS := ("dpgan", "dpcgan", "gswgan", "pategan")),
 }  # methods that plan from the declared domain and refuse to buy one
 # Methods that read raw rows promise nothing; hiding columns has a contract of its own (test_ppem.py).
 PRIVATE = [name for name, method in METHODS.items() if method.guarantee != "none" and name != "ppem"]
 # Compiled anew for every table: under further terms only in the long run.
-COMPILED = {"hflow", "hflow-paper", "pearl-paper"}
+COMPILED = {"hflow", "hflow-paper", "pearl-paper", *GANS}
 FURTHER = [pytest.param(m, marks=pytest.mark.slow) if m in COMPILED else m for m in PRIVATE]
 CASES = [
     (m, domain, {}, None)
@@ -50,8 +55,18 @@ CASES += [("hflow", "public", {"clipping": "sparse", "encoding": "one-hot"}, "sm
 CASES += [("sketch", "public", {"wide": 3}, None), ("sketch", "public", {}, "smoker"), ("sketch", "bought", {}, "city")]
 CASES += [("support-points", "public", {"mode": mode}, None) for mode in ("data", "list")]
 CASES += [("support-points", "public", {"bandwidth": "bought"}, None)]
+CASES += [(m, "public", {}, "smoker") for m in ("dpcgan", "gswgan")]
+CASES = [c for c in CASES if c[0] not in ("dpcgan", "gswgan") or c[3]]  # they have a class to condition on
 RANGED = {"wide", "mode", "bandwidth"}  # options with selections or draws in their plan
 ROWS = 600
+
+
+def _slow(method):
+    """Adversarial networks are compiled anew for every table; their doors are replayed in every run."""
+    return [pytest.mark.slow] if method in GANS else []
+
+
+SOME = [pytest.param(m, marks=_slow(m)) for m in PRIVATE]
 
 
 def _id(case):
@@ -66,14 +81,15 @@ def fit_for(case):
     return checks.fit_with(method, schema, {**SMALL.get(method, {}), **options}, target, epsilon)
 
 
-@pytest.mark.parametrize("case", CASES, ids=_id)
+@pytest.mark.parametrize("case", [pytest.param(c, marks=_slow(c[0])) for c in CASES], ids=_id)
 def test_replay_on_neighbours_shows_the_same_bytes(case, tmp_path):
     base = tables.people(ROWS)
     others = tables.neighbours(base)
-    slow = RANGED & {*case[2]} or case[0] == "support-points" or case[0].startswith("hflow")
+    networks = case[0].startswith("hflow") or case[0] in GANS
+    slow = RANGED & {*case[2]} or case[0] == "support-points" or networks
     if slow:  # each run composes or compiles for a second or more
         others = {k: others[k] for k in ("first row removed", "row of nulls, pandas", "new category", "outlier")}
-    if case[0].startswith("hflow"):
+    if networks:
         others = {k: others[k] for k in ("row of nulls, pandas", "outlier")}
     checks.check_replay(fit_for(case), base, others, tmp_path)
 
@@ -108,13 +124,13 @@ def test_a_method_without_a_domain_refuses_before_it_reads(method):
     assert rows.passes == 0
 
 
-@pytest.mark.parametrize("method", PRIVATE)
+@pytest.mark.parametrize("method", SOME)
 def test_a_seeded_run_promises_nothing(method):
     fit = checks.fit_with(method, tables.schema(), SMALL.get(method, {}))
     checks.check_stamp(fit, tables.people(200))
 
 
-@pytest.mark.parametrize("method", PRIVATE)
+@pytest.mark.parametrize("method", SOME)
 def test_certificate_is_complete_and_public(method, tmp_path):
     outcome = checks.observe(
         checks.fit_with(method, tables.schema(), SMALL.get(method, {})), tables.people(300), tmp_path

@@ -13,7 +13,9 @@ from nacre.engines import MemoryRows
 from nacre.errors import PlanError
 from nacre.privacy import walk
 from nacre.privacy.curator import Curator
+from nacre.privacy.feature_sums import CHUNK
 from nacre.privacy.plan import Plan, Sample, Scope
+from nacre.privacy.rejection import Rejection
 from nacre.privacy.sampling import Listed, Utility
 
 PASSES = (
@@ -154,6 +156,40 @@ def test_exact_draws_have_the_law_of_softmax():
     u = -2.0 * np.abs(np.array(x)[:, None] - grid[:, 0]).sum(axis=0)
     expected = np.exp(u) / np.exp(u).sum() * 20_000
     assert stats.chi2.sf(((found - expected) ** 2 / expected).sum(), 6) > checks.ALPHA
+
+
+def test_a_record_is_worth_the_same_bits_in_every_company():
+    """`exp` of a short array may round the last records otherwise; the door always asks for a full chunk of them."""
+    seen = []
+
+    def worth(columns, point):
+        seen.append(columns.shape)
+        return -np.exp(columns[0] * point[0])
+
+    utility = Utility(sampled.on_line, worth, low=-3.0, high=0.0)
+    x, points = np.random.default_rng(4).random((37, 1)), np.linspace(0, 1, 3)[:, None]
+    together = utility.steps(x, points)
+    assert all(np.array_equal(utility.steps(x[i : i + 1], points)[0], together[i]) for i in range(37))
+    assert set(seen) == {(1, CHUNK)}
+
+
+def test_a_public_term_beyond_all_measure_stays_public_and_whole():
+    """Weights of 1e300: the favoured end of the list is drawn, and no sum of int64 wraps round."""
+    entry = Sample("s", epsilon=1.0, draws=2)
+    rows = MemoryRows(sampled.line([0.1, 0.2]))
+    room = Curator(rows, Plan("test", (entry,), checks.FREE), sampled.LINE, checks.FixedNoise(3))
+    far = dataclasses.replace(sampled.energy(0.0), weight=1e300)
+    assert abs(np.diff(room.sample(entry, far, Listed(np.array([[0.0], [1.0]])))[:, 0])) == 1.0
+
+
+def test_rejection_refuses_a_public_term_before_it_opens():
+    entry = Sample("s", epsilon=1.0)
+    room = Curator(
+        MemoryRows(sampled.line([0.1])), Plan("test", (entry,), checks.FREE), sampled.LINE, checks.FixedNoise(3)
+    )
+    with pytest.raises(PlanError, match="prior"):
+        room.sample(entry, sampled.energy(1.0), Rejection(lambda rng, n: rng.random((n, 1)), 1))
+    assert room.sample(entry, sampled.energy(0.0), Rejection(lambda rng, n: rng.random((n, 1)), 1)).shape == (1, 1)
 
 
 def test_listed_draws_spread_out_as_the_public_term_says():

@@ -1,12 +1,14 @@
-"""White-box audits of the Gaussian doors: a worst-case record present or absent, seen through the door itself.
+"""White-box audits of the doors: a worst-case record present or absent, seen through the door itself.
 
-Many independent draws come from one opening: cells of a table, parts of a sum, or steps of a descent each get noise of
-their own, and in each of them one record stands at the bound (present) or none does (absent). The test, a threshold
-half way between the two means, is fixed beforehand.
+Many independent draws come from few openings: cells of a table, parts of a sum, columns, picks or steps each get noise
+of their own, and in each of them one record stands at the bound (present) or none does (absent). The tests are fixed
+beforehand: a threshold half way between two means, or one outcome of a choice.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,10 +19,17 @@ from nacre.engines import MemoryRows
 from nacre.errors import NacreError
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
-from nacre.privacy.plan import Counts, Descend, Entry, Part, Plan, Total
-from nacre.table import Categorical, Numeric, Schema
+from nacre.privacy.discovery import unknown
+from nacre.privacy.plan import Bounds, Categories, Counts, Descend, Entry, Part, Plan, Sample, Select, Total
+from nacre.privacy.sampling import Listed, Utility
+from nacre.privacy.selection import RecordScore
+from nacre.table import Categorical, Numeric, Schema, probe
 
-GAUSSIAN_DOORS = ("counts", "total", "descend")
+GAUSSIAN_DOORS = ("counts", "total", "descend", "bounds", "categories")
+RANGE_DOORS = ("select", "sample")
+CHUNK, PARTS = 100_000, 2_000  # draws of one opening; of one sum, which looks for every part in turn
+COLUMNS, PICKS = 250, 1000
+AGAINST = 4  # records that speak against the outcome of a choice: it is rare without the one in question
 
 
 def audit_door(door: str, sigma: float, draws: int = 100_000, alpha: float = 1e-3) -> Bound:
@@ -30,16 +39,50 @@ def audit_door(door: str, sigma: float, draws: int = 100_000, alpha: float = 1e-
     """
     if door not in GAUSSIAN_DOORS:
         raise NacreError(f"door {door!r}: expected one of {', '.join(GAUSSIAN_DOORS)}")
-    see = {"counts": _counts, "total": _total, "descend": _descend}[door]
-    present, absent = (see(sigma, draws, here) for here in (True, False))
+    see = {"counts": _counts, "total": _total, "descend": _descend, "bounds": _bounds, "categories": _categories}[door]
+    present, absent = (_many(see, sigma, draws, here) for here in (True, False))
     guesses = Guesses(int((present > 0.5).sum()), draws, int((absent > 0.5).sum()), draws)
     return Bound("mu", guesses.mu(alpha), 1 - alpha, 1 / sigma)
 
 
+def audit_range_door(door: str, epsilon: float, draws: int = 100_000, alpha: float = 1e-3) -> Bound:
+    """A lower bound on ε of one choice of privacy-loss range `epsilon`, which is its claim.
+
+    Two candidates; one record speaks for the first, `AGAINST` others for the second.
+    """
+    if door not in RANGE_DOORS:
+        raise NacreError(f"door {door!r}: expected one of {', '.join(RANGE_DOORS)}")
+    see = {"select": _select, "sample": _sample}[door]
+    present, absent = (_many(see, epsilon, draws, here) for here in (True, False))
+    guesses = Guesses(int(present.sum()), draws, int(absent.sum()), draws)
+    return Bound("epsilon", guesses.epsilon(0.0, alpha), 1 - alpha, epsilon)
+
+
+def audit_poisson(q: float, sigma: float, claim: tuple[float, float], draws: int, alpha: float = 1e-3) -> Bound:
+    """One step of a descent on Poisson batches of rate q: ε at δ of its claim (ε, δ), by the threshold above which the
+    noise alone is rare."""
+    epsilon, delta = claim
+    present, absent = (_many(_descend, sigma, draws, here, q) for here in (True, False))
+    at = 0.5 + sigma * math.sqrt(2 * math.log(10 / q))
+    guesses = Guesses(int((present > at).sum()), draws, int((absent > at).sum()), draws)
+    return Bound("epsilon", guesses.epsilon(delta, alpha), 1 - alpha, epsilon)
+
+
+def _many(see: Callable[..., np.ndarray], scale: float, draws: int, here: bool, *more: Any) -> np.ndarray:
+    most = PARTS if see is _total else CHUNK
+    sizes = [min(most, draws - start) for start in range(0, draws, most)]
+    return np.concatenate([see(scale, size, here, *more) for size in sizes])
+
+
+def _curator(entry: Entry, rows: dict[str, Any], schema: Schema) -> Curator:
+    return Curator(MemoryRows(pa.table(rows)), Plan("audit", (entry,), Budget(None)), schema)
+
+
 def _room(entry: Entry, values: np.ndarray, cells: int) -> Curator:
-    schema = Schema({"x": Numeric(bounds=(0, cells), integer=True)})
-    plan = Plan("audit", (entry,), Budget(None))
-    return Curator(MemoryRows(pa.table({"x": pa.array(values, pa.int64())})), plan, schema)
+    return _curator(entry, {"x": pa.array(values, pa.int64())}, Schema({"x": Numeric(bounds=(0, cells), integer=True)}))
+
+
+# -------------------------------------------------------------------------------------------------- Gaussian doors
 
 
 def _counts(sigma: float, draws: int, here: bool) -> np.ndarray:
@@ -47,8 +90,7 @@ def _counts(sigma: float, draws: int, here: bool) -> np.ndarray:
     entry = Counts("audit", sigmas=(sigma,), cliques=(("x",),))
     labels = tuple(map(str, range(draws + 1)))
     schema = Schema({"x": Categorical(categories=labels)})
-    rows = MemoryRows(pa.table({"x": labels[:draws] if here else labels[draws:]}))
-    room = Curator(rows, Plan("audit", (entry,), Budget(None)), schema)
+    room = _curator(entry, {"x": labels[:draws] if here else labels[draws:]}, schema)
     return room.counts(entry, [("x",)])[0][:draws].astype(np.float64)
 
 
@@ -64,9 +106,9 @@ def _own_part(columns: Any, public: Any) -> np.ndarray:
     return np.stack([values, np.ones(len(values))], axis=1)
 
 
-def _descend(sigma: float, draws: int, here: bool) -> np.ndarray:
+def _descend(sigma: float, draws: int, here: bool, q: float = 1.0) -> np.ndarray:
     """One record far beyond the clip, or one that contributes nothing, asked at every step."""
-    entry = Descend("audit", q=1.0, steps=draws, parts=(Part("g", clip=1.0, sigma=sigma),))
+    entry = Descend("audit", q=q, steps=draws, parts=(Part("g", clip=1.0, sigma=sigma),))
     room = _room(entry, np.full(1, 1 if here else 0), 1)
 
     def query(state: Any, unit: Any, key: Any) -> dict[str, Any]:
@@ -76,8 +118,71 @@ def _descend(sigma: float, draws: int, here: bool) -> np.ndarray:
         return {"seen": state["seen"].at[state["step"]].set(noisy["g"]), "step": state["step"] + 1}
 
     state = {"seen": np.zeros(draws, np.float32), "step": np.int32(0)}
-    return np.asarray(room.descend(entry, query, state, update, records=_values, units=1.0)["seen"])
+    seen = room.descend(entry, query, state, update, records=_values, units=1.0)["seen"]
+    return q * np.asarray(seen)  # noisy sums are given per expected unit
 
 
 def _values(columns: Any, public: Any) -> dict[str, np.ndarray]:
     return {"x": np.asarray(columns["x"].values, np.float32)}
+
+
+def _bounds(sigma: float, draws: int, here: bool) -> np.ndarray:
+    """Histograms before there is a schema: the cell of one value, in many columns."""
+    names = [f"c{i}" for i in range(COLUMNS)]
+    cell = int(probe.codes(pa.array([7.0]), "magnitude")[0])
+    rows = {n: pa.array([7.0] if here else [None], pa.float64()) for n in names}
+    entry, seen = Bounds("audit", sigmas=(sigma,) * COLUMNS), []
+    while sum(map(len, seen)) < draws:
+        found = _curator(entry, rows, unknown(names)).bounds(entry, dict.fromkeys(names, "magnitude"))
+        seen.append(np.array([found[n][cell] for n in names], np.float64))
+    return np.concatenate(seen)[:draws]
+
+
+def _categories(sigma: float, draws: int, here: bool, threshold: int = 2) -> np.ndarray:
+    """Texts that two people have, or one: which of them pass the threshold half way."""
+    entry = Categories("audit", sigmas=(sigma,), threshold=threshold)
+    texts = [f"t{i}" for i in range(draws)]
+    room = _curator(entry, {"x": texts * (threshold if here else threshold - 1)}, unknown(["x"]))
+    passed = {int(t[1:]) for t in room.categories(entry, ["x"])["x"]}
+    return np.isin(np.arange(draws), list(passed)).astype(np.float64)
+
+
+# ----------------------------------------------------------------------------------------------------------- choices
+
+
+def _voices(here: bool) -> np.ndarray:
+    return np.array([0] * AGAINST + [1] * here)
+
+
+def _select(epsilon: float, draws: int, here: bool) -> np.ndarray:
+    """Pairs of candidates, each pick restricted to a pair of its own; 1 where the first of the pair was picked."""
+    entry = Select("audit", epsilon=epsilon, picks=PICKS)
+    score = RecordScore(_pairs, 2 * PICKS, 0.0, 1.0)
+
+    def allowed(picked: list[int]) -> np.ndarray:
+        open_ = np.zeros(2 * PICKS, bool)
+        open_[2 * len(picked) : 2 * len(picked) + 2] = True
+        return open_
+
+    seen: list[int] = []
+    while len(seen) < draws:
+        seen += [1 - pick % 2 for pick in _room(entry, _voices(here), 1).select(entry, score, allowed)]
+    return np.array(seen[:draws])
+
+
+def _pairs(columns: Any, public: Any) -> np.ndarray:
+    """A record that is 1 speaks for the first of every pair, one that is 0 for the second."""
+    values = np.asarray(columns["x"].values, np.float64)[:, None]
+    return np.tile(np.concatenate([values, 1 - values], axis=1), PICKS)
+
+
+def _sample(epsilon: float, draws: int, here: bool) -> np.ndarray:
+    """Exact draws from a list of two points."""
+    entry = Sample("audit", epsilon=epsilon, draws=draws)
+    utility = Utility(_vectors, lambda columns, point: (columns[0] == point[0]) * 1.0, 0.0, 1.0)
+    drawn = _room(entry, _voices(here), 1).sample(entry, utility, Listed(np.array([[0.0], [1.0]])))
+    return drawn[:, 0]
+
+
+def _vectors(columns: Any, public: Any) -> np.ndarray:
+    return np.asarray(columns["x"].values, np.float64)[:, None]

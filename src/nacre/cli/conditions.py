@@ -23,24 +23,32 @@ def parse_where(texts: Sequence[str], schema: Schema) -> dict[str, Any]:
     return found
 
 
-def parse_rebalance(text: str | None, schema: Schema) -> dict[str, dict[Any, float]]:
-    """{column: {value: share}} from a text such as 'income=>50K:0.5,<=50K:0.5'; ranges and sets are values too."""
-    if text is None:
-        return {}
-    name, rest = _split(text, schema, "--rebalance", "income=>50K:0.5,<=50K:0.5")
-    where, shares = f"--rebalance {text!r}", {}
-    for part in rest.split(","):
+def parse_rebalance(texts: Sequence[str], schema: Schema, option: str = "--rebalance") -> dict[str, dict[Any, float]]:
+    """{column: {value: share}} from texts such as 'income=>50K:0.5,<=50K:0.5', one per column; ranges and sets are
+    values too."""
+    found: dict[str, dict[Any, float]] = {}
+    for text in texts:
+        name, rest = _split(text, schema, option, "income=>50K:0.5,<=50K:0.5")
+        if name in found:
+            raise NacreError(f"{option} names {name!r} twice; put its shares in one list: '{name}=a:0.5,b:0.5'")
+        found[name] = _shares(rest, schema.columns[name], f"{option} {text!r}")
+    return found
+
+
+def _shares(text: str, column: Column, where: str) -> dict[Any, float]:
+    shares: dict[Any, float] = {}
+    for part in text.split(","):
         value, colon, share = part.rpartition(":")
         if not colon or not value:
             raise NacreError(f"{where}: {part!r} has no share; write value:share pairs, such as 'yes:0.5,no:0.5'")
-        key = _condition(value, schema.columns[name], where)
+        key = _condition(value, column, where)
         key = frozenset(key) if isinstance(key, list) else key
         if key in shares:
             raise NacreError(f"{where}: {value!r} is listed twice; list it once")
         shares[key] = _share(share, where)
     if sum(shares.values()) <= 0:
         raise NacreError(f"{where}: the shares add up to 0; expected at least one above 0")
-    return {name: shares}
+    return shares
 
 
 def _split(text: str, schema: Schema, option: str, example: str) -> tuple[str, str]:

@@ -54,6 +54,7 @@ def evaluate(
     markdown: Annotated[
         str | None, typer.Option(metavar="FILE", rich_help_panel=o.FILES, help="The report as Markdown.")
     ] = None,
+    engine: o.Engine = None,
     force: o.Force = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -88,6 +89,7 @@ def evaluate(
                 rows=rows,
                 certificate=certificate,
                 progress=bars,
+                engine=engine,
             )
     except KeyboardInterrupt:
         raise Interrupted("interrupted; nothing was written") from None

@@ -172,7 +172,10 @@ def estimated_rows(path: str) -> int | None:
     """About how many rows a file, pattern or folder has, for the time left on the owner's screen only. None when it is
     not cheap to say."""
     from nacre.engines.rows import expand
+    from nacre.table.places import is_remote
 
+    if is_remote(path):
+        return None
     counts = [_estimated_rows(part) for part in expand(path)]
     return sum(c for c in counts if c) if all(counts) else None
 

@@ -36,12 +36,12 @@ def write_report(report: Any, path: str, force: bool) -> None:
 class Split:
     """The rows of one file, divided before anything is read: what is fitted, and what the report tests on."""
 
-    def __init__(self, file: str, share: float, unit: str | None):
+    def __init__(self, file: str, share: float, unit: str | None, engine: str | None = None):
         from nacre.engines import open_rows
         from nacre.engines.holdout import split
 
-        self.share = share
-        self.train, self.held = split(open_rows(file), share, unit)
+        self.share, self.engine = share, engine
+        self.train, self.held = split(open_rows(file, engine=engine), share, unit)
 
 
 def unit_of(schema: str | None, unit: str | None) -> str | None:
@@ -70,6 +70,7 @@ def judge(
             seed=seed,
             progress=bars,
             certificate=made.certificate,
+            engine=split.engine,
         )
     if not made.certificate.extras.get("hidden"):
         return report

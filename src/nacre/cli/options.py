@@ -53,6 +53,20 @@ Alpha = Annotated[
     float | None,
     typer.Option(rich_help_panel=MODEL, help="Level of the test that tells hidden columns from real. [default: 0.05]"),
 ]
+TargetShares = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="SHARES", rich_help_panel=MODEL,
+        help="Public shares that a column shall have instead of the table's: 'sex=F:0.5,M:0.5'; repeatable.",
+    ),
+]  # fmt: skip
+WeightsFrom = Annotated[
+    str | None,
+    typer.Option(
+        "--weights", metavar="COLUMN", rich_help_panel=MODEL,
+        help="A column that says how many people each row stands for (methods weighted and mmdgan).",
+    ),
+]  # fmt: skip
 Understand = Annotated[
     bool, typer.Option("--i-understand", metavar="", rich_help_panel=MODEL, help="Allow an epsilon above 20.")
 ]
@@ -86,6 +100,10 @@ Population = Annotated[
 ]
 Request = Annotated[
     str | None, typer.Option(metavar="KEY", rich_help_panel=MODEL, help="Asked twice under this name, charged once.")
+]
+Engine = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", rich_help_panel=FILES, help="Workers of a cluster: ray, ray:4 or ray://HOST:PORT."),
 ]
 Force = Annotated[
     bool, typer.Option("--force", "-f", metavar="", rich_help_panel=FILES, help="Overwrite files that exist.")

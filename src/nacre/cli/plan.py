@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
 
 from nacre.cli import options as o
+from nacre.cli.outlook import outlook_tables, pair_parts, spread
 from nacre.cli.shell import Shell, plain, table
 
 
@@ -27,26 +29,33 @@ def plan(
     domain: o.Domain = "buy",
     hide: o.Hide = None,
     alpha: o.Alpha = None,
+    target_shares: o.TargetShares = None,
     option: o.MethodOption = None,
     i_understand: o.Understand = False,
     rows: o.Rows = None,
     identifiers: o.Identifiers = None,
     unit: o.Unit = None,
     cap: o.Cap = None,
+    engine: o.Engine = None,
     as_json: o.Json = False,
 ) -> None:
-    """Say what a run would cost and give, before anything is spent: noise, expected error, time and memory.
+    """Say what a run would cost and give, before anything is spent: noise, expected error, time and memory; how other
+    methods and budgets compare, and what would help.
 
     No row is read: everything follows from the schema (or the column names) and the declared number of rows.
 
     Examples:
       nacre plan people.json --rows 20000 --epsilon 1 --target income
       nacre plan people.csv --rows 20000 --epsilon 0.5
+      nacre plan parts.parquet --rows 100000000 --engine ray:8
     """
+    from nacre.aiming import share_target
+    from nacre.cli.conditions import parse_rebalance
     from nacre.cli.inputs import Declared, check_target_column, parse_options, schema_for
     from nacre.cli.running import Terms
     from nacre.fitting import hiding_options, prepare
     from nacre.synthesizers.forecast import forecast
+    from nacre.synthesizers.outlook import Case
 
     shell = Shell(as_json)
     schema, columns = _schema_and_columns(file, columns_from)
@@ -55,11 +64,34 @@ def plan(
     check_target_column(target, described)
     options = hiding_options(method, parse_options(option or (), method), hide or None, alpha)
     budget = Terms(epsilon, delta, neighbours, large=i_understand).budget(described.rows)
+    shares = parse_rebalance(target_shares or (), described, "--target-shares") or None
+    target = share_target(method, described, target, shares)
     job = prepare(columns, described, budget, method, target, domain, options)
-    seen = forecast(job.plan, job.schema, described.rows, job.synthesizer)
-    for part in _tell(job.plan, seen):
+    place = _place(file or columns_from or "", engine)
+    seen = forecast(job.plan, job.schema, described.rows, job.synthesizer, place)
+    case = Case(job.schema, budget, method, {"target": target, **options}, place)
+    others, helping = _beside(case, seen)
+    for part in [*_tell(job.plan, seen), *outlook_tables(others, helping)]:
         shell.show(part)
-    shell.answer({**job.plan.to_json(), "notes": seen.to_json()})
+    beside = {"compared": [asdict(x) for x in others], "would_help": [asdict(x) for x in helping]}
+    shell.answer({**job.plan.to_json(), "notes": {**seen.to_json(), **beside}})
+
+
+def _beside(case: Any, seen: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Other plans beside this one, where its forecast has errors to compare."""
+    from nacre.synthesizers.outlook import comparable, compare, what_helps
+
+    return (compare(case), what_helps(case, seen)) if comparable(case) and seen.columns else ((), ())
+
+
+def _place(file: str, engine: str | None) -> Any:
+    """How a run would read the rows: CSV, unless a table of another format is named."""
+    from nacre.engines.cluster import workers_of
+    from nacre.synthesizers.costs import Place
+    from nacre.table.files import FORMATS
+
+    ending = "." + file.rsplit(".", 1)[-1].lower()
+    return Place(FORMATS.get(ending, "csv"), workers_of(engine) if engine else 0)
 
 
 def _schema_and_columns(file: str | None, columns_from: str | None) -> tuple[str | None, list[str]]:
@@ -87,10 +119,7 @@ def _tell(plan: Any, seen: Any) -> list[Any]:
     if seen.columns:
         parts.append(_errors(seen))
     if seen.pair_tvd is not None and seen.verdict != "too little":
-        parts.append(
-            f"pairs          {seen.pairs} tables; two-way total variation distance on average at most about "
-            f"{seen.pair_tvd:.2f}\n{'':15}(raw noisy tables; the fit shares strength between them and does better)"
-        )
+        parts += pair_parts(seen)
     if seen.rarest is not None:
         parts.append(f"categories     texts with fewer than about {seen.rarest:,} rows go to 'other'")
     if seen.domain is not None:
@@ -120,8 +149,8 @@ def _doors(plan: Any) -> Any:
 
 
 def _errors(seen: Any) -> Any:
-    title = f"Expected error of each column with {seen.rows:,} rows (noise only, at most)"
-    numbers = ("cells", "groups", "error of a count", "relative", "distance")
+    title = f"Expected error of each column with {seen.rows:,} rows (distance: eight of ten within the range)"
+    numbers = ("cells", "groups", "error of a count", "relative", "distance", "range", "at most")
     made = table("column", *numbers, title=title, right=numbers)
     bought = [c for c in seen.columns if c.cells is None]  # nothing but a name is known: they all look alike
     for c in [c for c in seen.columns if c.cells is not None] + bought[:1]:
@@ -130,10 +159,11 @@ def _errors(seen: Any) -> Any:
     return made
 
 
-def _numbers(column: Any) -> tuple[str, str, str]:
+def _numbers(column: Any) -> tuple[str, ...]:
     if column.groups == 1 and column.cells != 1:
-        return "", "", "no detail left"
-    return f"±{column.count_error:,.4g}", f"{column.relative_error:.1%}", f"{column.tvd:.3f}"
+        return "", "", "no detail left", "", ""
+    error = (f"±{column.count_error:,.4g}", f"{column.relative_error:.1%}")
+    return *error, f"{column.expected.value:.3f}", spread(column.expected), f"{column.tvd:.3f}"
 
 
 def _seconds(seconds: float) -> str:

@@ -25,9 +25,12 @@ class Terms:
     seed: int = 0
     noise_seed: int | None = None
     options: dict[str, Any] = field(default_factory=dict)
+    shares: tuple[str, ...] = ()
+    weights: str | None = None
     ledger: str | None = None
     population: str | None = None
     request: str | None = None
+    engine: str | None = None
     fitted: float = 1.0  # the share of the rows that reaches the fit: public, and the declared size shrinks by it
 
     @property
@@ -47,13 +50,15 @@ def run(file: Any, terms: Terms, declared: Declared, shell: Shell) -> Any:
 
     Whatever goes wrong, no file has been written; Ctrl-C says what had been opened.
     """
+    from nacre.aiming import weighing_options
     from nacre.engines import open_rows
     from nacre.privacy.ledger.payment import Account
     from nacre.privacy.transcript import Transcript
 
     Account(terms.ledger, terms.population, terms.request).check(reads=terms.reads, seeded=terms.noise_seed is not None)
     terms.budget(None)  # a mistake in the budget shows before anything is opened
-    rows = open_rows(file)
+    weighing_options(terms.method, None, terms.weights)
+    rows = open_rows(file, engine=terms.engine)
     transcript = Transcript()
     about = declared.rows or (estimated_rows(file) if isinstance(file, str) else None)
     with Bars(not shell.quiet, {"reading rows": about}) as bars:
@@ -94,10 +99,14 @@ def _warn_if_little(columns: list[str], schema: Any, terms: Terms, shell: Shell)
     """Say before spending that the data is too little for this ε: from public facts, so only with declared rows."""
     if schema.rows is None or terms.reads:
         return
+    from nacre.aiming import share_target
+    from nacre.cli.conditions import parse_rebalance
     from nacre.fitting import prepare
     from nacre.synthesizers.forecast import forecast
 
-    job = prepare(columns, schema, terms.budget(schema.rows), terms.method, terms.target, terms.domain, terms.options)
+    shares = parse_rebalance(terms.shares, schema, "--target-shares") or None
+    target = share_target(terms.method, schema, terms.target, shares)
+    job = prepare(columns, schema, terms.budget(schema.rows), terms.method, target, terms.domain, terms.options)
     seen = forecast(job.plan, job.schema, schema.rows, job.synthesizer)
     if seen.verdict in ("little", "too little"):
         shell.say(f"nacre: warning: {seen.advice}")
@@ -122,6 +131,7 @@ def _outside_lines(schema: Any, outside: dict[str, int]) -> list[str]:
 
 
 def _fit(rows: Any, schema: Any, terms: Terms, transcript: Any, bars: Bars) -> tuple[Any, dict[str, int]]:
+    from nacre.cli.conditions import parse_rebalance
     from nacre.fitting import fit
 
     outside: dict[str, int] = {}
@@ -138,6 +148,8 @@ def _fit(rows: Any, schema: Any, terms: Terms, transcript: Any, bars: Bars) -> t
         noise_seed=terms.noise_seed,
         large=terms.large,
         options=terms.options,
+        target_shares=parse_rebalance(terms.shares, schema, "--target-shares") or None,
+        weights=terms.weights,
         progress=bars,
         transcript=transcript,
         tell_owner=outside.update,

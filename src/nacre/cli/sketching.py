@@ -26,6 +26,7 @@ def sketch(
     ledger: o.LedgerUrl = None,
     population: o.Population = None,
     request: o.Request = None,
+    engine: o.Engine = None,
     force: o.Force = False,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
@@ -51,7 +52,8 @@ def sketch(
         with Bars(not quiet, {"reading rows": None}) as bars:
             made = make(file, schema=Schema.load(schema), epsilon=parse_epsilon(epsilon), delta=delta, target=target,
                         neighbours=neighbours, frequencies=frequencies, seed=seed, noise_seed=noise_seed,
-                        progress=bars, ledger=ledger, population=population, request=request)  # fmt: skip
+                        progress=bars, ledger=ledger, population=population, request=request,
+                        engine=engine)  # fmt: skip
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; {output} was not written. If you keep books, count the run as spent") from None
     made.save(output, force)

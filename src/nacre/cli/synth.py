@@ -63,6 +63,8 @@ def synth(
     sheet: Sheet = None,
     hide: o.Hide = None,
     alpha: o.Alpha = None,
+    target_shares: o.TargetShares = None,
+    weights: o.WeightsFrom = None,
     option: o.MethodOption = None,
     seed: o.Seed = 0,
     noise_seed: o.NoiseSeed = None,
@@ -70,6 +72,7 @@ def synth(
     ledger: o.LedgerUrl = None,
     population: o.Population = None,
     request: o.Request = None,
+    engine: o.Engine = None,
     force: o.Force = False,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
@@ -86,6 +89,7 @@ def synth(
       nacre synth visits.csv -o fake.csv -e 1 --unit patient --cap 5 --id visit
       nacre synth people.csv -o fake.csv -e 1 --target income --report report.html --sheet sheet.html
       nacre synth people.csv -o fake.csv -e none --method ppem --hide income --report report.html
+      nacre synth 'parts/*.parquet' -o fake.parquet -e 1 --schema people.json --engine ray
     """
     from nacre.cli.inputs import check_outputs, check_table_name
     from nacre.cli.judging import Split, check_report, unit_of
@@ -100,19 +104,20 @@ def synth(
     if holdout is not None and report is None:
         raise NacreError("--holdout keeps rows to test a report on; add --report FILE, or leave it out")
     share = SHARE if holdout is None else holdout
-    split = Split(file, share, unit_of(schema, unit)) if report is not None else None
+    split = Split(file, share, unit_of(schema, unit), engine) if report is not None else None
     source = split.train if split else file
     asked = {"epsilon": epsilon, "delta": delta, "target": target, "method": method, "neighbours": neighbours,
-             "domain": domain, "option": option, "hide": hide, "alpha": alpha, "seed": seed, "noise_seed": noise_seed,
-             "large": i_understand, "fitted": 1 - split.share if split else 1.0, "ledger": ledger,
-             "population": population, "request": request}  # fmt: skip
+             "domain": domain, "option": option, "hide": hide, "alpha": alpha, "shares": tuple(target_shares or ()),
+             "weights": weights, "seed": seed, "noise_seed": noise_seed, "large": i_understand,
+             "fitted": 1 - split.share if split else 1.0, "ledger": ledger,
+             "population": population, "request": request, "engine": None if split else engine}  # fmt: skip
     table = (source, schema, rows, identifiers, unit, cap)
     made = _run(shell, *table, **asked)
     written = _keep(made, outputs, force)
     try:
         from nacre.cli.running import draw
 
-        drawn = draw(made, output, sample_rows, shell, force)
+        drawn = draw(made, output, sample_rows, shell, force, engine=engine)
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted while drawing rows; {_what_is_left(made, written, output)}") from None
     written = {"--output": output, **written}
@@ -165,6 +170,8 @@ def fit(
     save_schema: SaveSchema = None,
     hide: o.Hide = None,
     alpha: o.Alpha = None,
+    target_shares: o.TargetShares = None,
+    weights: o.WeightsFrom = None,
     option: o.MethodOption = None,
     seed: o.Seed = 0,
     noise_seed: o.NoiseSeed = None,
@@ -172,6 +179,7 @@ def fit(
     ledger: o.LedgerUrl = None,
     population: o.Population = None,
     request: o.Request = None,
+    engine: o.Engine = None,
     force: o.Force = False,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
@@ -196,15 +204,17 @@ def fit(
 
         idle = {"--schema": schema, "--target": target, "--delta": delta, "--rows": rows, "--id": identifiers,
                 "--unit": unit, "--cap": cap, "--option": option, "--noise-seed": noise_seed, "--hide": hide,
-                "--alpha": alpha, "--ledger": ledger, "--population": population, "--request": request}  # fmt: skip
+                "--alpha": alpha, "--target-shares": target_shares, "--weights": weights, "--ledger": ledger,
+                "--population": population, "--request": request, "--engine": engine}  # fmt: skip
         if told := [name for name, value in idle.items() if value]:
             raise NacreError(f"{', '.join(told)}: the sketch has settled that already; leave it out with --from-sketch")
         made = fit_sketch(from_sketch, quiet)
         return _report(shell, made, _keep(made, outputs, force), None)
     made = _run(shell, file, schema, rows, identifiers, unit, cap, epsilon=epsilon, delta=delta, target=target,
-                method=method, neighbours=neighbours, domain=domain, option=option, hide=hide, alpha=alpha, seed=seed,
+                method=method, neighbours=neighbours, domain=domain, option=option, hide=hide, alpha=alpha,
+                shares=tuple(target_shares or ()), weights=weights, seed=seed,
                 noise_seed=noise_seed, large=i_understand, ledger=ledger, population=population,
-                request=request)  # fmt: skip
+                request=request, engine=engine)  # fmt: skip
     _report(shell, made, _keep(made, outputs, force), None)
 
 
@@ -216,9 +226,11 @@ def sample(
         list[str] | None, typer.Option(metavar="CONDITION", help="Only rows like these; repeatable. See the examples.")
     ] = None,
     rebalance: Annotated[
-        str | None, typer.Option(metavar="SHARES", help="Draw one column in these shares, the rest given it.")
+        list[str] | None,
+        typer.Option(metavar="SHARES", help="Draw a column in these shares, the rest given it; repeatable."),
     ] = None,
     seed: o.SampleSeed = None,
+    engine: o.Engine = None,
     force: o.Force = False,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
@@ -240,9 +252,9 @@ def sample(
     check_outputs({"--output": output}, force, [release])
     loaded = load(release)
     conditions = parse_where(where or [], loaded.schema)
-    shares = parse_rebalance(rebalance, loaded.schema)
+    shares = None if rebalance is None else parse_rebalance(rebalance, loaded.schema)
     try:
-        drawn = draw(loaded, output, rows, shell, force, where=conditions, rebalance=shares, seed=seed)
+        drawn = draw(loaded, output, rows, shell, force, where=conditions, rebalance=shares, seed=seed, engine=engine)
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; {output} was not written") from None
     shell.show(f"wrote        {output} ({drawn:,} rows, {len(loaded.schema.columns)} columns)")

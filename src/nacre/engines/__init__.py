@@ -1,5 +1,6 @@
-"""Where rows live: in memory or in files, always as repeatable streams of Arrow record batches."""
+"""Where rows live: in memory, in files here or behind URLs, or read by the workers of a cluster; always as repeatable
+streams of Arrow record batches."""
 
-from nacre.engines.rows import FileRows, MemoryRows, Rows, open_rows
+from nacre.engines.rows import FileRows, MemoryRows, Rows, ShardedRows, finished, open_rows
 
-__all__ = ["FileRows", "MemoryRows", "Rows", "open_rows"]
+__all__ = ["FileRows", "MemoryRows", "Rows", "ShardedRows", "finished", "open_rows"]

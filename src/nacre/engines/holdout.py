@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from nacre.engines.rows import ShardedRows
 from nacre.errors import DataError, NacreError
 from nacre.table.casting import names
 
@@ -40,6 +41,10 @@ class _Coins:
         found = np.frombuffer(drawn, dtype="<u4")[start - first * _BLOCK :][:count]
         return found < self._limit
 
+    def of_shard(self, number: int) -> _Coins:
+        """The coins of the places of one shard; those of persons are the same in all shards."""
+        return _Coins(self.share, hashlib.blake2b(number.to_bytes(8, "little"), key=self.key, digest_size=32).digest())
+
     def _block(self, number: int) -> bytes:
         return hashlib.shake_256(self.key + number.to_bytes(8, "little")).digest(4 * _BLOCK)
 
@@ -56,7 +61,11 @@ class _Coins:
 
 @dataclass(frozen=True)
 class Part:
-    """One side of a split: rows that can be read again and again, the same ones every time."""
+    """One side of a split: rows that can be read again and again, the same ones every time.
+
+    Where the table is read in shards, places count from the start of each shard and every shard has coins of its own,
+    so that a worker needs to know nothing of the shards before its own.
+    """
 
     rows: Any
     coins: _Coins
@@ -77,11 +86,59 @@ class Part:
         return self.rows
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[Any]:
+        kept = 0
+        for piece in getattr(self, "shards", None) or [self._piece(self.rows, self.coins)]:
+            for batch in piece.batches(columns):
+                kept += batch.num_rows
+                yield batch
+        if not kept:
+            raise DataError(
+                f"no row was left {'to hold out' if self.held else 'to fit'}: the table is too small to split"
+            )
+
+    def _piece(self, rows: Any, coins: _Coins) -> _Piece:
+        return _Piece(rows, coins, self.held, self.unit)
+
+
+@dataclass(frozen=True)
+class ShardedPart(Part):
+    """The same of a table whose shards are read by the workers of a cluster."""
+
+    @property
+    def shards(self) -> list[_Piece]:
+        coins = [self.coins if self.unit else self.coins.of_shard(i) for i in range(len(self.rows.shards))]
+        return [self._piece(shard, own) for shard, own in zip(self.rows.shards, coins)]
+
+    def each(self, task: Any, given: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
+        return self.rows.each(task, given)
+
+    def close(self) -> None:
+        self.rows.close()
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """The rows of one side in a table, or in one shard of it; perhaps none."""
+
+    rows: Any
+    coins: _Coins
+    held: bool
+    unit: str | None
+
+    @property
+    def column_names(self) -> list[str]:
+        return self.rows.column_names
+
+    @property
+    def arrow_schema(self) -> Any:
+        return self.rows.arrow_schema
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[Any]:
         import pyarrow as pa
 
         wanted = list(self.column_names if columns is None else columns)
         extra = [self.unit] if self.unit is not None and self.unit not in wanted else []
-        place, kept = 0, 0
+        place = 0
         for batch in self.rows.batches([*wanted, *extra]):
             if self.unit is None:
                 coins = self.coins.places(place, batch.num_rows)
@@ -89,13 +146,8 @@ class Part:
                 coins = self.coins.persons(names(batch.column(self.unit)))
             place += batch.num_rows
             part = batch.filter(pa.array(coins == self.held)).select(wanted)
-            kept += part.num_rows
             if part.num_rows:
                 yield part
-        if not kept:
-            raise DataError(
-                f"no row was left {'to hold out' if self.held else 'to fit'}: the table is too small to split"
-            )
 
 
 def split(rows: Any, share: float = SHARE, unit: str | None = None) -> tuple[Part, Part]:
@@ -106,4 +158,5 @@ def split(rows: Any, share: float = SHARE, unit: str | None = None) -> tuple[Par
     if unit is not None and unit not in rows.column_names:
         raise DataError(f"the table has no column {unit!r}, which names persons; check the unit")
     coins = _Coins(share)
-    return Part(rows, coins, False, unit), Part(rows, coins, True, unit)
+    kind = ShardedPart if isinstance(rows, ShardedRows) else Part
+    return kind(rows, coins, False, unit), kind(rows, coins, True, unit)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
+from nacre.engines.shards import FileShard, Piece, even_cuts, known
 from nacre.errors import DataError
 from nacre.table.files import BATCH_ROWS, FORMATS, Options, Source, open_file
 from nacre.table.frames import to_arrow
+from nacre.table.places import RemotePath, is_remote, place
 
 
 @runtime_checkable
@@ -29,6 +32,22 @@ class Rows(Protocol):
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """One pass: all rows in order, of the named columns only."""
+        ...
+
+
+@runtime_checkable
+class ShardedRows(Rows, Protocol):
+    """Rows in pieces that other processes can read: the table is the pieces one after the other, in this order."""
+
+    @property
+    def shards(self) -> Sequence[Rows]: ...
+
+    def each(self, task: Callable[..., Any], given: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
+        """(i, task(*given[i])) for every i, once each, in the order in which they are ready."""
+        ...
+
+    def close(self) -> None:
+        """Stop what was started for it; a later call of `each` starts it again."""
         ...
 
 
@@ -53,7 +72,7 @@ class MemoryRows:
         return self.table.schema
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        table = self.table if columns is None else self.table.select(_known(columns, self.column_names, "the table"))
+        table = self.table if columns is None else self.table.select(known(columns, self.column_names, "the table"))
         yield from table.to_batches(max_chunksize=self._batch_rows)
 
 
@@ -72,8 +91,8 @@ class FileRows:
         listed = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
         if not listed:
             raise DataError("no file was named; name at least one")
-        self.options = options or Options()
-        self.sources: list[Source] = [open_file(Path(p), format, self.options) for p in listed]
+        self.options, self.format = options or Options(), format
+        self.sources: list[Source] = [open_file(place(p), format, self.options) for p in listed]
         first = self.sources[0]
         for source in self.sources[1:]:
             if source.arrow_schema.names != first.arrow_schema.names:
@@ -92,7 +111,7 @@ class FileRows:
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         if columns is not None:
-            columns = _known(columns, self.column_names, str(self.sources[0].path))
+            columns = known(columns, self.column_names, str(self.sources[0].path))
         rows = 0
         for source in self.sources:
             for batch in source.batches(columns):
@@ -102,11 +121,22 @@ class FileRows:
         if rows == 0:
             raise DataError(f"{self.sources[0].path}: the file has column names but no rows; a table needs rows")
 
+    def split(self, parts: int) -> list[FileShard]:
+        """At most `parts` runs of about equal size, in order: whole files, or row groups of a Parquet file."""
+        pieces = [piece for s in self.sources for piece in Piece.all_of(s, self.format, self.options)]
+        cuts = even_cuts([p.size for p in pieces], parts)
+        return [FileShard(self.arrow_schema, tuple(pieces[a:b])) for a, b in cuts]
 
-def open_rows(source: Any, format: str | None = None, options: Options | None = None) -> Rows:
-    """Rows from whatever holds a table: rows, a pandas, polars or Arrow table, a path, a list of paths, a
-    pattern such as 'parts/*.parquet' (files in the order of their names), or a folder of files of one
-    format."""
+
+def open_rows(source: Any, format: str | None = None, options: Options | None = None, engine: Any = None) -> Rows:
+    """Rows from whatever holds a table: rows, a pandas, polars or Arrow table, an Arrow dataset, a path or URL, a list
+    of them, a pattern such as 'parts/*.parquet' (files in the order of their names), or a folder of files of one
+    format. With an `engine` ("ray", "ray:4" or "ray://HOST:PORT", or a `Cluster`) its workers read the files."""
+    if engine is not None:
+        from nacre.engines.cluster import Cluster, ClusterRows
+
+        kept = isinstance(engine, Cluster)  # whoever opened it closes it
+        return ClusterRows(open_rows(source, format, options), engine if kept else Cluster(engine), not kept)
     if isinstance(source, (MemoryRows, FileRows)):
         return source
     if isinstance(source, (str, os.PathLike)):
@@ -115,11 +145,27 @@ def open_rows(source: Any, format: str | None = None, options: Options | None = 
         return FileRows([p for s in source for p in expand(os.fspath(s))], format, options)
     if not isinstance(source, (list, tuple)) and isinstance(source, Rows):
         return source
+    if type(source).__module__ == "pyarrow._dataset":
+        from nacre.engines.dataset import DatasetRows
+
+        return DatasetRows(source)
     return MemoryRows(source)
 
 
+@contextlib.contextmanager
+def finished(rows: Rows) -> Iterator[None]:
+    """Stop, at the end, what was started to read these rows."""
+    try:
+        yield
+    finally:
+        if isinstance(rows, ShardedRows):
+            rows.close()
+
+
 def expand(path: str) -> list[str]:
-    """The files that a path, a pattern or a folder stands for."""
+    """The files that a path, a URL, a pattern or a folder stands for."""
+    if is_remote(path):
+        return _expand_remote(RemotePath(path))
     if os.path.isdir(path):
         found = sorted(os.path.join(path, f) for f in os.listdir(path) if Path(f).suffix.lower() in FORMATS)
         if not found:
@@ -133,11 +179,17 @@ def expand(path: str) -> list[str]:
     return [path]
 
 
-def _known(columns: Sequence[str], names: list[str], where: str) -> list[str]:
-    for column in columns:
-        if column not in names:
-            raise DataError(f"{where} has no column {column!r}; it has {', '.join(map(repr, names[:8]))}")
-    return list(columns)
+def _expand_remote(path: RemotePath) -> list[str]:
+    if glob.has_magic(path.url) and not path.exists():
+        if not (found := path.glob()):
+            raise DataError(f"no file matches {path.url!r}; check the pattern")
+        return found
+    if path.is_dir():
+        found = [f for f in path.files() if Path(f).suffix.lower() in FORMATS]
+        if not found:
+            raise DataError(f"{path} is a folder without tables; expected files ending in {', '.join(FORMATS)}")
+        return found
+    return [path.url]
 
 
 def _difference(source: Source, first: Source) -> str:

@@ -49,6 +49,7 @@ def evaluate(
     progress: Progress | None = None,
     certificate: Any = None,
     rows: int | None = ROWS,
+    engine: Any = None,
 ) -> Report:
     """Compare a synthetic table with the private one it was made from, and with real rows that were held out.
 
@@ -59,7 +60,7 @@ def evaluate(
     "strong", "ten", "nine", "fidelity" (none), or single models;
     "joint" adds `kl_knn` of the numeric columns. A table of more than `rows` rows is sampled, and
     `Report.notes` says what that costs (None: never). Equal arguments give equal scores, whatever `n_jobs` (None: all
-    cores).
+    cores); `engine` ("ray", see docs/engines.md) has the workers of a cluster do the work.
 
     The report holds unprotected statistics of private rows: it never travels with the synthetic table.
     """
@@ -74,7 +75,7 @@ def evaluate(
     if trial:
         jobs = {**trial.jobs(), **jobs}  # the slowest first
         notes += trial.notes
-    found = run_jobs(jobs, n_jobs, progress, "evaluating")
+    found = run_jobs(jobs, n_jobs, progress, "evaluating", engine)
     scores = likeness.scores(tables, found) + (trial.scores(found) if trial else [])
     notes += outside.notes(tables) + likeness.notes(tables, found)
     plain = Schema({name: tables.schema.columns[name] for name in tables.domain.names})  # what was read

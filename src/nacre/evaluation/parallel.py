@@ -30,12 +30,16 @@ def run_jobs(
     n_jobs: int | None = 1,
     progress: Progress = silent,
     what: str = "evaluating",
+    engine: Any = None,
 ) -> dict[Key, Any]:
     """The result of every job by its name; at most `n_jobs` at a time (None: all cores), started in the given order.
 
     Libraries below run on one thread each, so that results do not depend on `n_jobs` or on the machine's cores. An
-    error in a job is raised here, and jobs not yet started are given up.
+    error in a job is raised here, and jobs not yet started are given up. With an `engine` the workers of a cluster do
+    the jobs; what a job holds of the rows travels sealed.
     """
+    if engine is not None:
+        return _on_cluster(jobs, engine, progress, what)
     workers = min(cores() if n_jobs is None else max(1, n_jobs), max(1, len(jobs)))
     found: dict[Key, Any] = {}
     with _quiet(), _one_thread("blas"), ThreadPoolExecutor(workers) as pool:
@@ -51,6 +55,26 @@ def run_jobs(
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     return {name: found[name] for name in jobs}
+
+
+def _on_cluster(jobs: Mapping[Key, Callable[[], Any]], engine: Any, progress: Progress, what: str) -> dict[Key, Any]:
+    """The jobs in bundles, so that the tables they share are sent once per bundle."""
+    from nacre.engines.cluster import running
+
+    found: dict[Key, Any] = {}
+    progress(what, 0, len(jobs))
+    with running(engine) as cluster:
+        count = min(len(jobs), 2 * cluster.workers)
+        bundles = [dict(list(jobs.items())[i::count]) for i in range(count)]
+        for i, results in cluster.each(_bundle, [(list(b.values()),) for b in bundles]):
+            found |= dict(zip(bundles[i], results))
+            progress(what, len(found), len(jobs))
+    return {name: found[name] for name in jobs}
+
+
+def _bundle(jobs: list[Callable[[], Any]]) -> list[Any]:
+    with _quiet(), _one_thread("blas"):
+        return [_alone(job) for job in jobs]
 
 
 def _alone(job: Callable[[], Any]) -> Any:

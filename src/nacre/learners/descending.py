@@ -11,6 +11,8 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
+from jax.flatten_util import ravel_pytree
 
 from nacre.learners import labelled, losses
 from nacre.learners.training import Task
@@ -78,6 +80,8 @@ class NoisyGd(DpSgd):
 
 
 def descend(task: Task, loss: str, rate: float, l2: float) -> np.ndarray:
+    if task.network is not None:
+        return _descend_network(task, loss, rate, l2)
     entry = task.plan["train"]
     outputs, half = losses.outputs(task.classes), entry.steps // 2
 
@@ -98,3 +102,28 @@ def descend(task: Task, loss: str, rate: float, l2: float) -> np.ndarray:
     )
     linear = state["mean"]["linear"]
     return np.concatenate([np.asarray(linear["weight"]), np.asarray(linear["bias"])[:, None]], axis=1).ravel()
+
+
+def _descend_network(task: Task, loss: str, rate: float, l2: float) -> np.ndarray:
+    """Gradients of one record at a time (`vmap(grad)`: recurrent weights are used many times), Adam on noisy sums."""
+    entry, network, half = task.plan["train"], task.network, task.plan["train"].steps // 2
+    rule = optax.adam(rate)
+
+    def query(state: Any, unit: Any, key: Any) -> dict[str, Any]:
+        def one(p: Any) -> jax.Array:
+            return losses.of_logits(loss, network.logit(p, unit["x"])[None], unit["y"])
+
+        return {"gradient": jax.grad(one)(state["parameters"])}
+
+    def update(state: Any, noisy: Any, key: Any) -> Any:
+        slope = jax.tree.map(lambda g, p: g + l2 * p, noisy["gradient"], state["parameters"])
+        change, memory = rule.update(slope, state["memory"], state["parameters"])
+        now = optax.apply_updates(state["parameters"], change)
+        kept = jnp.maximum(state["step"] - half, 0) + 1
+        mean = jax.tree.map(lambda m, p: m + (p - m) / kept, state["mean"], now)
+        return {"parameters": now, "mean": mean, "memory": memory, "step": state["step"] + 1}
+
+    start = jax.tree.map(jnp.asarray, network.start(task.seed))
+    state = {"parameters": start, "mean": start, "memory": rule.init(start), "step": np.int32(0)}
+    state = task.curator.descend(entry, query, state, update, records=labelled.records, units=task.rows, seed=task.seed)
+    return np.asarray(ravel_pytree(state["mean"])[0])

@@ -7,12 +7,14 @@ that logits have a standard deviation of about 1 under π). `Rejection` draws ex
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from jax.flatten_util import ravel_pytree
 
 from nacre.errors import PlanError
 from nacre.learners import labelled, losses
@@ -64,6 +66,7 @@ def exact_utility(features: int, classes: int) -> Utility:
     return Utility(vectors, worth, low=-1.0, high=0.0, public=table)
 
 
+@functools.lru_cache(maxsize=8)
 def smooth_utility(features: int, classes: int, box: float | None = None) -> Utility:
     """−loss in floats, for chains. With `box`, points lie in [0, 2·box] and stand for parameters in [−box, box]."""
     shift = 0.0 if box is None else box
@@ -80,6 +83,38 @@ def smooth_utility(features: int, classes: int, box: float | None = None) -> Uti
         return -losses.of_logits("l2", logits.T, columns[features])
 
     return Utility(vectors, worth, low=-losses.sensitivity(classes), high=0.0)
+
+
+@functools.lru_cache(maxsize=8)
+def network_utility(network: Any) -> Utility:
+    """−loss of a network with one output, in floats, for flows and chains."""
+    import jax
+
+    unravel = ravel_pytree(network.start(0))[1]
+
+    def vectors(columns: Mapping[str, Any], public: Any) -> np.ndarray:
+        found = labelled.records(columns, None)
+        both = np.concatenate([found["x"], found["y"][:, None]], axis=1).astype(np.float64)
+        return np.pad(both, ((0, 0), (0, max(0, network.size - both.shape[1]))))
+
+    def worth(columns: Any, point: Any) -> Any:
+        parameters, width = unravel(point), 2 * network.hours * network.inputs
+        logits = jax.vmap(lambda record: network.logit(parameters, record))(columns[:width].T)
+        return -losses.of_logits("l2", logits[:, None], columns[width])
+
+    return Utility(vectors, worth, low=-losses.sensitivity(2), high=0.0)
+
+
+def utility_of(task: Task) -> Utility:
+    """The smooth utility of a task's model."""
+    if task.network is not None:
+        return network_utility(task.network)
+    return smooth_utility(task.features, task.classes)
+
+
+def only_linear(task: Task, name: str) -> None:
+    if task.network is not None:
+        raise PlanError(f"{name}: draws parameters of linear models only; train a network by Sgd, DpSgd or ExpmNf")
 
 
 # ------------------------------------------------------------------------------------------------------------- training
@@ -108,6 +143,7 @@ class Rejection(Exponential):
     name: ClassVar[str] = "expm-exact"
 
     def train(self, task: Task, tell_owner: Tell) -> np.ndarray:
+        only_linear(task, self.name)
         size = losses.size(task.features, task.classes)
         tau = prior_sd(self.tau, size)
 
@@ -126,9 +162,10 @@ class Walk(Exponential):
 
     moves: int = 20_000
     chains: int = 8
-    name: ClassVar[str] = "expm-mh"
+    name: ClassVar[str] = "expm-walk"
 
     def train(self, task: Task, tell_owner: Tell) -> np.ndarray:
+        only_linear(task, self.name)
         size = losses.size(task.features, task.classes)
         tau = prior_sd(self.tau, size)
         half, entry = BOX * tau, task.plan["draw"]

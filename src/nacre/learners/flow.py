@@ -7,6 +7,7 @@ proposal of a Markov chain (`flow_chain`) its errors cost acceptance, not privac
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ import optax
 
 from nacre.errors import NacreError, PlanError
 from nacre.learners import labelled, losses
-from nacre.learners.exponential import prior_sd, smooth_utility
+from nacre.learners.exponential import prior_sd, utility_of
 from nacre.learners.training import Task, Tell
 from nacre.nets import sylvester
 from nacre.privacy.budget import Budget
@@ -78,14 +79,21 @@ def train(shape: FlowShape, size: int, target: Target, columns: jax.Array, key: 
     rows = columns.shape[1]
     if rows == 0:
         raise NacreError("a flow cannot be trained on no rows; give at least one")
-    batch = min(shape.batch, rows)
     flow = sylvester.start(key, size, shape.layers, shape.kind, shape.rank, shape.affine)
     flow = jax.tree.map(lambda x: x.astype(columns.dtype), flow)
+    keys = jax.random.split(jax.random.fold_in(key, 1), shape.steps)
+    return _trainer(shape, size, target.worth, rows)(flow, keys, columns, target.rate, target.tau)
+
+
+@functools.lru_cache(maxsize=8)
+def _trainer(shape: FlowShape, size: int, worth: Any, rows: int) -> Any:
+    """All steps, compiled once for a shape: epsilon_tilde and the prior are arguments, as the rows are."""
+    batch = min(shape.batch, rows)
     rule = optax.chain(
         optax.clip_by_global_norm(100.0), optax.rmsprop(optax.cosine_decay_schedule(shape.rate, shape.steps))
     )
 
-    def step(carried: Any, key: jax.Array, columns: jax.Array) -> tuple[Any, None]:
+    def step(carried: Any, key: jax.Array, columns: jax.Array, target: Target) -> tuple[Any, None]:
         flow, state = carried
         a, b = jax.random.split(key)
         z = shape.sd * jax.random.normal(a, (shape.draws, size), columns.dtype)
@@ -94,14 +102,31 @@ def train(shape: FlowShape, size: int, target: Target, columns: jax.Array, key: 
         change, state = rule.update(slope, state, flow)
         return (optax.apply_updates(flow, change), state), None
 
-    many = jax.jit(lambda start, keys, columns: jax.lax.scan(lambda c, k: step(c, k, columns), start, keys)[0])
-    return many((flow, rule.init(flow)), jax.random.split(jax.random.fold_in(key, 1), shape.steps), columns)[0]
+    def many(flow: Any, keys: jax.Array, columns: jax.Array, rate: Any, tau: Any) -> Any:
+        target = Target(worth, rate, tau)
+        start = (flow, rule.init(flow))
+        return jax.lax.scan(lambda carried, key: step(carried, key, columns, target), start, keys)[0][0]
+
+    return jax.jit(many)
+
+
+_forward = jax.jit(jax.vmap(sylvester.forward, (None, 0)))
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _log_density(worth: Any, rate: Any, tau: Any, theta: jax.Array, columns: jax.Array) -> jax.Array:
+    return Target(worth, rate, tau).log_density(theta, columns)
+
+
+def log_densities(target: Target, theta: jax.Array, columns: jax.Array) -> jax.Array:
+    """`Target.log_density`, compiled once for all rates."""
+    return _log_density(target.worth, target.rate, target.tau, theta, columns)
 
 
 def draw(flow: Any, shape: FlowShape, size: int, count: int, key: jax.Array) -> tuple[jax.Array, jax.Array]:
     """(θ [count, d], log q(θ))."""
     z = shape.sd * jax.random.normal(key, (count, size), jax.tree.leaves(flow)[0].dtype)
-    theta, log_det = jax.jit(jax.vmap(sylvester.forward, (None, 0)))(flow, z)
+    theta, log_det = _forward(flow, z)
     return theta, sylvester.log_normal(z, shape.sd) - log_det
 
 
@@ -159,8 +184,7 @@ class ExpmNf:
         return (Reveal("rows", REASON),)
 
     def train(self, task: Task, tell_owner: Tell) -> np.ndarray:
-        size = losses.size(task.features, task.classes)
-        utility = smooth_utility(task.features, task.classes)
+        size, utility = task.size, utility_of(task)
         x, y = labelled.revealed(task.curator.reveal(task.plan["rows"]), task.curator.schema)
         columns = jnp.asarray(np.concatenate([x.T, y[None]]).astype(np.float32))
         rate = self.epsilon_tilde / (2 * losses.sensitivity(task.classes))
@@ -168,7 +192,7 @@ class ExpmNf:
         key = jax.random.key(int.from_bytes(np.random.default_rng(task.seed).bytes(4), "little"))
         flow = train(self.shape, size, target, columns, key)
         theta, log_q = draw(flow, self.shape, size, self.diagnostic_draws, jax.random.fold_in(key, 2))
-        log_p = np.asarray(jax.jit(target.log_density)(theta, columns), np.float64)
+        log_p = np.asarray(log_densities(target, theta, columns), np.float64)
         spread = np.asarray(theta.std(axis=0))
         tell_owner(
             {

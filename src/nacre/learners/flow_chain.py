@@ -8,6 +8,7 @@ The length of the chains is fixed by the plan: the guarantee is `conditional` on
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -18,13 +19,13 @@ import numpy as np
 
 from nacre.errors import PlanError
 from nacre.learners import flow as flows
-from nacre.learners import losses
-from nacre.learners.exponential import Exponential, prior_sd, smooth_utility
+from nacre.learners.exponential import Exponential, only_linear, prior_sd, smooth_utility
 from nacre.learners.training import Task, Tell
 from nacre.nets import sylvester
 from nacre.privacy import diagnostics, feature_sums
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.sampling import Batches, Utility
+from nacre.privacy.unit_arrays import no_cache_on_disk
 
 DEFENSIVE = 0.1
 DEFAULT = flows.FlowShape()
@@ -40,7 +41,7 @@ class FlowProposals:
     chains: int = 4
     exact = False
 
-    def check(self, entry: Any) -> None:
+    def check(self, entry: Any, utility: Utility) -> None:
         if entry.moves < 8 or entry.draws > self.chains:
             raise PlanError(
                 f"entry {entry.name!r}: moves {entry.moves!r}, draws {entry.draws!r}; expected 8 moves or more and "
@@ -54,12 +55,9 @@ class FlowProposals:
         self, utility: Utility, batches: Batches, rate: float, entry: Any, noise: NoiseSource
     ) -> tuple[np.ndarray, dict[str, Any]]:
         vectors = [v for encoded, rows in batches for v in feature_sums.record_vectors(utility.vectors, encoded, rows)]
-        worth = lambda columns, point: jnp.clip(  # noqa: E731
-            jnp.nan_to_num(utility.per_record(columns, point), nan=utility.low), utility.low, utility.high
-        )
-        target = flows.Target(worth, rate, self.tau)
+        target = flows.Target(_clipped(utility.per_record, utility.low, utility.high), rate, self.tau)
         key = jax.random.wrap_key_data(jnp.asarray(noise.bits64(1).view(np.uint32)))
-        with jax.enable_x64(True):
+        with jax.enable_x64(True), no_cache_on_disk():
             columns = jnp.asarray(np.concatenate(vectors).T)
             flow = flows.train(self.shape, self.width, target, columns.astype(jnp.float32), key)
             flow = jax.tree.map(lambda x: x.astype(jnp.float64), flow)
@@ -81,13 +79,23 @@ class FlowProposals:
         theta = jnp.where(jax.random.bernoulli(c, DEFENSIVE, (count, 1)), from_prior, from_flow)
         both = jnp.stack(
             [
-                jax.jit(jax.vmap(lambda t: sylvester.log_density(flow, t, self.shape.sd)))(theta)
-                + math.log(1 - DEFENSIVE),
+                _density(flow, theta, self.shape.sd) + math.log(1 - DEFENSIVE),
                 sylvester.log_normal(theta, self.tau) + math.log(DEFENSIVE),
             ]
         )
-        log_w = jax.jit(target.log_density)(theta, columns) - jax.nn.logsumexp(both, axis=0)
+        log_w = flows.log_densities(target, theta, columns) - jax.nn.logsumexp(both, axis=0)
         return np.asarray(theta), np.asarray(log_w, np.float64)
+
+
+@functools.partial(jax.jit, static_argnums=2)
+def _density(flow: Any, theta: jax.Array, sd: float) -> jax.Array:
+    return jax.vmap(lambda t: sylvester.log_density(flow, t, sd))(theta)
+
+
+@functools.lru_cache(maxsize=8)
+def _clipped(per_record: Any, low: float, high: float) -> Any:
+    """The utility of a record with its range enforced; the same function for the same utility, compiled once."""
+    return lambda columns, point: jnp.clip(jnp.nan_to_num(per_record(columns, point), nan=low), low, high)
 
 
 def accepted_places(log_w: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -123,7 +131,8 @@ class FlowChain(Exponential):
     name: ClassVar[str] = "expm-mh"
 
     def train(self, task: Task, tell_owner: Tell) -> np.ndarray:
-        size = losses.size(task.features, task.classes)
+        only_linear(task, self.name)
+        size = task.size
         sampler = FlowProposals(size, prior_sd(self.tau, size), self.shape, self.chains)
         drawn = task.curator.sample(task.plan["draw"], smooth_utility(task.features, task.classes), sampler)
         tell_owner(task.curator.diagnostics["draw"])

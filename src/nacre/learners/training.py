@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from nacre.learners import losses
 from nacre.privacy.budget import Budget
 from nacre.privacy.plan import Entry
 
@@ -26,6 +27,12 @@ class Task:
     plan: Any = None
     curator: Any = None
     model: Any = None  # what a training keeps besides the parameters (a flow)
+    network: Any = None  # the model of a record, where it is not linear (`nacre.nets.gru_d.GruD`)
+
+    @property
+    def size(self) -> int:
+        """Numbers in a parameter vector."""
+        return losses.size(self.features, self.classes) if self.network is None else self.network.size
 
 
 class Training(Protocol):

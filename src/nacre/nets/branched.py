@@ -17,7 +17,7 @@ EPS = 1e-5
 MEMORY = 0.99  # of the running averages
 GROUPS = 8  # of group norm
 NORMS = ("batch", "layer", "group", "none")
-ACTIVATIONS = ("leaky", "softplus", "silu")
+ACTIVATIONS = ("leaky", "elu", "softplus", "silu")
 
 Weights = dict[str, Any]
 
@@ -140,6 +140,8 @@ def _scaled(weights: Mapping[str, Any], name: str, x: Any) -> Any:
 def _activate(kind: str, x: Any) -> Any:
     if kind == "leaky":
         return x * (SLOPE + (1 - SLOPE) * (x > 0))
+    if kind == "elu" and isinstance(x, np.ndarray):
+        return np.where(x > 0, x, np.expm1(np.minimum(x, 0)))
     import jax
 
-    return jax.nn.softplus(x) if kind == "softplus" else jax.nn.silu(x)
+    return {"elu": jax.nn.elu, "softplus": jax.nn.softplus, "silu": jax.nn.silu}[kind](x)

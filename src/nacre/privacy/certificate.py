@@ -123,7 +123,10 @@ def describe(c: Certificate) -> str:
     counted = c.schema["provenance"]
     lines.append("Schema facts: " + ", ".join(f"{n} {how}" for how, n in _tally(counted).items()))
     lines += [f"Assumption: {a}" for a in c.assumptions]
-    lines += [hidden] if (hidden := hidden_sentence(c)) else []
+    lines += [said for said in (hidden_sentence(c), shares_sentence(c), c.extras.get("statement")) if said]
+    lines += [
+        f"Audit: {f['view']}, {f['runs']:,} runs: {f['text']}" for f in c.extras.get("audit", {}).get("findings", ())
+    ]
     if books := c.extras.get("ledger"):
         lines.append(f"Ledger: {books['ledger']}, population {books['population']}, row {books['sequence']}, "
                      f"head {books['head']}")  # fmt: skip
@@ -144,6 +147,15 @@ def hidden_sentence(c: Certificate) -> str:
         f"distribution until a test at level {found['alpha']:g} tells it from the real one. This is not differential "
         "privacy, and whether it succeeded is known to the owner"
     )
+
+
+def shares_sentence(c: Certificate) -> str:
+    """Which columns have shares that were asked for instead of learnt. Empty where none has."""
+    found = c.extras.get("target_shares")
+    if not found:
+        return ""
+    names = ", ".join(name for name, _ in found)
+    return f"Target: the shares of {names} are those that were asked for, not those of the table, unless sampled so"
 
 
 def _entry_line(entry: Mapping[str, Any]) -> str:

@@ -7,27 +7,25 @@ sensitivity bound, adds its own noise, and can be opened once per entry of the p
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from nacre.engines import Rows
+from nacre.engines import Rows, ShardedRows
 from nacre.errors import PlanError
-from nacre.privacy import feature_sums, sampling, selection
+from nacre.privacy import feature_sums, sampling, selection, work
+from nacre.privacy.folding import Cap, fold
 from nacre.privacy.ledger.payment import Reservation, before_a_door
 from nacre.privacy.noise import NoiseSource, rounded_gaussian
 from nacre.privacy.plan import Bounds, Categories, Counts, Entry, Plan, Reveal, Sample, Select, Total
 from nacre.privacy.tables import Clique, TableCounter
-from nacre.privacy.tally import Tally, names_of
+from nacre.privacy.tally import Tally
 from nacre.privacy.training_doors import TrainingDoors
 from nacre.privacy.transcript import Transcript, digest
-from nacre.privacy.units import UnitCap
-from nacre.table import Schema, probe
-from nacre.table.casting import names as texts_of
-from nacre.table.casting import text_bytes
+from nacre.table import Schema
 from nacre.table.encoding import encode
-from nacre.table.grid import Grid
 
 KEPT_BYTES = 800_000_000  # codes kept between doors, so that 20 million rows of 15 columns are read once
 NOISE_CHUNK = 1 << 20  # noisy counts of texts at a time
@@ -77,8 +75,8 @@ class Curator(TrainingDoors):
         if getattr(self, "schema", schema).columns != schema.columns:
             self._code_cache = None
         self.schema = schema
-        declared = [name for name in schema.modelled if not schema.columns[name].missing]
-        self.grids = {n: Grid.of(schema.columns[n]) for n in declared if schema.columns[n].kind != "tensor"}
+        self._coder = work.Coder(schema)
+        self.grids = self._coder.grids
 
     @property
     def opened(self) -> frozenset[str]:
@@ -95,16 +93,35 @@ class Curator(TrainingDoors):
         `groups[column]` maps each fine cell of the column's grid to a coarser group (−1: no cell). The empty
         clique counts the rows, even while the schema still lacks facts.
         """
-        cliques = [tuple(c) for c in cliques]
-        if entry.cliques is not None and list(entry.cliques) != cliques:
-            raise PlanError(f"entry {entry.name!r}: the plan fixed its column sets, and these differ")
-        if len(cliques) > len(entry.sigmas):
-            raise PlanError(f"entry {entry.name!r}: {len(entry.sigmas)} tables planned, {len(cliques)} asked for")
-        groups = self._groups(cliques, groups)
-        question = {"cliques": cliques, "groups": {c: digest(g) for c, g in groups.items()}}
-        counter = _counter(cliques, groups)  # refuses tables that do not fit before anything is spent
-        self._open(entry, Counts)
-        return self._answer(entry, question, self._noisy(self._fill(counter, groups), entry.sigmas))
+        return self.counts_together([(entry, cliques)], groups)[0]
+
+    def counts_together(
+        self,
+        asked: Sequence[tuple[Counts, Sequence[Clique]]],
+        groups: Mapping[str, np.ndarray] | None = None,
+    ) -> list[list[np.ndarray]]:
+        """What `counts` answers to each of several entries, from one pass over the rows. Each entry is spent."""
+        if not asked:
+            return []
+        asked = [(entry, [tuple(c) for c in cliques]) for entry, cliques in asked]
+        for entry, cliques in asked:
+            if entry.cliques is not None and list(entry.cliques) != cliques:
+                raise PlanError(f"entry {entry.name!r}: the plan fixed its column sets, and these differ")
+            if len(cliques) > len(entry.sigmas):
+                raise PlanError(f"entry {entry.name!r}: {len(entry.sigmas)} tables planned, {len(cliques)} asked for")
+        together = [c for _, cliques in asked for c in cliques]
+        groups = self._groups(together, groups)
+        counter = work.counter_of(together, groups)  # refuses tables that do not fit before anything is spent
+        for entry, _ in asked:
+            self._open(entry, Counts)
+        exact = iter(self._fill(counter, groups))
+        return [self._noisy_counts(entry, cliques, groups, exact) for entry, cliques in asked]
+
+    def _noisy_counts(self, entry: Counts, cliques: list[Clique], groups: Mapping, exact: Iterator) -> list[np.ndarray]:
+        used = dict.fromkeys(c for clique in cliques for c in clique)
+        question = {"cliques": cliques, "groups": {c: digest(groups[c]) for c in used}}
+        noisy = self._noisy(list(itertools.islice(exact, len(cliques))), entry.sigmas)
+        return self._answer(entry, question, noisy)
 
     def bounds(self, entry: Bounds | Categories, probes: Mapping[str, str]) -> dict[str, np.ndarray]:
         """One noisy histogram per column over a public grid (`nacre.table.probe`), before any schema exists.
@@ -114,11 +131,7 @@ class Curator(TrainingDoors):
         sigmas = self._open(entry, (Bounds, Categories), list(probes))
         if not probes:
             return {}
-        counter = TableCounter([(c,) for c in probes], {c: probe.CELLS[kind] for c, kind in probes.items()})
-        for batch in self._batches(list(probes)):
-            codes = {c: probe.codes(batch.column(c), kind) for c, kind in probes.items()}
-            counter.add(codes, batch.num_rows)
-        noisy = self._noisy(counter.tables(), sigmas)
+        noisy = self._noisy(self._fold(work.Histograms(dict(probes))).tables(), sigmas)
         return dict(zip(probes, self._answer(entry, {"probes": dict(probes)}, noisy)))
 
     def categories(self, entry: Categories, columns: Sequence[str]) -> dict[str, list[str]]:
@@ -126,13 +139,10 @@ class Curator(TrainingDoors):
         sigmas = self._open(entry, Categories, columns)
         if not columns:
             return {}
-        tallies = {c: Tally() for c in columns}
-        for batch in self._batches(list(columns)):
-            for c, tally in tallies.items():
-                texts, counts = probe.text_counts(batch.column(c))
-                tally.add(names_of(texts, self._key), counts)
+        tallies = self._fold(work.TextCounts(list(columns), self._key))
         passed = {c: self._passing(tallies.pop(c), sigma, entry.threshold) for c, sigma in zip(columns, sigmas)}
-        found = self._texts(passed)  # only names were kept: a second pass finds the texts of those that passed
+        # Only names were kept: a second pass finds the texts of those that passed.
+        found = self._fold(work.Texts(passed, self._key))
         answer = [sorted(found[c]) for c in columns]
         return dict(zip(columns, self._answer(entry, {"columns": list(columns)}, answer)))
 
@@ -145,9 +155,8 @@ class Curator(TrainingDoors):
         feature_sums.check_record_map(features, public, self.schema, entry)
         self._open(entry, Total)
         step = feature_sums.grid_step(entry)
-        exact = np.zeros(feature_sums.shape(entry), dtype=np.int64)
-        for encoded, rows in self._encoded():
-            exact += feature_sums.integer_sum(features, public, encoded, rows, entry)
+        of_batch = functools.partial(feature_sums.integer_sum, features, public, entry=entry)
+        exact = self._sum(of_batch, feature_sums.shape(entry))
         noisy = exact + rounded_gaussian(entry.sigma / step, exact.size, self._noise).reshape(exact.shape)
         return self._answer(entry, {"public": digest(public)}, noisy * step)
 
@@ -168,7 +177,7 @@ class Curator(TrainingDoors):
         """`entry.draws` draws from exp(rate·u), rate = ε/(high − low) (half of it for replace-one): an exponential
         mechanism on a continuous space (`walk.Walk`) or on a public list (`sampling.Listed`).
         """
-        sampler.check(entry)
+        sampler.check(entry, utility)
         if sampler.exact != (entry.moves == 0):
             raise PlanError(f"entry {entry.name!r}: exact draws are planned with moves=0, chains with their length")
         utility.check(self.schema, sampler.width, sampler.exact)
@@ -234,26 +243,27 @@ class Curator(TrainingDoors):
             passed.append(names[start + np.flatnonzero(noisy >= threshold)])
         return np.concatenate(passed)
 
-    def _texts(self, passed: Mapping[str, np.ndarray]) -> dict[str, set[str]]:
-        found: dict[str, set[str]] = {c: set() for c in passed}
-        whole = {c: {name.tobytes() for name in names} for c, names in passed.items()}
-        for batch in self._batches(list(passed)):
-            for c, names in passed.items():
-                texts, _ = probe.text_counts(batch.column(c))
-                here = names_of(texts, self._key)
-                likely = np.flatnonzero(np.isin(here[:, 0], names[:, 0]))
-                found[c].update(texts[i].decode("utf-8", "replace") for i in likely if here[i].tobytes() in whole[c])
-        return found
+    @property
+    def _cap(self) -> Cap:
+        who = self.schema.unit.column if self.schema.unit else None
+        return Cap(who, self._plan.cap, self._key if who else b"")
+
+    def _fold(self, what: Any) -> Any:
+        return fold(self._rows, what, self._cap, self._progress)
+
+    def _told(self, what: Any) -> Any:
+        """The total of a work that also counts values outside the domain, for the owner."""
+        total, self.outside = self._fold(what)
+        return total
+
+    def _sum(self, function: Callable[[Mapping[str, Any], int], np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
+        """Σ over the rows of whole numbers, `function(encoded columns, rows)` of each batch: private."""
+        return self._told(work.Sum(self.schema, function, shape))
 
     def _batches(self, columns: list[str] | None) -> Iterator[Any]:
-        """One pass over the rows, at most `cap` of each unit."""
-        who = self.schema.unit.column if self.schema.unit else None
-        unit = UnitCap(who, self._plan.cap, self._key if who else b"")
-        extra = [who] if who and columns is not None and who not in columns else []
-        wanted = None if columns is None else [*columns, *extra]
+        """One pass over the rows, read here, at most `cap` of each unit."""
         done = 0
-        for batch in self._rows.batches(wanted):
-            batch = unit.keep(batch)
+        for batch in self._cap.batches(self._rows, columns):
             done += batch.num_rows
             self._progress(done)
             yield batch
@@ -262,9 +272,7 @@ class Curator(TrainingDoors):
         """The number of the person of every row, in order, and the cap; None where every row is a unit of its own."""
         if self.schema.unit is None or self._plan.cap == 1:
             return None
-        who = self.schema.unit.column
-        found = [names_of(text_bytes(texts_of(batch.column(who))), self._key) for batch in self._batches([who])]
-        hashed = np.concatenate([np.empty((0, 2), np.uint64), *found])
+        hashed = np.concatenate(self._fold(work.People(self.schema.unit.column, self._key)))
         return np.unique(hashed, axis=0, return_inverse=True)[1].reshape(-1), self._plan.cap
 
     def _encoded(self) -> Iterator[tuple[Mapping[str, Any], int]]:
@@ -272,8 +280,7 @@ class Curator(TrainingDoors):
         self.outside = dict.fromkeys(needed, 0)
         for batch in self._batches(needed):
             encoded = encode(batch, self.schema)
-            for name, count in encoded.outside().items():
-                self.outside[name] += count
+            self.outside = work.added(self.outside, encoded.outside())
             yield encoded.columns, batch.num_rows
 
     def _coded(self) -> Iterator[tuple[Mapping[str, np.ndarray], int]]:
@@ -288,7 +295,7 @@ class Curator(TrainingDoors):
         kept: list[tuple[Mapping[str, np.ndarray], int]] | None = []
         size = 0
         for values, rows in self._encoded():
-            codes = {name: _narrow(grid.codes(values[name]), grid.cells) for name, grid in self.grids.items()}
+            codes = self._coder.codes(values)
             size += sum(c.nbytes for c in codes.values())
             if kept is not None and size <= KEPT_BYTES:
                 kept.append((codes, rows))
@@ -308,31 +315,20 @@ class Curator(TrainingDoors):
             lut = np.arange(cells) if groups is None or name not in groups else np.asarray(groups[name])
             if lut.shape != (cells,) or lut.dtype.kind not in "iu":
                 raise PlanError(f"column {name!r}: groups must be {cells} integers, one per fine cell")
-            spare = 1 if cells > 0xFFFF else np.iinfo(_code_type(cells)).max + 1 - cells
-            legal[name] = np.append(lut, np.full(spare, -1))  # the code of no cell, the last one, stays −1
+            legal[name] = self._coder.lut(name, lut)
         return legal
 
     def _count(self, cliques: Sequence[Clique], groups: Mapping[str, np.ndarray]) -> list[np.ndarray]:
         """Exact tables of the grouped codes: private until noise is added."""
-        return self._fill(_counter(cliques, groups), groups)
+        return self._fill(work.counter_of(cliques, groups), groups)
 
     def _fill(self, counter: TableCounter, groups: Mapping[str, np.ndarray]) -> list[np.ndarray]:
         # A mere count of rows comes before anything is known of the columns; else its pass keeps the codes for later.
-        bare = not groups and bool(self.schema.undeclared())
-        one_column = ((EMPTY, b.num_rows) for b in self._batches(self._rows.column_names[:1]))
-        for codes, rows in one_column if bare else self._coded():
-            counter.add({c: lut[codes[c]] for c, lut in groups.items()}, rows)
+        if not groups and self.schema.undeclared():
+            counter.add(EMPTY, self._fold(work.Rows(self._rows.column_names[0])))
+        elif isinstance(self._rows, ShardedRows):
+            counter.merge(self._told(work.Tables(self.schema, counter.cliques, groups)))
+        else:
+            for codes, rows in self._coded():
+                counter.add({c: lut[codes[c]] for c, lut in groups.items()}, rows)
         return counter.tables()
-
-
-def _counter(cliques: Sequence[Clique], groups: Mapping[str, np.ndarray]) -> TableCounter:
-    return TableCounter(cliques, {c: int(g.max(initial=-1)) + 1 for c, g in groups.items()})
-
-
-def _code_type(cells: int) -> type:
-    """The smallest integer type with a code to spare for `no cell`: its largest value (−1, for signed ones)."""
-    return np.uint8 if cells <= 0xFF else np.uint16 if cells <= 0xFFFF else np.int32
-
-
-def _narrow(codes: np.ndarray, cells: int) -> np.ndarray:
-    return codes.astype(_code_type(cells))  # −1 wraps to the largest value of an unsigned type

@@ -26,7 +26,7 @@ from nacre.privacy import clipping, poisson, stream
 from nacre.privacy.checkpoint import Checkpoint
 from nacre.privacy.plan import Descend, Part
 from nacre.privacy.transcript import digest
-from nacre.privacy.unit_arrays import Units, no_cache_on_disk
+from nacre.privacy.unit_arrays import SHARDS, Units, device_units, mesh, no_cache_on_disk
 
 RECORDED_STEPS = 64  # up to here every noisy answer stands in the transcript, beyond it the last state does
 CHUNK_STEPS = 200  # steps of one compiled call, after which progress is shown
@@ -59,6 +59,10 @@ class Stepwise:
     def begin(self) -> Any:
         return ()
 
+    def placed(self, units: Any) -> Any:
+        """The units where the steps find them: on the device."""
+        return jax.device_put(units)
+
     def step(self, own: Any, state: Any, units: Any, key: Any, step: Any) -> tuple[Any, Any]:
         """(what the room keeps, the noisy answer of one step)."""
         raise NotImplementedError
@@ -89,7 +93,8 @@ class Descent(Stepwise):
     """One planned descent: what is asked of a unit, what is done with the answer, and the public sizes.
 
     `query` may have a method `contributions(state, units, keys)` that gives the layers of a whole batch by taps
-    (`nacre.nets.taps.Tapped`); any other query is asked one unit at a time under `vmap`. `expected` is q·n0.
+    (`nacre.nets.taps.Tapped`); any other query is asked one unit at a time under `vmap`. `expected` is q·n0. The units
+    lie in equal shards on `devices` of this host (`device_units`), each with a batch of its own.
     """
 
     entry: Descend
@@ -98,6 +103,10 @@ class Descent(Stepwise):
     expected: float
     batch: int
     seed: int = 0
+    devices: int = 1
+
+    def placed(self, units: Units) -> Units:
+        return device_units(units, self.devices)
 
     def contributions(self, state: Any, units: Any, keys: jax.Array) -> dict[str, dict[str, Any]]:
         """part -> layer -> contributions of the batch."""
@@ -106,14 +115,29 @@ class Descent(Stepwise):
         return {name: clipping.layers_of(found[name]) for name in (p.name for p in self.entry.parts)}
 
     def clipped_sums(self, state: Any, units: Units, key: Any, step: Any) -> dict[str, Any]:
-        """Σ over this step's batch of the clipped contributions. Private."""
+        """Σ over this step's batch of the clipped contributions, over all shards. Private."""
+        if self.devices == 1:
+            return self._shard_sums(state, units, key, step, 0)
+
+        def one(state: Any, units: Units, key: Any, step: Any) -> Any:
+            own = self._shard_sums(state, units, key, step, jax.lax.axis_index(SHARDS))
+            return jax.lax.psum(own, SHARDS)
+
+        shared, split = jax.sharding.PartitionSpec(), jax.sharding.PartitionSpec(SHARDS)
+        whole = jax.shard_map(
+            one, mesh=mesh(self.devices), in_specs=(shared, split, shared, shared), out_specs=shared, check_vma=False
+        )
+        return whole(state, units, key, step)
+
+    def _shard_sums(self, state: Any, units: Units, key: Any, step: Any, shard: Any) -> dict[str, Any]:
+        """The same over one shard: every unit has a coin of its own, wherever it lies."""
 
         def chunk(places: jax.Array, mask: jax.Array) -> dict[str, Any]:
-            query_keys, clip_keys = stream.record_keys(key, places, step)
+            query_keys, clip_keys = stream.record_keys(key, places, step, shard)
             found = self.contributions(state, units.take(places), query_keys)
             return {p.name: clipped_sum(p, found[p.name], mask, clip_keys) for p in self.entry.parts}
 
-        entered = poisson.coins(key, len(units.there), step, self.entry.q) & units.there
+        entered = poisson.coins(key, len(units.there), step, self.entry.q, shard) & units.there
         return poisson.batch_sum(chunk, entered, self.batch)
 
     def answer(self, state: Any, units: Units, key: Any, step: Any) -> dict[str, Any]:
@@ -173,9 +197,9 @@ def train(
     steps, tell = job.entry.steps, progress or (lambda done, of: None)
     state, done = checkpoint.resume(state, job, units) if checkpoint else (state, 0)
     with no_cache_on_disk():
-        units, own = jax.device_put(units), job.begin()
+        placed, own = job.placed(units), job.begin()
         few = steps <= RECORDED_STEPS
-        run = _recorded(job, units, key, settle) if few else _compiled(job, units, key)
+        run = _recorded(job, placed, key, settle) if few else _compiled(job, placed, key)
         for last in (*range(done + CHUNK_STEPS, steps, CHUNK_STEPS), steps):
             state, own = run(state, own, done, last)
             done = last

@@ -23,12 +23,12 @@ def chance(q: float) -> int:
     return math.floor(q * 2**32)
 
 
-def coins(key: Any, units: int, step: Any, q: float) -> jax.Array:
-    """Which units enter at this step: independent over units and steps."""
+def coins(key: Any, units: int, step: Any, q: float, shard: Any = 0) -> jax.Array:
+    """Which units of a shard enter at this step: independent over units, steps and shards."""
     limit = chance(q)
     if limit >= 2**32:
         return jnp.ones(units, bool)
-    return stream.below(key, units, step, stream.COINS, limit)
+    return stream.below(key, units, step, stream.COINS, limit, shard)
 
 
 def physical_size(q: float, units: float) -> int:

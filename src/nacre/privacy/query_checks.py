@@ -21,7 +21,7 @@ import numpy as np
 from nacre.errors import PlanError
 from nacre.privacy.captured import refuse_captured
 from nacre.privacy.descent import Descent, Stepwise
-from nacre.privacy.teaching import Teaching, divided
+from nacre.privacy.teaching import Parts, Teaching, divided
 from nacre.privacy.unit_arrays import Units
 
 TRIED = 6  # units of the made-up batch
@@ -79,10 +79,17 @@ def check_teaching(teaching: Teaching, state: Any, made_up: Units, public: Any) 
         refuse_captured(function, (state, public), where)
     parts = divided(made_up, teaching.entry.parts, np.zeros(4, np.uint32))
     teacher = jax.tree.map(jnp.asarray, lesson.start())
-    one = lambda t, s, p: teaching.taught(t, s, p, 0, jax.random.key(0))  # noqa: E731
-    new, said = jax.eval_shape(one, teacher, state, parts)
-    if not _alike(teacher, new):
+    key = jax.random.key(0)
+
+    def lesson_of(teacher: Any, state: Any, parts: Parts) -> Any:
+        rows, there = parts.some(0, lesson.units, key)
+        return lesson.learn(teacher, state, rows, there, key)
+
+    learnt = jax.eval_shape(lesson_of, teacher, state, parts)
+    if not _alike(teacher, learnt):
         raise PlanError(f"{where}: learn must return a teacher of the structure, shapes and types that start gives")
+    one = lambda t, s, p: teaching.taught(t, s, p, 0, key)  # noqa: E731
+    said = jax.eval_shape(one, teacher, state, parts)[1]
     wanted = ((teaching.entry.size,), jnp.float32)
     if not hasattr(said, "shape") or (said.shape, said.dtype) != wanted:
         found = jax.tree.map(lambda a: (a.shape, str(a.dtype)), said)

@@ -33,7 +33,9 @@ class Rejection:
     patience: int = 10_000
     exact = True
 
-    def check(self, entry: Any) -> None:
+    def check(self, entry: Any, utility: Utility) -> None:
+        if utility.weight:
+            raise PlanError(f"entry {entry.name!r}: rejection takes its public law as `prior`, not as `between`")
         if entry.moves:
             raise PlanError(f"entry {entry.name!r}: planned for chains, but draws by rejection are exact; plan moves=0")
         if isinstance(self.patience, bool) or not isinstance(self.patience, int) or self.patience < 1:
@@ -46,8 +48,6 @@ class Rejection:
     def draw(
         self, utility: Utility, batches: Batches, rate: float, entry: Any, noise: NoiseSource
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        if utility.weight:
-            raise PlanError(f"entry {entry.name!r}: rejection takes its public law as `prior`, not as `between`")
         vectors = [v for encoded, rows in batches for v in feature_sums.record_vectors(utility.vectors, encoded, rows)]
         found = [self._one(utility, vectors, rate * utility.span / STEPS, noise) for _ in range(entry.draws)]
         return np.stack([f[0] for f in found]), {"tried": [f[1] for f in found], "accepted": [f[2] for f in found]}

@@ -23,6 +23,7 @@ from nacre.privacy.transcript import digest
 
 Batches = Iterator[tuple[Mapping[str, Any], int]]  # encoded columns, number of rows
 STEPS = 1 << 20  # exact draws: a record's utility is rounded toward `low` to this many parts of its range
+FAR = 2.0**60  # steps at most of the public term, so that sums with it stay within int64
 _PROBES = 3  # points at which a utility is tried on made-up records
 
 
@@ -69,8 +70,10 @@ class Utility:
         return np.asarray(self.records(chunk, self.public), dtype=np.float64)
 
     def _at(self, vectors: np.ndarray, points: np.ndarray) -> np.ndarray:
-        columns = np.ascontiguousarray(vectors.T)
-        return np.stack([np.asarray(self.per_record(columns, point)) for point in points], axis=1)
+        """Always for CHUNK records, the last one repeated: the shape on which `check` has seen that a record's worth
+        does not depend on its place (NumPy may round a shorter array's end otherwise)."""
+        columns = np.ascontiguousarray(np.pad(vectors, ((0, feature_sums.CHUNK - len(vectors)), (0, 0)), "edge").T)
+        return np.stack([np.asarray(self.per_record(columns, point)) for point in points], axis=1)[: len(vectors)]
 
     def steps(self, vectors: np.ndarray, points: np.ndarray) -> np.ndarray:
         """Whole numbers in [0, 2²⁰] per record and point, whatever the floats are."""
@@ -87,7 +90,7 @@ class Sampler(Protocol):
 
     @property
     def width(self) -> int: ...
-    def check(self, entry: Any) -> None: ...
+    def check(self, entry: Any, utility: Utility) -> None: ...
     def describe(self) -> dict[str, Any]: ...
     def draw(
         self, utility: Utility, batches: Batches, rate: float, entry: Any, noise: NoiseSource
@@ -115,7 +118,7 @@ class Listed:
     def width(self) -> int:
         return self.candidates.shape[1]
 
-    def check(self, entry: Any) -> None:
+    def check(self, entry: Any, utility: Utility) -> None:
         if entry.moves:
             raise PlanError(f"entry {entry.name!r}: planned for chains, but draws from a list are exact; plan moves=0")
 
@@ -133,7 +136,7 @@ class Listed:
         apart = np.zeros(len(self.candidates))
         picked: list[int] = []
         for t in range(1, entry.draws + 1):
-            public = np.rint(2 * utility.weight / t * apart / unit).astype(np.int64)
+            public = np.clip(np.nan_to_num(np.rint(2 * utility.weight / t * apart / unit)), -FAR, FAR).astype(np.int64)
             picked.append(exponential_choice(totals + public, rate * unit, noise))
             if utility.between is not None and utility.weight:
                 apart += np.asarray(utility.between(self.candidates.T, self.candidates[picked[-1]]))

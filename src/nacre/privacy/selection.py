@@ -111,10 +111,12 @@ class RecordScore:
             raise PlanError("record score: the score of one record changes in the last bits with its place; round it")
 
     def totals(self, curator: Any) -> np.ndarray:
+        return curator._sum(self._of_batch, (self.candidates,))
+
+    def _of_batch(self, encoded: Mapping[str, Any], rows: int) -> np.ndarray:
         scores = np.zeros(self.candidates, dtype=np.int64)
-        for encoded, rows in curator._encoded():
-            for values in feature_sums.record_vectors(self._of_records, encoded, rows):
-                scores += self._steps(values).sum(axis=0)
+        for values in feature_sums.record_vectors(self._of_records, encoded, rows):
+            scores += self._steps(values).sum(axis=0)
         return scores
 
     def _of_records(self, records: Mapping[str, Any]) -> np.ndarray:

@@ -1,8 +1,9 @@
 """Secret random numbers inside compiled code: a counter-based stream under a 128-bit key.
 
 Threefry-4x32 with 20 rounds (Salmon, Moraes, Dror & Shaw 2011) turns (key, counter) into four words. JAX's own keys
-hold 64 bits, which is too few for privacy noise. A counter is (block, step, purpose, 0): every use of a number has a
-place of its own, so nothing is drawn twice under one key, and a key lives in one process (a resumed run draws another).
+hold 64 bits, which is too few for privacy noise. A counter is (block, step, purpose, shard), the shard 0 but for the
+coins and keys of units that lie on several devices: every use of a number has a place of its own, so nothing is drawn
+twice under one key, and a key lives in one process (a resumed run draws another).
 
 `normals` has the full tail of a normal: |Z| comes from 63 bits, so values up to 9.1 occur (32-bit uniforms end at
 6.3, and `jax.random.normal` in float32 at 5.42: a larger value would then prove that a record was there).
@@ -21,13 +22,13 @@ from nacre.privacy.noise import NoiseSource
 
 _ROTATIONS = ((10, 26), (11, 21), (13, 27), (23, 5), (6, 20), (17, 11), (25, 10), (18, 20))
 _PARITY = 0x1BD11BDA
-# |Z| by two polynomials, fitted to SciPy's quantiles at Chebyshev points (relative errors below 1.7e-5): in w up to
-# _NEAR, and in sqrt(w) from there to the end of 63 bits, its middle and half its range in _FAR.
-_NEAR, _FAR = 4.5, (4.383620913922156, 2.2623005703625134)
-_MIDDLE = (2.0357513427734375, 0.7907183766365051, -0.02219618484377861, -0.024023298174142838,
-           0.006925343070179224, 0.00045600146404467523)  # fmt: skip
-_TAIL = (5.978220462799072, 3.231489896774292, 0.0021598527673631907, -0.006552508566528559,
-         0.010137173347175121, -0.0064549315720796585)  # fmt: skip
+# |Z| by two polynomials of degree 8, fitted to SciPy's quantiles at Chebyshev points (relative errors below 9e-7): in w
+# up to _NEAR, and in sqrt(w) from there to the end of 63 bits, its middle and half its range in _FAR.
+_NEAR, _FAR = 4.5, (4.364758852784845, 2.2434385092252027)
+_MIDDLE = (2.0357725620269775, 0.7906603217124939, -0.022591833025217056, -0.023737307637929916, 0.008017011918127537,
+           9.715106716612354e-05, -0.0007835156284272671, 0.00012412045907694846, 4.403648563311435e-05)  # fmt: skip
+_TAIL = (5.951200008392334, 3.204789161682129, 0.003798731369897723, -0.008046470582485199, 0.005685983691364527,
+         -0.00456973584368825, 0.0035831378772854805, -0.0005669173551723361, -0.000583916378673166)  # fmt: skip
 COINS, UNIT_KEYS, NOISE = 0, 1, 2  # purposes; the noise of part i has purpose NOISE + i
 
 
@@ -57,8 +58,9 @@ def threefry(key: Any, counter: tuple[Any, Any, Any, Any]) -> tuple[jax.Array, .
     return tuple(x)
 
 
-def _blocks(key: Any, size: int, step: Any, purpose: int) -> tuple[jax.Array, ...]:
-    return threefry(key, (jnp.arange(size, dtype=jnp.uint32), jnp.asarray(step, jnp.uint32), purpose, 0))
+def _blocks(key: Any, size: int, step: Any, purpose: int, shard: Any = 0) -> tuple[jax.Array, ...]:
+    here = jnp.arange(size, dtype=jnp.uint32), jnp.asarray(step, jnp.uint32), purpose, jnp.asarray(shard, jnp.uint32)
+    return threefry(key, here)
 
 
 def once(make: Callable[[], jax.Array], shape: Any, dtype: Any, step: Any) -> jax.Array:
@@ -74,11 +76,11 @@ def words(key: Any, size: int, step: Any, purpose: int) -> jax.Array:
     return jnp.concatenate(_blocks(key, -(-size // 4), step, purpose))[:size]
 
 
-def below(key: Any, size: int, step: Any, purpose: int, limit: int) -> jax.Array:
+def below(key: Any, size: int, step: Any, purpose: int, limit: int, shard: Any = 0) -> jax.Array:
     """words(...) < limit, for far less work: the four answers of a block leave the compiled loop as one number."""
 
     def packed() -> jax.Array:
-        drawn = _blocks(key, -(-size // 4), step, purpose)
+        drawn = _blocks(key, -(-size // 4), step, purpose, shard)
         return sum((w < jnp.uint32(limit)).astype(jnp.uint32) << jnp.uint32(i) for i, w in enumerate(drawn))  # type: ignore[return-value]
 
     bits = once(packed, (-(-size // 4),), jnp.uint32, step) >> jnp.arange(4, dtype=jnp.uint32)[:, None]
@@ -94,7 +96,7 @@ def normals(key: Any, size: int, step: Any, purpose: int) -> jax.Array:
 
 
 def normal_of(high: jax.Array, low: jax.Array) -> jax.Array:
-    """A sign bit, and |Z| = −Φ⁻¹(u/2) for u of 63 bits, to a relative error of 2e-5.
+    """A sign bit, and |Z| = −Φ⁻¹(u/2) for u of 63 bits, to a relative error of 3e-6.
 
     float32 holds u with a relative error of 2⁻²³ however small it is, so the tail is as fine as the middle. With
     x = 1 − u and w = −log(1 − x²), |Z|/x is a smooth function of w, and far out |Z| is one of sqrt(w): polynomials.
@@ -111,8 +113,9 @@ def normal_of(high: jax.Array, low: jax.Array) -> jax.Array:
     return jax.lax.bitcast_convert_type(size | (high & jnp.uint32(0x80000000)), jnp.float32)
 
 
-def record_keys(key: Any, units: jax.Array, step: Any) -> tuple[jax.Array, jax.Array]:
-    """Two JAX keys for each unit at this step: one for the query, one for the clipping."""
-    drawn = threefry(key, (units.astype(jnp.uint32), jnp.asarray(step, jnp.uint32), UNIT_KEYS, 0))
+def record_keys(key: Any, units: jax.Array, step: Any, shard: Any = 0) -> tuple[jax.Array, jax.Array]:
+    """Two JAX keys for each unit of a shard at this step: one for the query, one for the clipping."""
+    counter = (units.astype(jnp.uint32), jnp.asarray(step, jnp.uint32), UNIT_KEYS, jnp.asarray(shard, jnp.uint32))
+    drawn = threefry(key, counter)
     pairs = (jnp.stack(drawn[:2], axis=-1), jnp.stack(drawn[2:], axis=-1))
     return tuple(jax.random.wrap_key_data(p, impl="threefry2x32") for p in pairs)  # type: ignore[return-value]

@@ -52,6 +52,13 @@ class TableCounter:
             index = _flat_index(clique, shape, chunk, tails)
             table += np.bincount(index, minlength=len(table))
 
+    def merge(self, other: TableCounter) -> None:
+        """Add what another counter of the same tables has counted."""
+        if other._shapes != self._shapes:
+            raise PlanError("counters of other tables cannot be merged")
+        for table, more in zip(self._tables, other._tables):
+            table += more
+
     def tables(self) -> list[np.ndarray]:
         """The tables so far, without the spare codes."""
         return [

@@ -46,10 +46,14 @@ class Parts:
         return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), rows), (present & there[:, None]).reshape(-1)
 
 
+def part_of(key: Any, units: int, parts: int) -> jax.Array:
+    """The part of every unit."""
+    return (stream.words(key, units, PARTITION, stream.COINS) % jnp.uint32(parts)).astype(jnp.int32)
+
+
 def divided(units: Units, parts: int, key: np.ndarray) -> Parts:
     """Each unit in one part: independent numbers under a secret key, equal in law for all units."""
-    drawn = np.asarray(jax.jit(lambda k: stream.words(k, len(units.there), PARTITION, stream.COINS))(key))
-    part = (drawn % np.uint32(parts)).astype(np.int64)
+    part = np.asarray(jax.jit(part_of, static_argnums=(1, 2))(key, len(units.there), parts))
     there = np.flatnonzero(units.there)
     order = there[np.argsort(part[there], kind="stable")]
     count = np.bincount(part[there], minlength=parts)

@@ -5,9 +5,11 @@ They are methods of the `Curator`. What they need of JAX is imported when a door
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
+from nacre.privacy import work
 from nacre.privacy.plan import Descend, Teach
 
 Tell = Callable[[int, int], None]  # steps done, steps in all: nothing of the rows
@@ -21,7 +23,7 @@ class TrainingDoors:
     schema: Any
     _open: Any
     _answer: Any
-    _encoded: Any
+    _told: Any
     _persons: Any
 
     def descend(
@@ -43,21 +45,25 @@ class TrainingDoors:
 
         `records(columns, public)` turns encoded rows into a tree of arrays, row by row; `query(state, unit, key)`
         gives a unit's contribution to every part; `update(state, noisy, key)` sees noisy sums per expected unit only.
-        `units` is the public or bought number of units n0, `batch` the units of one physical chunk, `checkpoint` a
-        file to continue from. Where units are groups, a query sees (arrays, which of them are there).
+        `units` is the public or bought number of units n0, `batch` the units of one physical chunk over all devices of
+        this host, `checkpoint` a file to continue from. Where units are groups, a query sees (arrays, which of them are
+        there).
         """
+        import jax
+
         from nacre.privacy import descent, poisson, query_checks, stream, unit_arrays
         from nacre.privacy.checkpoint import Checkpoint
 
         entry.events(self._plan.scope)  # refuses groups where the number of rows is private
         state = unit_arrays.as_arrays(state)
-        size = batch or poisson.physical_size(entry.q, units)
-        job = descent.Descent(entry, query, update, entry.q * units, size, seed)
+        devices = jax.local_device_count()
+        size = -(-batch // devices) if batch else poisson.physical_size(entry.q, units / devices)
+        job = descent.Descent(entry, query, update, entry.q * units, size, seed, devices)
         made_up = unit_arrays.check_records(records, public, self.schema, f"entry {entry.name!r}")
         group = max(entry.group, self._plan.cap)
         query_checks.check_descent(job, state, unit_arrays.made_up_units(made_up, group), public)
         self._open(entry, Descend)
-        tree = unit_arrays.mapped(records, public, self._encoded(), made_up)
+        tree = self._mapped(records, public, made_up)
         return descent.train(
             job,
             state,
@@ -92,7 +98,7 @@ class TrainingDoors:
         made_up = unit_arrays.check_records(records, public, self.schema, f"entry {entry.name!r}")
         query_checks.check_teaching(job, state, unit_arrays.made_up_units(made_up, self._plan.cap), public)
         self._open(entry, Teach)
-        tree = unit_arrays.mapped(records, public, self._encoded(), made_up)
+        tree = self._mapped(records, public, made_up)
         units = unit_arrays.units_of(tree, 1, seed, self._persons())
         return descent.train(
             job,
@@ -102,3 +108,13 @@ class TrainingDoors:
             lambda question, answer: self._answer(entry, question, answer),
             progress,
         )
+
+    def _mapped(self, records: Any, public: Any, made_up: Any) -> Any:
+        """The record map on all rows, in the order of the table, whoever reads them."""
+        import jax
+
+        from nacre.privacy import unit_arrays
+
+        like = jax.tree.map(lambda x: x[:0], made_up)
+        mapped = functools.partial(unit_arrays.mapped, records, public, like=like)
+        return unit_arrays.joined([like, *self._told(work.Arrays(self.schema, mapped))])

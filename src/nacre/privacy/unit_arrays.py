@@ -1,14 +1,15 @@
 """Where the rows of `descend` live: arrays in the memory of the device, one entry per unit.
 
 They are handed to compiled functions as arguments, never closed over: a constant of compiled code would end up in the
-compilation cache on disk. A unit that is not there (the last one never is) enters no batch.
+compilation cache on disk. A unit that is not there (the last one never is) enters no batch. On a host with several
+devices the units are cut into equal shards, one on each.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ from nacre.errors import PlanError
 from nacre.privacy import feature_sums
 from nacre.privacy.captured import refuse_captured
 
+SHARDS = "shards"  # the axis of units that lie on several devices
 Records = Callable[[Mapping[str, Any], Any], Any]  # encoded columns of n records, public -> tree of [n, ...] arrays
 
 
@@ -72,6 +74,21 @@ def made_up_units(tree: Any, group: int) -> Units:
     return single(tree) if group == 1 else grouped(tree, groups_of(len(jax.tree.leaves(tree)[0]), group, 0))
 
 
+def mesh(devices: int) -> jax.sharding.Mesh:
+    """The first devices of this host, as one axis."""
+    return jax.sharding.Mesh(np.array(jax.local_devices()[:devices]), (SHARDS,))
+
+
+def device_units(units: Units, devices: int) -> Units:
+    """The units on the device, or in equal shards on several: filled up with units that are not there."""
+    if devices == 1:
+        return jax.device_put(units)
+    missing = -len(units.there) % devices
+    padded = jax.tree.map(lambda x: np.concatenate([x, np.zeros_like(x, shape=(missing, *x.shape[1:]))]), units)
+    split = jax.sharding.NamedSharding(mesh(devices), jax.sharding.PartitionSpec(SHARDS))
+    return jax.device_put(padded, split)
+
+
 def as_arrays(state: Any) -> Any:
     import jax.numpy as jnp
 
@@ -111,6 +128,11 @@ def mapped(records: Records, public: Any, batches: Iterator[tuple[Mapping[str, A
             chunk = {n: feature_sums.window(v, start, feature_sums.CHUNK) for n, v in encoded.items()}
             kept = min(feature_sums.CHUNK, rows - start)
             parts.append(jax.tree.map(lambda x: x[:kept], arrays_of(records, chunk, public)))  # noqa: B023
+    return joined(parts)
+
+
+def joined(parts: Sequence[Any]) -> Any:
+    """The arrays of several trees one after the other."""
     return jax.tree.map(lambda *found: np.concatenate(found), *parts)
 
 

@@ -32,6 +32,10 @@ class UnitCap:
         self._key = key or secrets.token_bytes(KEY_BYTES)
         self._seen = Tally()
 
+    def seen(self, people: np.ndarray, rows: np.ndarray) -> None:
+        """Take these persons (`tally.names_of` under the same key) to have had so many rows already."""
+        self._seen.add(people, rows)
+
     def keep(self, batch: Any) -> Any:
         if self.column is None:
             return batch

@@ -66,7 +66,7 @@ class Walk:
     def width(self) -> int:
         return len(self.top)
 
-    def check(self, entry: Any) -> None:
+    def check(self, entry: Any, utility: Utility) -> None:
         where = f"entry {entry.name!r}"
         if entry.moves < 4 * BLOCK or entry.moves % BLOCK:
             raise PlanError(f"{where}: moves {entry.moves!r}; expected a multiple of {BLOCK}, at least {4 * BLOCK}")
@@ -97,11 +97,13 @@ class Walk:
         """All chains after `moves` moves; exponent: rate and weight of the public term; columns: records, present."""
         import jax
 
+        from nacre.privacy.unit_arrays import no_cache_on_disk
+
         public = (np.float64(exponent[0]), np.float64(exponent[1]), np.asarray(self.top))
         block, blocks = partial(_compiled(), law), moves // BLOCK
         step = np.full(self.chains, 0.1)
         traces = []
-        with jax.enable_x64(True):
+        with jax.enable_x64(True), no_cache_on_disk():
             records, present = jax.device_put(columns[0]), jax.device_put(columns[1])
             points = self._starts(rng)
             for i in range(blocks):

@@ -97,6 +97,18 @@ class Hidden:
 
 
 @dataclass(frozen=True)
+class Attack:
+    """One attack on the release, for the owner: what it found in words, and its figures.
+
+    `of` of a score says what was attacked: "synthetic", or a control: "copy" (the table itself), "fresh rows"...
+    """
+
+    name: str
+    verdict: str
+    scores: tuple[Score, ...]
+
+
+@dataclass(frozen=True)
 class Report:
     """The owner's document: what was measured on private rows. It never travels with a release."""
 
@@ -108,6 +120,7 @@ class Report:
     notes: tuple[str, ...] = ()  # what a reader must know of the figures, such as samples and their errors
     certificate: Any = None  # nacre.privacy.certificate.Certificate of the release, where there is one
     hidden: tuple[Hidden, ...] = ()  # columns whose distribution was to be hidden, where there are any
+    attacks: tuple[Attack, ...] = ()  # what attacks found, where any was made (`nacre audit`)
 
     def to_html(self, path: Any = None, force: bool = False) -> str:
         """One self-contained page; written to `path` when one is given (an existing file is kept unless `force`)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nacre.report.attacks import attacks_part
 from nacre.report.cards import comparison_cards
 from nacre.report.figures import Scores, downstream_tables, how_to_read, pair_table, whole_table
 from nacre.report.findings import Report
@@ -29,6 +30,7 @@ def report_html(report: Report) -> str:
         _weakest(report, scores),
         _promise(report),
         hidden_part(report.hidden),
+        attacks_part(report.attacks),
         _columns(report, scores),
         _dependence(report),
         _downstream(report, scores),

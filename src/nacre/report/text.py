@@ -11,7 +11,8 @@ import numpy as np
 
 from nacre.errors import DataError
 from nacre.metrics import METRICS
-from nacre.report.findings import Comparison, Hidden, Matrix, Report, Score
+from nacre.report.attacks import NOT_PROOF
+from nacre.report.findings import Attack, Comparison, Hidden, Matrix, Report, Score
 from nacre.report.hidden import NOT_DP, of_words, verdict
 from nacre.report.ranking import describe, weakest
 
@@ -33,6 +34,7 @@ def to_json(report: Report) -> dict[str, Any]:
         "columns": [_plain(c) for c in report.columns],
         "matrices": [_plain(m) for m in report.matrices],
         **({"hidden": [_plain(h) for h in report.hidden]} if report.hidden else {}),
+        **({"attacks": [_plain(a) for a in report.attacks]} if report.attacks else {}),
         "certificate": certificate.to_json() if hasattr(certificate, "to_json") else certificate,
     }
 
@@ -53,6 +55,7 @@ def from_json(data: Mapping[str, Any]) -> Report:
             facts=dict(data["facts"]),
             notes=tuple(data["notes"]),
             hidden=tuple(_hidden_back(h) for h in data.get("hidden", ())),
+            attacks=tuple(_attack_back(a) for a in data.get("attacks", ())),
             certificate=None if certificate is None else Certificate.from_json(certificate),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -73,6 +76,11 @@ def _plain(found: Any) -> Any:
 
 def _hidden_back(data: Mapping[str, Any]) -> Hidden:
     found = _back(Hidden, {**data, "scores": []})
+    return dataclasses.replace(found, scores=tuple(_back(Score, s) for s in data["scores"]))
+
+
+def _attack_back(data: Mapping[str, Any]) -> Attack:
+    found = _back(Attack, {**data, "scores": []})
     return dataclasses.replace(found, scores=tuple(_back(Score, s) for s in data["scores"]))
 
 
@@ -114,6 +122,8 @@ def to_markdown(report: Report) -> str:
         parts += ["## Column by column", _columns(report)]
     if report.hidden:
         parts += ["## Hidden columns", NOT_DP, *(_hidden_set(h) for h in report.hidden)]
+    if report.attacks:
+        parts += ["## Attacks", NOT_PROOF, *(_attack(a) for a in report.attacks)]
     parts += ["## Notes", _bullets(report.notes)] if report.notes else []
     if report.certificate is not None:
         parts += ["## Certificate", f"```\n{report.certificate}\n```"]
@@ -127,6 +137,14 @@ def _hidden_set(h: Hidden) -> str:
         for s in h.scores
     ]
     return f"**{names}**: {verdict(h)}\n\n" + _table(("figure", "column", "of", "value", "rows", "what it is"), rows)
+
+
+def _attack(a: Attack) -> str:
+    rows = [
+        (s.metric, " ".join(s.columns), s.of, _value(s), f"{s.rows or ''}", METRICS[s.metric].text) for s in a.scores
+    ]
+    heads = ("figure", "column", "of", "value", "rows", "what it is")
+    return f"**{_cell(a.name)}**: {_cell(a.verdict)}\n\n" + _table(heads, rows)
 
 
 def _figures(scores: Sequence[Score], gaps: Mapping[str, Score]) -> str:

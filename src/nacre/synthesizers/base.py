@@ -175,6 +175,16 @@ METHODS: dict[str, Method] = {
             ("medgan", "generator of codes with a decoder"),
         )
     },
+    "weighted": Method(
+        "nacre.synthesizers.weighted.method:Weighted",
+        "none",
+        "generator for a stated target, rows weighted in its loss; promises nothing",
+    ),
+    "mmdgan": Method(
+        "nacre.synthesizers.mmdgan.method:Mmdgan",
+        "none",
+        "generator with an autoencoder's kernel, for medical records; promises nothing",
+    ),
 }
 
 

@@ -11,11 +11,15 @@ tables and of the tables of pairs; k is the number of classes of the target in a
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from nacre.privacy.plan import Plan
+from nacre.synthesizers.costs import BASE_MB, CELLS_PER_S, COMPILE_S, FIT_MB, START_S, Place, memory, seconds
+from nacre.synthesizers.expected import Expected, expected
 from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.sketch import MAX_CLASSES
 from nacre.table import Schema
@@ -29,16 +33,10 @@ _INDEPENDENT_GROUPS = 64
 _LOST = 1.75
 _DOMAIN_ENOUGH, _DOMAIN_LITTLE = 0.055, 0.13  # the distances at which a declared domain is judged enough and little
 
-# Measured on two cores of a small cloud machine (docs/results.md); good to a factor of about two.
-_START_S, _COMPILE_S = 1.5, 2.0  # imports and accounting; first compilation of the particle fit
-_CSV_CELLS_PER_S = 4e6  # Parquet is about five times faster
-_COUNTED_PER_S = 6e7  # rows times tables
-_PARTICLE_OPS_PER_S = 1.5e10
 _WAVES_PER_S = 1.4e7  # generated rows times frequencies, trained on
 _SMALL_PARTICLES_PER_S = 2e4  # particles times steps of a fit to low-order frequencies
 _SUMMED_PER_S = 3e7  # coordinates of a sum of vectors
 _DISTANCES_PER_S = 4e7  # records times moves of a chain
-_BASE_MB, _FIT_MB = 230.0, 270.0
 
 
 @dataclass(frozen=True)
@@ -51,6 +49,18 @@ class ColumnForecast:
     count_error: float  # expected absolute error of one group's count
     relative_error: float  # the same, relative to an average group
     tvd: float  # expected total variation distance over the groups, at most; what a bought domain costs comes on top
+    expected: Expected  # of the fit, with its spread
+
+
+@dataclass(frozen=True)
+class PairForecast:
+    """Two columns: the groups of their table, the distance of the raw noisy table at most, and what is expected of the
+    fit."""
+
+    columns: tuple[str, str]
+    groups: int
+    tvd: float
+    expected: Expected
 
 
 @dataclass(frozen=True)
@@ -64,6 +74,7 @@ class Forecast:
     columns: tuple[ColumnForecast, ...]
     pair_tvd: float | None  # mean over the measured pairs, at most
     pairs: int
+    each_pair: tuple[PairForecast, ...]  # empty where the pairs are chosen by the data
     rarest: int | None  # texts with fewer rows than about this cannot be bought
     domain: float | None  # expected distance that a bought domain adds to its column, on average
     seconds: float
@@ -78,8 +89,9 @@ def tvd(cells: float, sigma: float, rows: float) -> float:
     return min(1.0, 0.5 * cells * sigma * _MEAN_ABSOLUTE / rows)
 
 
-def forecast(plan: Plan, schema: Schema, rows: int | None, synthesizer: Any) -> Forecast:
-    """What `plan` of `synthesizer` will give on a table of `rows` rows described by `schema`."""
+def forecast(plan: Plan, schema: Schema, rows: int | None, synthesizer: Any, place: Place | None = None) -> Forecast:
+    """What `plan` of `synthesizer` will give on a table of `rows` rows described by `schema`, read from `place`."""
+    place = place or Place()
     if hasattr(synthesizer, "verdict"):
         return _own_verdict(plan, schema, rows, synthesizer)
     sums = [e for e in plan.entries if e.door == "total"]
@@ -87,17 +99,19 @@ def forecast(plan: Plan, schema: Schema, rows: int | None, synthesizer: Any) -> 
         return _of_sums(plan, schema, rows, synthesizer, sums[-1])
     shape = _Shape.of(plan, schema, synthesizer, rows or 30_000)
     threshold = max((e.threshold for e in plan.entries if e.door == "categories"), default=None)
-    costs = {"seconds": _seconds(plan, schema, rows, shape), "memory_mb": _memory(schema, rows, shape)}
+    costs = {"seconds": seconds(plan, schema, rows, shape, place), "memory_mb": memory(rows, shape, place)}
     if rows is None or plan.budget.epsilon is None:
         why = "declare the number of rows (--rows) to see expected errors" if rows is None else "no noise is added"
-        return Forecast(rows, "unknown", why, None, (), None, shape.pairs, threshold, None, **costs)
+        return Forecast(rows, "unknown", why, None, (), None, shape.pairs, (), threshold, None, **costs)
     groups = shape.groups(rows)
     resolution = rows / shape.least
     lost = None if threshold is None else min(1.0, _LOST * threshold / rows)
     columns = tuple(_column(name, j, shape, groups, rows, lost or 0.0) for j, name in enumerate(schema.modelled))
     verdict, advice = _verdict(plan, rows, resolution, shape.bought * (lost or 0.0))
-    pair_tvd = _pair_tvd(shape, groups, rows)
-    return Forecast(rows, verdict, advice, resolution, columns, pair_tvd, shape.pairs, threshold, lost, **costs)
+    pairs = _pairs(plan, shape, schema.modelled, groups, rows)
+    mean = sum(p.tvd for p in pairs) / len(pairs) if pairs else None
+    each = pairs if shape.measured is not None else ()
+    return Forecast(rows, verdict, advice, resolution, columns, mean, shape.pairs, each, threshold, lost, **costs)
 
 
 def forecasts(plan: Plan) -> bool:
@@ -108,15 +122,15 @@ def forecasts(plan: Plan) -> bool:
 def _own_verdict(plan: Plan, schema: Schema, rows: int | None, synthesizer: Any) -> Forecast:
     """Methods that judge their own plan: `verdict(plan, schema, rows)` gives a verdict and words for it."""
     size = sum(getattr(e, "size", 0) for e in plan.entries)
-    reading = (rows or 0) * (len(schema.columns) / _CSV_CELLS_PER_S + size / _SUMMED_PER_S)
+    reading = (rows or 0) * (len(schema.columns) / CELLS_PER_S["csv"] + size / _SUMMED_PER_S)
     walking = sum(getattr(e, "moves", 0) for e in plan.entries) * getattr(synthesizer, "chains", 1) * (rows or 0)
-    seconds = _START_S + 4 * _COMPILE_S + reading + walking / _DISTANCES_PER_S
-    memory = _BASE_MB + _FIT_MB + 6 * 8 * 4096 * size / 1e6
+    took = START_S + 4 * COMPILE_S + reading + walking / _DISTANCES_PER_S
+    held = BASE_MB + FIT_MB + 6 * 8 * 4096 * size / 1e6
     if rows is None or plan.budget.epsilon is None:
         why = "declare the number of rows (--rows) to see whether they suffice" if rows is None else "no noise is added"
-        return Forecast(rows, "unknown", why, None, (), None, 0, None, None, seconds, memory)
+        return Forecast(rows, "unknown", why, None, (), None, 0, (), None, None, took, held)
     verdict, advice = synthesizer.verdict(plan, schema, rows)
-    return Forecast(rows, verdict, advice, None, (), None, 0, None, None, seconds, memory)
+    return Forecast(rows, verdict, advice, None, (), None, 0, (), None, None, took, held)
 
 
 def _of_sums(plan: Plan, schema: Schema, rows: int | None, synthesizer: Any, entry: Any) -> Forecast:
@@ -129,17 +143,17 @@ def _of_sums(plan: Plan, schema: Schema, rows: int | None, synthesizer: Any, ent
         fitting = game.steps * game.batch * synthesizer.frequencies / _WAVES_PER_S
     else:
         fitting = synthesizer.steps * synthesizer.particles / _SMALL_PARTICLES_PER_S
-    reading = (rows or 0) * (len(schema.columns) / _CSV_CELLS_PER_S + entry.size / _SUMMED_PER_S)
-    seconds = _START_S + 2 * _COMPILE_S + reading + fitting
-    memory = _BASE_MB + _FIT_MB + 6 * 8 * 4096 * entry.size / 1e6
+    reading = (rows or 0) * (len(schema.columns) / CELLS_PER_S["csv"] + entry.size / _SUMMED_PER_S)
+    took = START_S + 2 * COMPILE_S + reading + fitting
+    held = BASE_MB + FIT_MB + 6 * 8 * 4096 * entry.size / 1e6
     if rows is None or plan.budget.epsilon is None:
         why = "declare the number of rows (--rows) to see whether they suffice" if rows is None else "no noise is added"
-        return Forecast(rows, "unknown", why, None, (), None, 0, threshold, None, seconds, memory)
+        return Forecast(rows, "unknown", why, None, (), None, 0, (), threshold, None, took, held)
     resolution = rows / (3 * one)
     lost = None if threshold is None else min(1.0, _LOST * threshold / rows)
     bought = sum(bool(schema.columns[n].missing) for n in schema.modelled) / max(1, len(schema.modelled))
     verdict, advice = _verdict(plan, rows, resolution, bought * (lost or 0.0))
-    return Forecast(rows, verdict, advice, resolution, (), None, 0, threshold, lost, seconds, memory)
+    return Forecast(rows, verdict, advice, resolution, (), None, 0, (), threshold, lost, took, held)
 
 
 @dataclass(frozen=True)
@@ -156,6 +170,7 @@ class _Shape:
     pairs: int
     with_target: bool  # the tables of pairs hold the target too
     work: float  # steps times particles
+    measured: tuple[float, ...] | None = None  # noise of every pair's table; None where the data chooses the pairs
 
     @staticmethod
     def of(plan: Plan, schema: Schema, synthesizer: Any, rows: int) -> _Shape:
@@ -176,7 +191,8 @@ class _Shape:
         with_target = target is not None and "pairs" not in entries
         work = float((synthesizer.steps or parts.steps) * (synthesizer.particles or parts.particles))
         least = parts.floor(ordered=False)
-        return _Shape(cells, target, classes, limits, least, sigma1, sigma2, pairs, with_target, work)
+        measured = entries["tables"].sigmas if pairs and "pairs" not in entries else None
+        return _Shape(cells, target, classes, limits, least, sigma1, sigma2, pairs, with_target, work, measured)
 
     @property
     def bought(self) -> float:
@@ -209,19 +225,27 @@ def _column(name: str, j: int, shape: _Shape, groups: list[int], rows: int, lost
         precision += each / (shape.sigma2**2 * max(per_table, 1))
     sigma = 1 / math.sqrt(precision) if precision else math.inf
     error = _MEAN_ABSOLUTE * sigma
-    distance = min(1.0, tvd(g, sigma, rows) + (lost if cells is None else 0.0))
-    return ColumnForecast(name, cells, g, error, error * g / rows, distance)
+    more = lost if cells is None else 0.0
+    raw = tvd(g, sigma, rows)
+    return ColumnForecast(
+        name, cells, g, error, error * g / rows, min(1.0, raw + more), expected(raw, "column").plus(more)
+    )
 
 
-def _pair_tvd(shape: _Shape, groups: list[int], rows: int) -> float | None:
-    """Mean over measured pairs of ½·g_a·g_b·σ·sqrt(2/π)/n; a table with the target is summed over its k classes first,
-    which leaves σ = σ₂·sqrt(k)."""
+def _pairs(plan: Plan, shape: _Shape, names: Sequence[str], groups: list[int], rows: int) -> tuple[PairForecast, ...]:
+    """Every pair of columns but those with the target: ½·g_a·g_b·σ·sqrt(2/π)/n; a table with the target is summed over
+    its k classes first, which leaves σ = σ₂·sqrt(k)."""
     if shape.sigma2 is None:
-        return None
+        return ()
     k = groups[shape.target] if shape.with_target and shape.target is not None else 1
-    free = [g for j, g in enumerate(groups) if not (shape.with_target and j == shape.target)]
-    total = [tvd(a * b, shape.sigma2 * math.sqrt(k), rows) for i, a in enumerate(free) for b in free[i + 1 :]]
-    return sum(total) / len(total) if total else None
+    free = [j for j in range(len(groups)) if not (shape.with_target and j == shape.target)]
+    pairs = list(itertools.combinations(free, 2))
+    sigmas = shape.measured if shape.measured is not None else (shape.sigma2,) * len(pairs)
+    found = []
+    for (a, b), sigma in zip(pairs, sigmas):
+        raw = tvd(groups[a] * groups[b], sigma * math.sqrt(k), rows)
+        found.append(PairForecast((names[a], names[b]), groups[a] * groups[b], raw, expected(raw, "pair")))
+    return tuple(found)
 
 
 def _verdict(plan: Plan, rows: int, resolution: float, lost: float) -> tuple[str, str]:
@@ -249,30 +273,3 @@ def _round(value: float) -> float | int:
     step = 10 ** (math.floor(math.log10(value)) - 1)
     rounded = math.ceil(value / step) * step
     return round(rounded) if rounded >= 10 else round(rounded, 6)
-
-
-def _seconds(plan: Plan, schema: Schema, rows: int | None, shape: _Shape) -> float:
-    """Passes over the rows, counting, and the products of the particle fit; rows unknown counts as none."""
-    n, width = rows or 0, len(schema.columns)
-    passes = 1 + 3 * sum(e.door in ("bounds", "categories") for e in plan.entries)  # reading the unknown is slower
-    reading = passes * n * width / _CSV_CELLS_PER_S
-    counting = n * (len(shape.cells) + shape.pairs) / _COUNTED_PER_S
-    fitting = 0.0 if shape.sigma2 is None else _COMPILE_S + shape.work * _products(shape) / _PARTICLE_OPS_PER_S
-    return _START_S + reading + counting + fitting
-
-
-def _products(shape: _Shape) -> float:
-    """Multiplications per particle and step: the square of all groups side by side, for every class of the target."""
-    width = [min(c or limit, limit) for c, limit in zip(shape.cells, shape.limits)]
-    k = shape.classes if shape.with_target else 1
-    dense = 2.0 * sum(width) ** 2 * k
-    return min(dense, 4.0 * shape.pairs * max(width) ** 2 * k)
-
-
-def _memory(schema: Schema, rows: int | None, shape: _Shape) -> float:
-    """The codes kept between passes (1 or 2 bytes each, at most 800 MB) and the tables, beside the program itself."""
-    codes = min(1.5 * (rows or 0) * len(shape.cells), 800e6)
-    width = max(shape.limits)
-    k = shape.classes if shape.with_target else 1
-    tables = 8.0 * (shape.pairs * width**2 * k + sum(c or 0 for c in shape.cells))
-    return _BASE_MB + (0.0 if shape.sigma2 is None else _FIT_MB) + (codes + 4 * tables) / 1e6

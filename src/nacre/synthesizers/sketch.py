@@ -198,9 +198,9 @@ class Sketch:
         elif "tables" in planned:
             tail = () if target is None else (target,)
             wanted["tables"] = [(a, b, *tail) for a, b in itertools.combinations(features, 2)]
+        asked = [(plan[name], [tuple(columns[j] for j in c) for c in cliques]) for name, cliques in wanted.items()]
         found = []
-        for name, cliques in wanted.items():
-            noisy = curator.counts(plan[name], [tuple(columns[j] for j in c) for c in cliques], groups)
+        for (name, cliques), noisy in zip(wanted.items(), curator.counts_together(asked, groups)):
             found += [Table(c, t.astype(np.float64), s) for c, t, s in zip(cliques, noisy, plan[name].sigmas)]
         return found
 

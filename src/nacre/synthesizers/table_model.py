@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from nacre.errors import ReleaseFileError, SchemaError
+from nacre.errors import ConvergenceError, NacreError, ReleaseFileError, SchemaError
 from nacre.synthesizers.drawing import Particles
 from nacre.synthesizers.grouping import bend
 from nacre.table import Between, Schema
 from nacre.table.encoding import Values
 from nacre.table.grid import Grid
 from nacre.table.rules import position
+
+CLOSE, SWEEPS = 1e-6, 200  # of raking: largest error of a share, most rounds
 
 
 class TableModel:
@@ -30,10 +32,17 @@ class TableModel:
         self.slopes = slopes
         self.rows = rows
 
-    def draw(self, rows: int, rng: np.random.Generator, where: Mapping[str, Any] | None = None) -> dict[str, Values]:
-        """`rows` rows that satisfy `where` exactly (a value, a set of values, or a (low, high) range per column)."""
+    def draw(
+        self,
+        rows: int,
+        rng: np.random.Generator,
+        where: Mapping[str, Any] | None = None,
+        tilt: Mapping[int, np.ndarray] | None = None,
+    ) -> dict[str, Values]:
+        """`rows` rows that satisfy `where` exactly (a value, a set of values, or a (low, high) range per column), of
+        the mixture with its cells weighted by `tilt`."""
         conditions = {self._place(name): condition for name, condition in (where or {}).items()}
-        masks = {j: self._mask(j, condition) for j, condition in conditions.items()}
+        masks = {j: self._mask(j, condition) for j, condition in conditions.items()} | dict(tilt or {})
         codes = self.particles.draw(rows, rng, masks or None)
         values = {}
         for j, (name, grid) in enumerate(zip(self.columns, self.grids)):
@@ -47,6 +56,36 @@ class TableModel:
     def probability(self, where: Mapping[str, Any]) -> float:
         """The share of synthetic rows that satisfy a condition, exactly."""
         return self.particles.probability({self._place(c): self._mask(self._place(c), w) for c, w in where.items()})
+
+    def tilt(self, asked: list, where: Mapping[str, Any]) -> dict[int, np.ndarray] | None:
+        """Weights of the cells of some columns that give the columns their shares, by raking on the mixture itself.
+
+        `asked`: per column, (share, condition). The result is the nearest law to this model that has the shares:
+        p(row)·∏ f_j(cell of column j). None where a range cuts a cell, for inside a cell weights cannot differ.
+        """
+        base = {self._place(name): self._mask(self._place(name), c) for name, c in where.items()}
+        columns = [[(share, *next(iter(fixed.items()))) for share, fixed in own] for own in asked]
+        places = [self._place(own[0][1]) for own in columns]
+        pieces = [[(share, self._mask(j, c)) for share, _, c in own] for j, own in zip(places, columns)]
+        cells = [np.sum([mask for _, mask in own], axis=0) for own in pieces]
+        if len(set(places)) < len(places) or any(not np.isin(c, (0.0, 1.0)).all() for own in pieces for _, c in own):
+            return None
+        if any((c > 1).any() for c in cells):
+            raise NacreError("rebalance: two values of a column overlap; a row can count only once")
+        factors = dict(zip(places, cells))
+        for _ in range(SWEEPS):
+            worst = 0.0
+            for j, own in zip(places, pieces):
+                held = np.array([self.particles.probability({**base, **factors, j: factors[j] * m}) for _, m in own])
+                if not (held > 0).all():
+                    raise NacreError(f"rebalance: a value of {self.columns[j]!r} has probability zero in this release")
+                share = np.array([s for s, _ in own])
+                worst = max(worst, float(np.abs(held / held.sum() - share / share.sum()).max()))
+                scale = share / held
+                factors[j] = sum((m * s for (_, m), s in zip(own, scale)), np.zeros(self.grids[j].cells)) * factors[j]
+            if worst <= CLOSE:
+                return factors
+        raise ConvergenceError("rebalance: the shares of the columns contradict each other in this release")
 
     def _mask(self, j: int, condition: Any) -> np.ndarray:
         try:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from nacre.errors import DataError
 from nacre.table.files import READ_ERRORS, Options, check_cells, check_names, first_line, slices
+from nacre.table.places import RemotePath
 
 _MAGIC = b"ARROW1"
 
@@ -20,10 +21,10 @@ class ArrowSource:
 
     def __init__(self, path: Path, options: Options):
         self.path, self.options = path, options
-        with open(path, "rb") as file:
+        with path.open("rb") as file:
             self._is_file = file.read(len(_MAGIC)) == _MAGIC
         try:
-            with pa.memory_map(str(path)) as source:
+            with _mapped(path) as source:
                 self.arrow_schema = self._open(source).schema
             names = self.arrow_schema.names  # raises for names that are not UTF-8
         except READ_ERRORS as error:
@@ -40,7 +41,7 @@ class ArrowSource:
         """Rows and unpacked bytes of every batch, from the headers alone."""
         rows = 0
         try:
-            with pa.memory_map(str(self.path)) as source:
+            with _mapped(self.path) as source:
                 if self._is_file:
                     source.seek(8)
                 for message in pa.ipc.MessageReader.open_stream(source):
@@ -64,7 +65,7 @@ class ArrowSource:
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         wanted = list(columns) if columns is not None else self.arrow_schema.names
         try:
-            with pa.memory_map(str(self.path)) as source:
+            with _mapped(self.path) as source:
                 reader = self._open(source)
                 count = reader.num_record_batches if self._is_file else None
                 every = (reader.get_batch(i) for i in range(count)) if count is not None else iter(reader)
@@ -75,6 +76,10 @@ class ArrowSource:
             raise DataError(
                 f"{self.path}: the Arrow file is damaged ({first_line(error)}); copy or write it again"
             ) from None
+
+
+def _mapped(path: Path) -> pa.NativeFile:
+    return pa.PythonFile(path.open("rb"), mode="r") if isinstance(path, RemotePath) else pa.memory_map(str(path))
 
 
 def _sizes(message: pa.Message) -> tuple[int, int, int]:

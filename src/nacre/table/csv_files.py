@@ -35,7 +35,7 @@ class CsvSource:
         self.arrow_schema = pa.schema([(name, pa.string()) for name in names])
 
     def _header(self) -> tuple[str, list[str]]:
-        with open(self.path, "rb") as file:
+        with self.path.open("rb") as file:
             block = file.read(_HEADER)
         _check_bytes(block, self.path, 0)
         ends = [i for i in (block.find(b"\n"), block.find(b"\r")) if i >= 0]
@@ -66,7 +66,7 @@ class CsvSource:
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         names = self.arrow_schema.names
-        with open(self.path, "rb") as raw:
+        with self.path.open("rb") as raw:
             checked = _Checked(raw, self.path)
             try:
                 reader = pacsv.open_csv(

@@ -76,16 +76,20 @@ def format_of(path: Path, format: str | None = None) -> str:
     return FORMATS[ending]
 
 
-def open_file(path: Path, format: str | None = None, options: Options | None = None) -> Source:
-    """Open one file for streaming: check that it can be read and is not empty, read names and types."""
+def open_file(
+    path: Path, format: str | None = None, options: Options | None = None, groups: range | None = None
+) -> Source:
+    """Open one file for streaming: check that it can be read and is not empty, read names and types. `groups` names
+    row groups of a Parquet file that alone are read."""
     from nacre.table.arrow_files import ArrowSource
     from nacre.table.csv_files import CsvSource
     from nacre.table.parquet_files import ParquetSource
 
     kind = format_of(path, format)
     check_readable(path)
-    opener = {"csv": CsvSource, "parquet": ParquetSource, "arrow": ArrowSource}[kind]
-    return opener(path, options or Options())
+    if kind == "parquet":
+        return ParquetSource(path, options or Options(), groups)
+    return {"csv": CsvSource, "arrow": ArrowSource}[kind](path, options or Options())
 
 
 def check_readable(path: Path) -> None:
@@ -95,7 +99,7 @@ def check_readable(path: Path) -> None:
             raise DataError(f"{path} is a folder, not a file; name a file in it")
         if path.exists() and not path.is_file():
             raise DataError(f"{path} is not a plain file; copy the table to one")
-        with open(path, "rb") as file:
+        with path.open("rb") as file:
             empty = file.read(1) == b""
     except FileNotFoundError:
         raise DataError(f"{path}: no such file; check the path") from None

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from nacre.errors import DataError
 from nacre.table.files import READ_ERRORS, Options, check_cells, check_names, first_line
 from nacre.table.parquet_footer import most_values
+from nacre.table.places import readable
 
 _RATIO = 1_000  # a row group that unpacks to much, and to more than this times the file, is a bomb
 
@@ -21,12 +22,15 @@ def _is_bytes(kind: pa.DataType) -> bool:
 
 
 class ParquetSource:
-    """One Parquet file, opened: its footer has been read and its declared sizes checked."""
+    """One Parquet file, opened: its footer has been read and its declared sizes checked.
 
-    def __init__(self, path: Path, options: Options):
-        self.path, self.options = path, options
+    `groups` names the row groups to read; None reads them all.
+    """
+
+    def __init__(self, path: Path, options: Options, groups: range | None = None):
+        self.path, self.options, self.groups = path, options, groups
         try:
-            with pq.ParquetFile(path) as file:
+            with pq.ParquetFile(readable(path)) as file:
                 self.arrow_schema, self.metadata = file.schema_arrow, file.metadata
             names = self.arrow_schema.names  # raises for names that are not UTF-8
         except READ_ERRORS as error:
@@ -72,8 +76,10 @@ class ParquetSource:
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         wanted = list(columns) if columns is not None else self.arrow_schema.names
         try:
-            with pq.ParquetFile(self.path, read_dictionary=self._texts, pre_buffer=False, buffer_size=2**20) as file:
-                for batch in file.iter_batches(batch_size=self.options.batch_rows, columns=wanted):
+            how = {"read_dictionary": self._texts, "pre_buffer": False, "buffer_size": 2**20}
+            with pq.ParquetFile(readable(self.path), **how) as file:
+                groups = None if self.groups is None else list(self.groups)
+                for batch in file.iter_batches(self.options.batch_rows, row_groups=groups, columns=wanted):
                     batch.validate(full=True)
                     yield batch.select(wanted)
         except READ_ERRORS as error:

@@ -19,7 +19,7 @@ _ROW_GROUPS, _COLUMNS, _META_DATA, _NUM_VALUES = 4, 1, 3, 5
 
 def most_values(path: Path) -> int:
     """The largest number of values that one column piece of the file declares."""
-    with open(path, "rb") as file:
+    with path.open("rb") as file:
         file.seek(-8, 2)
         length = int.from_bytes(file.read(4), "little")
         if length > _MAX_FOOTER:

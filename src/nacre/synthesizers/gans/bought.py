@@ -25,11 +25,13 @@ FLOOR = 1e-4  # the least share a label starts with
 
 @dataclass(frozen=True)
 class Bought:
-    """The coding of rows, the class shares, and the raw outputs at which a generator of such rows starts."""
+    """The coding of rows, the class shares, the raw outputs at which a generator of such rows starts, and the mean and
+    mean square of every coordinate of a row."""
 
     coding: Coding
     shares: np.ndarray
     outset: np.ndarray
+    moments: np.ndarray
 
     def begun(self, maker: dict[str, Any]) -> dict[str, Any]:
         """The generator's weights with its outputs moved to the outset; labels depend little on the noise at first."""
@@ -51,18 +53,29 @@ def buy(curator: Curator, plan: Plan, layout: Layout) -> Bought:
     names = tuple(n for n in columns if n != layout.target)
     coding = Coding(layout, (names,), mean, scale, clip=CLIP)
     outset = [np.zeros(len(layout.numbers))]
+    held = [_moments(_grid(layout, n), tables[n], *p) for n, p in zip(layout.numbers, places)]
     for name, _ in layout.blocks:
         share = _shares(tables[name])
         if name in layout.numbers:  # present, missing
             missing = share[_grid(layout, name).null]
             share = np.array([1 - missing, missing])
         outset.append(np.log(np.maximum(share, FLOOR)))
+        held += [(p, p) for p in share]
     classes = np.ones(1) if layout.target is None else _shares(tables[layout.target])
-    return Bought(coding, classes, np.concatenate(outset))
+    return Bought(coding, classes, np.concatenate(outset), np.reshape(np.array(held, np.float32), (-1, 2)).T)
 
 
 def _grid(layout: Layout, name: str) -> Grid:
     return Grid.of(layout.schema.columns[name])
+
+
+def _moments(grid: Grid, counts: np.ndarray, mean: float, scale: float) -> tuple[float, float]:
+    """Mean and mean square of a standardised number, from the middles of the cells."""
+    low, high = grid.low.astype(np.float64), np.maximum(grid.high, grid.low).astype(np.float64)
+    share = _shares(counts[: len(low)])
+    middle = ((low + high) / 2 - low[0]) / max(high[-1] - low[0], 1e-300)
+    standard = np.clip((middle - mean) / scale, -CLIP, CLIP)
+    return float(share @ standard), float(share @ standard**2)
 
 
 def _shares(counts: np.ndarray) -> np.ndarray:

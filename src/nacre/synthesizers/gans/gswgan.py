@@ -105,11 +105,11 @@ class Gswgan(private.PrivateGan):
     name: ClassVar[str] = "gswgan"
     conditional: ClassVar[bool] = True
 
-    steps: int = 1000
+    steps: int = 2000
     parts: int = 1000
     batch: int = 20
     rows: int = 32
-    rate: float = 1e-3
+    rate: float = 2e-3
 
     def training(
         self, layout: Layout, rows: int | None, budget: Budget, scope: Scope, others: tuple[Entry, ...]

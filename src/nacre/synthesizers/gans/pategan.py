@@ -3,7 +3,7 @@
 A teacher tells the rows of its part from generated ones. All teachers vote on a few generated rows at every step; the
 sum of the votes gets Gaussian noise, priced by the bound that holds for any data (specs/ppem.md 8; the published
 accountant depends on the votes, and its noise is of another order than they are). The student sees generated rows and
-noisy votes only, all votes so far, and the generator follows the student.
+noisy votes only, those of many rounds, and the generator follows the student while it is held to the bought tables.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ TEACHER_RATE = 2e-3
 STUDIES = 20  # steps of the student, and of the generator, after each round of votes
 NARROW = 16  # units of a teacher's layers
 KEPT = 64  # rounds whose votes the student still reads
+RIDGE = 1e-3  # on the student's weights: votes are few and noisy
+HOLD = 10.0  # weight of the distance of generated rows from the bought one-way tables
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,8 @@ class Votes:
             at = (jax.random.randint(a, (64,), 0, known), jax.random.randint(b, (64,), 0, self.rows))
 
             def lose(student: Any) -> Any:  # least squares: the mean of the votes, whatever their noise
-                return ((self.rules.value(student, seen[at], None) - votes[at]) ** 2).mean()
+                ridge = sum(jnp.square(w).sum() for name, w in student.items() if name.endswith("weight"))
+                return ((self.rules.value(student, seen[at], None) - votes[at]) ** 2).mean() + RIDGE * ridge
 
             student, studying = moved(
                 state["student"], jax.grad(lose)(state["student"]), state["studying"], speed * self.rate
@@ -104,8 +107,9 @@ class Votes:
             state = {**state, "student": student, "studying": studying}
 
             def please(maker: Any) -> Any:
-                rows = private.made(self.rules, maker, state["log_shares"], c, 64)[0]
-                return -self.rules.value(student, rows, None).mean()
+                rows = private.made(self.rules, maker, state["log_shares"], c, 256)[0]
+                apart = jnp.stack([rows.mean(axis=0), jnp.square(rows).mean(axis=0)]) - state["moments"]
+                return HOLD * jnp.square(apart).sum() - self.rules.value(student, rows, None).mean()
 
             return private.improved(state, jax.grad(please)(state["maker"]), speed * self.rate), None
 
@@ -151,6 +155,7 @@ class Pategan(private.PrivateGan):
             "key": jax.random.key_data(two),
             "seen": jnp.zeros((KEPT, self.rows, rules.heads.width)),
             "votes": jnp.zeros((KEPT, self.rows)),
+            "moments": jnp.asarray(known.moments),
         }
         state = curator.teach(
             plan[self.entry],

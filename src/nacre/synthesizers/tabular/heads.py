@@ -42,13 +42,19 @@ class Heads:
         soft = (weight / jax.ops.segment_sum(weight, owner, blocks)[owner]).T
         return jnp.concatenate([raw[:, : self.numbers], soft], axis=1)
 
+    def whole(self, raw: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+        """(the vector with whole labels, category numbers per block): the largest output of each block, no chance."""
+        return self._labelled(raw, raw[:, self.numbers :])
+
     def hard(self, raw: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, list[np.ndarray]]:
         """(the vector with whole labels, one array of category numbers per block), by NumPy."""
-        vector = np.array(raw, np.float32)
         if not self.sizes:
-            return vector, []
+            return np.array(raw, np.float32), []
         logits = raw[:, self.numbers :]
-        noisy = logits + rng.gumbel(size=logits.shape).astype(np.float32)
+        return self._labelled(raw, logits + rng.gumbel(size=logits.shape).astype(np.float32))
+
+    def _labelled(self, raw: np.ndarray, noisy: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+        vector = np.array(raw, np.float32)
         vector[:, self.numbers :] = 0.0
         codes, start = [], 0
         for size in self.sizes:

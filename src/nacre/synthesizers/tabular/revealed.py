@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from nacre.errors import DataError, PlanError
 from nacre.privacy.budget import Budget
@@ -17,21 +18,26 @@ from nacre.synthesizers.tabular.coding import Coding, moments, whitening
 from nacre.table import Schema
 from nacre.table.encoding import Values, encode
 from nacre.table.grid import Grid
+from nacre.targets import Target, Weights
 
 LEAST_ROWS = 16
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Encoded rows: one array per part, the class of each row (none is missing), and how the coding was made."""
+    """Encoded rows: one array per part, the class of each row (none is missing), how the coding was made, and the
+    weights where a target was stated."""
 
     coding: Coding
     vectors: list[np.ndarray]
     kinds: np.ndarray
+    weights: Weights | None = None
 
     @property
     def shares(self) -> np.ndarray:
-        return np.bincount(self.kinds, minlength=self.coding.layout.classes) / len(self.kinds)
+        w = None if self.weights is None else self.weights.values
+        found = np.bincount(self.kinds, w, minlength=self.coding.layout.classes)
+        return found / found.sum()
 
 
 def reveal_plan(method: str, schema: Schema, rows: int | None, budget: Budget, before: tuple[Entry, ...]) -> Plan:
@@ -56,19 +62,31 @@ def class_column(schema: Schema, target: str | None) -> str | None:
     return target if Grid.of(column).cells <= MAX_CLASSES else None
 
 
-def read(curator: Curator, plan: Plan, layout: Layout, parts: tuple[tuple[str, ...], ...]) -> Rows:
-    """All rows, encoded; rows whose class is missing are left out. DataError when there are almost none."""
+def read(
+    curator: Curator,
+    plan: Plan,
+    layout: Layout,
+    parts: tuple[tuple[str, ...], ...],
+    target: Target | None = None,
+    whiten: bool = True,
+) -> Rows:
+    """All rows, encoded; rows whose class is missing are left out. DataError when there are almost none.
+
+    With a `target` the rows have weights; what they are worth is told to the owner, and too little is refused.
+    """
     batches: list[Mapping[str, Values]] = []
+    raw = []
     entry: Any = next(e for e in plan.entries if isinstance(e, Reveal))
     for batch in curator.reveal(entry):
         batches.append(encode(batch, layout.schema).columns)
+        raw += [batch] if target is not None else []
     rows = sum(len(next(iter(b.values()))) for b in batches)
     if rows < LEAST_ROWS:
         raise DataError(f"the table has {rows} rows; a network needs at least {LEAST_ROWS}")
     coding = Coding(layout, parts, *moments(layout, batches))
     encoded = [coding.encode(b) for b in batches]
     numbers = [np.concatenate([e[0][p][:, : coding.heads(p).numbers] for e in encoded]) for p in range(len(parts))]
-    if numbers[-1].shape[1]:
+    if numbers[-1].shape[1] and whiten:
         first = numbers[0] if len(parts) > 1 else numbers[0][:, :0]
         coding = replace(coding, **dict(zip(("slope", "root"), whitening(first, numbers[-1]))))
         encoded = [coding.encode(b) for b in batches]
@@ -77,4 +95,9 @@ def read(curator: Curator, plan: Plan, layout: Layout, parts: tuple[tuple[str, .
     keep = kinds >= 0
     if not keep.any():
         raise DataError(f"no row has a declared class in column {layout.target!r}; correct its categories")
-    return Rows(coding, [v[keep] for v in vectors], kinds[keep])
+    weights = None
+    if target is not None:
+        whole = target.weights(pa.Table.from_batches(raw), layout.schema)
+        weights = Weights(whole.values[keep], whole.normalised).checked("the table")
+        curator.diagnostics[entry.name] = weights.facts()
+    return Rows(coding, [v[keep] for v in vectors], kinds[keep], weights)

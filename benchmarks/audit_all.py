@@ -1,0 +1,199 @@
+"""Audits of every door and of every private method: lower bounds on what is really spent, beside what is claimed.
+
+One family error for the whole benchmark, divided over `AUDITS` bounds fixed in advance. Doors are seen white-box on
+worst-case neighbours; methods end to end, white-box on all that leaves the curator and in one run with many canaries.
+A bound of 0 refutes nothing. `twins` are copies of nacre with a planted fault, each of which its check must catch.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from benchmarks.catalogue import Options
+from benchmarks.results import Results, Setting
+from nacre.audit import doors
+from nacre.audit.bounds import Bound, family
+from nacre.audit.method import Effort, audit_method
+from nacre.privacy.accounting import Gaussian, PoissonGaussian, epsilon_at, gaussian_mu
+from nacre.privacy.budget import Budget
+from nacre.synthesizers.base import METHODS
+from nacre.table import Boolean, Categorical, Numeric, Schema
+
+EPSILONS, DELTA = (1.0, 4.0), 1e-5
+FAMILY, AUDITS = 1e-3, 100
+ALPHA = family(FAMILY, AUDITS)
+DRAWS = {1.0: 500_000, 4.0: 100_000}  # of Gaussian doors: enough for 10 % of mu at that epsilon
+CHOICES = 100_000
+POISSON = 0.1
+SCHEMA = Schema(
+    {
+        "age": Numeric(bounds=(0, 100), integer=True),
+        "income": Numeric(bounds=(0.0, 1e5), nullable=True),
+        "city": Categorical(categories=("bergen", "oslo", "tromso"), other="elsewhere"),
+        "smoker": Boolean(),
+    },
+    rows=500,
+)
+# Small settings, so that many runs are affordable: what is audited is what leaves the curator, not how good it is.
+SMALL: dict[str, dict[str, Any]] = {
+    "sketch": {"particles": 32, "steps": 20},
+    "pearl": {"frequencies": 40, "particles": 32, "steps": 10},
+    "pearl-paper": {"frequencies": 8, "steps": 4, "batch": 12},
+    "merf": {"frequencies": 8, "steps": 4, "batch": 12},
+    "support-points": {"frequencies": 12, "points": 4, "candidates": 16},
+    "kme": {"features": 20, "points": 3},
+    "hflow": {"hidden": 4, "depth": 1, "bins": 2, "steps": 20, "batch": 40},
+    "hflow-paper": {"hidden": 4, "depth": 1, "bins": 2, "steps": 20, "batch": 40, "blocks": 2},
+}
+COMPILED = {"hflow", "hflow-paper"}  # every run compiles its training: one run with many canaries
+SLOW = {"pearl", "pearl-paper", "merf", "kme", "support-points"}  # feature maps are checked at every run
+LABELLED = {"pearl-paper", "merf"}
+TERMS: dict[str, dict[str, Any]] = {"ppem": {"neighbours": "zero_out"}}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One audit; `kind` is door, method or twins."""
+
+    kind: str
+    name: str
+    epsilon: float | None
+
+    @property
+    def text(self) -> str:
+        return f"{self.kind}/{self.name}/{self.epsilon}"
+
+
+def cases() -> Iterator[Case]:
+    for epsilon in EPSILONS:
+        for name in (*doors.GAUSSIAN_DOORS, *doors.RANGE_DOORS, "descend-poisson"):
+            yield Case("door", name, epsilon)
+        for name in private_methods():
+            yield Case("method", name, epsilon)
+    yield Case("twins", "twins", None)
+
+
+def private_methods() -> list[str]:
+    """Every registered method that promises differential privacy on such a table."""
+    return [name for name, method in METHODS.items() if method.guarantee != "none" and name != "ppem"]
+
+
+# ------------------------------------------------------------------------------------------------------- doors
+
+
+def audit_door(name: str, epsilon: float, draws: int) -> list[Bound]:
+    """μ and ε of Gaussian doors, ε of the others. ε of a Gaussian is that of the μ found, at the same confidence."""
+    if name in doors.RANGE_DOORS:
+        return [doors.audit_range_door(name, epsilon, draws, ALPHA)]
+    if name == "descend-poisson":
+        noise = _poisson_noise(epsilon)
+        return [doors.audit_poisson(POISSON, noise, (epsilon, DELTA), draws, ALPHA)]
+    mu = gaussian_mu(epsilon, DELTA, [])
+    found = doors.audit_door(name, 1 / mu, draws, ALPHA)
+    spent = epsilon_at([Gaussian(found.value)], DELTA) if found.value > 0 else 0.0
+    return [found, Bound("epsilon", spent, found.confidence, epsilon)]
+
+
+def _poisson_noise(epsilon: float) -> float:
+    """The noise at which one step at rate `POISSON` costs ε at δ, by halving."""
+    low, high = 0.1, 20.0
+    while high / low > 1.001:
+        middle = math.sqrt(low * high)
+        above = epsilon_at([PoissonGaussian(POISSON, middle, 1, "add_or_remove_one")], DELTA) > epsilon
+        low, high = (middle, high) if above else (low, middle)
+    return high
+
+
+# ------------------------------------------------------------------------------------------------------- methods
+
+
+def audit_one(name: str, epsilon: float, quick: bool) -> Any:
+    from nacre.fitting import prepare
+
+    runs = 100 if quick else 400 if name in SLOW else 2000
+    if name in COMPILED:
+        effort = Effort(runs=0, canaries=100 if quick else 400)
+    else:
+        effort = Effort(runs=runs, releases=0, canaries=100 if quick else 1000)
+    budget = Budget(epsilon, DELTA, **TERMS.get(name, {}))
+    target = "smoker" if name in LABELLED else None
+    job = prepare(list(SCHEMA.names), SCHEMA, budget, name, target, "declared", SMALL.get(name, {}))
+    bounds = 2 * (bool(effort.runs) + bool(effort.canaries))
+    return audit_method(job, effort, ALPHA * bounds), effort  # audit_method divides by the number of its bounds
+
+
+# ------------------------------------------------------------------------------------------------------- twins
+
+
+def catch_twins() -> tuple[int, int]:
+    """(caught, all): every registered broken copy, run against the check that is meant for it."""
+    import importlib
+    import tempfile
+    from pathlib import Path
+
+    import pytest
+
+    caught = total = 0
+    for module in ("test_twins", "test_descend", "test_learning"):
+        registry = _registry(importlib.import_module(f"tests.privacy_contract.{module}"))
+        for name, (fault, check) in registry.items():
+            total += 1
+            with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+                fault(patch)
+                try:
+                    check(Path(folder))
+                    print(f"twin {name}: NOT caught", flush=True)
+                except (AssertionError, pytest.fail.Exception):
+                    caught += 1
+    return caught, total
+
+
+def _registry(module: Any) -> dict[str, Any]:
+    from tests.privacy_contract.twins import Twins
+
+    return next(value for value in vars(module).values() if isinstance(value, Twins))
+
+
+# ------------------------------------------------------------------------------------------------------- benchmark
+
+
+def measure(case: Case, results: Results, quick: bool) -> None:
+    start = time.monotonic()
+    if case.kind == "twins":
+        caught, total = catch_twins()
+        results.add(Setting("twins", "contract"), 0, {"twins_caught": caught / total, "twins": total}, case.text)
+    elif case.kind == "door":
+        assert case.epsilon is not None
+        draws = 20_000 if quick else CHOICES if case.name in doors.RANGE_DOORS else DRAWS[case.epsilon]
+        for bound in audit_door(case.name, case.epsilon, draws):
+            _add(results, f"door {case.name}", case, bound, draws)
+    else:
+        assert case.epsilon is not None
+        audit, effort = audit_one(case.name, case.epsilon, quick)
+        for found in audit.findings:
+            draws = effort.canaries if found.view == "one run" else effort.runs
+            _add(results, f"{case.name}, {found.view}", case, found.bound, draws)
+    results.write()
+    print(f"{case.text}: {time.monotonic() - start:.0f} s", flush=True)
+
+
+def _add(results: Results, method: str, case: Case, bound: Bound, draws: int) -> None:
+    setting = Setting(method, "worst case", case.epsilon, DELTA, "audited")
+    if bound.metric == "mu":
+        setting = replace(setting, method=f"{method} (mu)")
+    figures = {f"{bound.metric}_lower_bound": bound.value, "audit_claim": bound.claim or 0.0, "audit_draws": draws}
+    results.add(setting, 0, figures, case.text)
+    print(f"  {method}: {bound}", flush=True)
+    if bound.refuted:
+        results.note(f"REFUTED: {method} at epsilon {case.epsilon:g}: {bound}")
+
+
+def run(options: Options, results: Results) -> None:
+    results.note(f"family error {FAMILY:g} over at most {AUDITS} bounds: each at {ALPHA:g}; tests fixed in advance")
+    for case in cases():
+        if options.wants(case.name) and not results.has(case.text, 0):
+            measure(case, results, options.quick)

@@ -1,0 +1,66 @@
+"""Targets when fitting: which methods weigh rows in their loss, what the others buy, and what the certificate says."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from nacre.errors import NacreError
+from nacre.privacy.certificate import Certificate
+from nacre.synthesizers.base import METHODS
+from nacre.table import Schema
+from nacre.table.grid import Grid
+from nacre.targets import Shares, Target, WeightColumn, raking
+
+FEW_CLASSES = 12  # labels of a column whose tables are bought by class because its shares were asked for
+
+
+def weighing_options(method: str, shares: Any, weights: Any) -> dict[str, Any]:
+    """{"weights": target} for a method that weighs rows in its loss; refused where one is asked for and cannot be."""
+    if shares is not None and weights is not None:
+        raise NacreError("target_shares and weights both state a target; give one of them")
+    stated = Shares(shares) if shares is not None else WeightColumn(weights) if isinstance(weights, str) else weights
+    weighs = method in METHODS and "weights" in {f.name for f in dataclasses.fields(METHODS[method].load())}
+    if weights is not None and not weighs:
+        raise NacreError(
+            f"weights: method {method!r} does not weigh rows in its loss; use method 'weighted' (without a promise), "
+            "or state shares with target_shares, or rebalance the release when drawing"
+        )
+    if stated is not None and not isinstance(stated, Target):
+        raise NacreError(f"weights={weights!r}: expected the name of a column, or a target of nacre.targets")
+    return {"weights": stated} if weighs and stated is not None else {}
+
+
+def without_weights(schema: Schema, weights: Any) -> tuple[Schema, tuple[str, ...]]:
+    """The schema without a column that holds weights, and that column's name."""
+    if not isinstance(weights, WeightColumn):
+        return schema, ()
+    if weights.name not in schema.columns:
+        return schema, (weights.name,)
+    columns = {n: c for n, c in schema.columns.items() if n != weights.name}
+    return dataclasses.replace(schema, columns=columns), (weights.name,)
+
+
+def share_target(method: str, schema: Schema, target: str | None, shares: Any) -> str | None:
+    """The column whose relation to the others is bought by class: `target`, or, where none is named, the one whose
+    shares are asked for, if it has few labels. Raises for shares that the schema cannot have, before spending."""
+    if shares is None:
+        return target
+    asked = raking.checked(shares, schema, "target_shares")
+    for name, own in asked.items():  # also where a value has no cell of its own
+        for value in own:
+            Grid.of(schema.columns[name]).mask(value)
+    if target is not None or len(asked) != 1 or method not in METHODS:
+        return target
+    (name,) = asked
+    few = schema.columns[name].kind in ("categorical", "boolean") and Grid.of(schema.columns[name]).cells <= FEW_CLASSES
+    takes = "target" in {f.name for f in dataclasses.fields(METHODS[method].load())}
+    return name if few and takes and name in schema.modelled else None
+
+
+def with_shares(certificate: Certificate, shares: Any) -> Certificate:
+    """The certificate with the shares that were asked for: whoever gets the rows must know."""
+    if shares is None:
+        return certificate
+    stated = {"target_shares": raking.to_json(shares)}
+    return dataclasses.replace(certificate, extras={**certificate.extras, **stated})

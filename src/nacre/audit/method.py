@@ -1,0 +1,268 @@
+"""An audit of a mechanism itself: a function of the method, its plan and made-up rows, so that it may be published.
+
+White box: worst-case neighbours, and everything that leaves the curator (`witness`). Black box: the same neighbours,
+and synthetic rows alone. One run: many canaries in one table. All bounds of an audit hold together with the stated
+confidence; tests, thresholds and numbers of guesses are fixed before the runs that they judge.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nacre.audit.bounds import Bound, Guesses, family, one_run_epsilon
+from nacre.audit.canaries import random_rows, worst_case
+from nacre.audit.one_run import Choir, guess, one_run_mu
+from nacre.audit.witness import Enough, Witness
+from nacre.errors import NacreError
+from nacre.privacy import discovery
+from nacre.privacy.accounting import Gaussian
+from nacre.table.decoding import decode
+from nacre.table.encoding import Encoded, encode
+from nacre.table.grid import Grid
+
+HELD_OUT = 0.25  # of the runs, to choose the threshold of the others
+GUESSES = 0.2  # of the canaries on each side
+SYNTHETIC = 500  # rows that a black-box attacker gets
+LEAST = 100  # runs below which an audit says nothing
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One bound, the view it was taken from, and what it rests on."""
+
+    view: str  # "white box", "black box" or "one run"
+    bound: Bound
+    runs: int
+
+
+@dataclass(frozen=True)
+class MethodAudit:
+    """Lower bounds on what a method really spends, beside what it claims. All hold together at `confidence`."""
+
+    method: str
+    epsilon: float
+    delta: float
+    neighbours: str
+    confidence: float
+    findings: tuple[Finding, ...]
+
+    @property
+    def refuted(self) -> bool:
+        return any(f.bound.refuted for f in self.findings)
+
+    def to_json(self) -> dict[str, Any]:
+        """Public: functions of the mechanism and of made-up rows."""
+        found = [
+            {"view": f.view, "metric": f.bound.metric, "lower_bound": f.bound.value, "claim": f.bound.claim,
+             "runs": f.runs, "refuted": f.bound.refuted, "text": str(f.bound)}
+            for f in self.findings
+        ]  # fmt: skip
+        return {
+            "method": self.method,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "neighbours": self.neighbours,
+            "confidence": self.confidence,
+            "findings": found,
+        }
+
+    def __str__(self) -> str:
+        head = (
+            f"Audit of {self.method} at epsilon {self.epsilon:g}, delta {self.delta:g}, {self.neighbours}: "
+            f"{len(self.findings)} lower bounds that hold together at confidence {self.confidence:g}"
+        )
+        return "\n".join([head, *(f"  {f.view}, {f.runs:,} runs: {f.bound}" for f in self.findings)])
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How often a method is run: `runs` per world for the white box, `releases` per world for the black box, and one
+    table with `canaries` canaries. 0 leaves a view out."""
+
+    runs: int = 1000
+    releases: int = 0
+    canaries: int = 0
+
+
+DEFAULT = Effort()
+
+
+def audit_method(
+    job: Any, effort: Effort = DEFAULT, alpha: float = 0.05, seed: int = 0, progress: Progress | None = None
+) -> MethodAudit:
+    """Audit a planned method (`nacre.fitting.prepare`) on made-up tables of its schema, at family error `alpha`.
+
+    Noise comes from the operating system, as in production. Raises NacreError for fewer than 100 runs of a view, and
+    for plans that promise nothing.
+    """
+    plan = job.plan
+    if plan.budget.epsilon is None:
+        raise NacreError("an audit needs a claim; plan the method with an epsilon")
+    for what, runs in (("runs", effort.runs), ("releases", effort.releases), ("canaries", effort.canaries)):
+        if runs and runs < LEAST:
+            raise NacreError(f"{what}={runs}: an audit of fewer than {LEAST} shows nothing; ask for more, or for 0")
+    told = progress or (lambda what, done, of: None)
+    gaussian = all(isinstance(e, Gaussian) for e in plan.events())
+    mu = math.sqrt(math.fsum(e.mu**2 for e in plan.events())) if gaussian else None  # type: ignore[union-attr]
+    views = [
+        v for v, n in (("white box", effort.runs), ("black box", effort.releases), ("one run", effort.canaries)) if n
+    ]
+    each = family(alpha, max(1, len(views) * (2 if mu is not None else 1)))
+    findings: list[Finding] = []
+    if effort.runs:
+        findings += _white(job, effort.runs, mu, each, seed, told)
+    if effort.releases:
+        findings += _black(job, effort.releases, mu, each, seed, told)
+    if effort.canaries:
+        findings += _one_run(job, effort.canaries, mu, each, seed)
+    budget = plan.budget
+    return MethodAudit(plan.method, budget.epsilon, budget.delta, budget.neighbours, 1 - alpha, tuple(findings))
+
+
+# ------------------------------------------------------------------------------------------------ the three views
+
+
+def _white(job: Any, runs: int, mu: float | None, alpha: float, seed: int, told: Progress) -> list[Finding]:
+    tables = worst_case(job.schema, job.plan.budget.neighbours)
+    ratios = np.empty((2, runs))
+    for i in range(runs):
+        for world in (0, 1):
+            room = Witness(tables, world, job.plan, job.schema, early=True)
+            run(job, room, seed)
+            ratios[world, i] = room.ratio
+        told("white box", i + 1, runs)
+    return judged("white box", ratios[0], ratios[1], job.plan.budget, mu, alpha, middle=0.0)
+
+
+def _black(job: Any, runs: int, mu: float | None, alpha: float, seed: int, told: Progress) -> list[Finding]:
+    """The statistic: the mean over columns of the share of synthetic rows near the canary."""
+    tables = worst_case(job.schema, job.plan.budget.neighbours)
+    target = encode(tables[1].slice(tables[1].num_rows - 1), job.schema)
+    seen = np.empty((2, runs))
+    for i in range(runs):
+        for world in (0, 1):
+            room = Witness(tables, world, job.plan, job.schema)
+            model, schema = run(job, room, seed)
+            rows = drawn(model, schema, SYNTHETIC, np.random.default_rng([seed, world, i]))
+            seen[world, i] = alike(encode(rows, job.schema), target, job.schema)
+        told("black box", i + 1, runs)
+    return judged("black box", seen[0], seen[1], job.plan.budget, mu, alpha)
+
+
+def _one_run(job: Any, canaries: int, mu: float | None, alpha: float, seed: int) -> list[Finding]:
+    """Each canary is in by a coin of its own; a fifth of them is called in, a fifth out."""
+    budget = job.plan.budget
+    if budget.neighbours == "replace_one":
+        raise NacreError("a one-run audit adds and leaves out canaries; use add_or_remove_one or zero_out")
+    rows = random_rows(job.schema, canaries, seed)
+    present = np.random.default_rng([seed, 7]).random(canaries) < 0.5
+    room = Choir(rows.filter(present), rows, job.plan, job.schema)
+    model, schema = run(job, room, seed)
+    scores = room.scores
+    if not room.scored:
+        made = encode(drawn(model, schema, SYNTHETIC, np.random.default_rng([seed, 8])), job.schema)
+        scores = -nearest_to(encode(rows, job.schema), made, job.schema)
+    guesses, right = guess(scores, present, max(1, round(GUESSES * canaries)))
+    epsilon = one_run_epsilon(canaries, guesses, right, budget.delta, alpha)
+    found = [Finding("one run", Bound("epsilon", epsilon, 1 - alpha, budget.epsilon), 1)]
+    if mu is not None:
+        found.append(Finding("one run", Bound("mu", one_run_mu(canaries, guesses, right, alpha), 1 - alpha, mu), 1))
+    return found
+
+
+def judged(
+    view: str,
+    absent: np.ndarray,
+    present: np.ndarray,
+    budget: Any,
+    mu: float | None,
+    alpha: float,
+    middle: float | None = None,
+) -> list[Finding]:
+    """Bounds from scores of both worlds: a threshold chosen on a quarter of the runs, tried on the rest.
+
+    `middle` is the threshold for μ where it is known beforehand (0 for a log-likelihood ratio): all runs then count.
+    """
+    cut = max(1, int(HELD_OUT * len(absent)))
+    guesses = _guesses(absent[cut:], present[cut:], threshold(absent[:cut], present[:cut], budget.delta))
+    bound = Bound("epsilon", guesses.epsilon(budget.delta, alpha), 1 - alpha, budget.epsilon)
+    found = [Finding(view, bound, 2 * (len(absent) - cut))]
+    if mu is not None:
+        first = 0 if middle is not None else cut
+        at = float(np.median(np.concatenate([absent[:cut], present[:cut]]))) if middle is None else middle
+        bound = Bound("mu", _guesses(absent[first:], present[first:], at).mu(alpha), 1 - alpha, mu)
+        found.append(Finding(view, bound, 2 * (len(absent) - first)))
+    return found
+
+
+def threshold(absent: np.ndarray, present: np.ndarray, delta: float) -> float:
+    """The threshold whose bound is largest on these runs, among their own deciles and tails."""
+    levels = np.concatenate([[0.01, 0.02, 0.05], np.linspace(0.1, 0.9, 9), [0.95, 0.98, 0.99]])
+    tried = np.unique(np.quantile(np.concatenate([absent, present]), levels))
+    return max(tried, key=lambda t: _guesses(absent, present, t).epsilon(delta, 0.2))
+
+
+def _guesses(absent: np.ndarray, present: np.ndarray, at: float) -> Guesses:
+    return Guesses(int((present > at).sum()), len(present), int((absent > at).sum()), len(absent))
+
+
+# ------------------------------------------------------------------------------------------------------------- one run
+
+
+def run(job: Any, room: Any, seed: int) -> tuple[Any, Any]:
+    """Fit in that room: (model, schema), or (None, schema) where the room had seen enough."""
+    schema = job.schema
+    try:
+        schema = discovery.buy_rows(room, job.plan, schema)
+        schema = discovery.buy_domain(room, job.plan, schema)
+        room.adopt(schema)
+        return job.synthesizer.fit(room, job.plan.for_rows(schema.rows), seed), schema
+    except Enough:
+        return None, schema
+
+
+def drawn(model: Any, schema: Any, rows: int, rng: np.random.Generator) -> Any:
+    return decode(Encoded(model.draw(rows, rng), rows), schema)
+
+
+def alike(rows: Any, target: Any, schema: Any) -> float:
+    return float(np.mean(list(_near(rows, target, schema).values())))
+
+
+def _near(rows: Any, target: Any, schema: Any) -> Mapping[str, float]:
+    """Per column the share of rows within a tenth of the range of the target's value, or with its label."""
+    found = {}
+    for name in schema.modelled:
+        column = schema.columns[name]
+        if column.kind == "tensor":
+            gap = np.abs(rows[name].values - target[name].values[0]).mean(axis=tuple(range(1, rows[name].values.ndim)))
+            found[name] = float((gap <= 0.1 * (column.bounds[1] - column.bounds[0])).mean())
+            continue
+        grid = Grid.of(column)
+        codes, wanted = grid.codes(rows[name]), int(grid.codes(target[name])[0])
+        reach = 0 if column.kind in ("categorical", "boolean") else 0.1 * grid.cells
+        found[name] = float((np.abs(codes - wanted) <= reach).mean())
+    return found
+
+
+def nearest_to(canaries: Any, rows: Any, schema: Any) -> np.ndarray:
+    """Distance of every canary to its nearest row: labels that differ count 1, numbers by their share of the range."""
+    total = 0.0
+    for name in schema.modelled:
+        column = schema.columns[name]
+        if column.kind == "tensor":
+            flat = [v[name].values.reshape(len(v[name].values), -1) for v in (canaries, rows)]
+            total = total + np.abs(flat[0][:, None] - flat[1][None]).mean(axis=2)
+            continue
+        grid = Grid.of(column)
+        gap = np.abs(grid.codes(canaries[name])[:, None] - grid.codes(rows[name])[None])
+        label = column.kind in ("categorical", "boolean")
+        total = total + (gap > 0 if label else gap / max(1, grid.cells - 1))
+    return np.asarray(total).min(axis=1)

@@ -1,0 +1,97 @@
+"""What the classifiers share: plan, curator, certificate and, where there is one, the ledger."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import unique_labels
+from sklearn.utils.validation import check_is_fitted
+
+from nacre.errors import DataError, NacreError, PlanError
+from nacre.learners import labelled
+from nacre.learners.descending import DpSgd
+from nacre.learners.training import Task, Tell, Training
+from nacre.privacy.certificate import Certificate, certify
+from nacre.privacy.curator import Curator
+from nacre.privacy.ledger.payment import Account, paid, stamped
+from nacre.privacy.noise import NoiseSource
+from nacre.privacy.plan import Plan
+
+
+class OneClass(DataError, ValueError):
+    """Labels of one class only; also a ValueError, as scikit-learn expects."""
+
+
+class PrivateClassifier(ClassifierMixin, BaseEstimator):
+    """The part of a learner that meets the curator. A subclass says how its records become numbers."""
+
+    training: Any
+    bounds: Any
+    classes: Any
+    rows: Any
+    neighbours: Any
+    seed: Any
+    noise_seed: Any
+
+    def _find_classes(self, y: np.ndarray) -> None:
+        self.classes_ = unique_labels(y) if self.classes is None else np.sort(np.asarray(self.classes))
+        if len(self.classes_) < 2:
+            raise OneClass(f"y: found {len(self.classes_)} class; a classifier needs two or more")
+
+    def _train(
+        self, x: np.ndarray, y: np.ndarray, network: Any, tell_owner: Tell | None, account: Account
+    ) -> np.ndarray:
+        """The parameters, trained through a curator on records `x` in [−1, 1]; keeps the certificate and the flow."""
+        training: Training = self.training or DpSgd()
+        task = Task(x.shape[1], len(self.classes_), self._units(x), self.neighbours, self.seed, network=network)
+        schema = labelled.describe(task.features, task.classes, task.rows, self._read())
+        noise = NoiseSource(self.noise_seed)
+        budget = training.budget(task)
+        read = schema.weakest()[0] == "read" or budget.epsilon is None
+        account.check(reads=read, seeded=noise.seeded)
+        task.plan = Plan(training.name, training.entries(task), budget, rows=task.rows)
+        rows = labelled.LabelledRows(x, labelled.label_codes(y, self.classes_))
+        with paid(account, task.plan, None) as held:
+            task.curator = Curator(rows, task.plan, schema, noise, paid=held)
+            parameters = training.train(task, tell_owner or (lambda told: None))
+            made = certify(task.plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=ASSUMED)
+            made = dataclasses.replace(made, extras={**made.extras, **dict(getattr(training, "extras", {}))})
+            self.certificate_: Certificate = stamped(made, held)
+        self.flow_ = task.model
+        return np.asarray(parameters, np.float64)
+
+    def draw(self, count: int = 1) -> np.ndarray:
+        """Further parameter vectors [count, d] of a flow. Each is one more release, and the certificate counts it."""
+        check_is_fitted(self)
+        if self.flow_ is None:
+            raise NacreError(
+                f"{self.certificate_.method}: one draw was paid for and it is in coef_; a second one would be a second "
+                "release. Only a flow (guarantee none) can be drawn from again"
+            )
+        extras = dict(self.certificate_.extras)
+        extras["releases"] = extras.get("releases", 1) + count
+        self.certificate_ = dataclasses.replace(self.certificate_, extras=extras)
+        return self.flow_.draw(count)
+
+    def predict(self, X: Any) -> np.ndarray:
+        likeliest = self.predict_proba(X).argmax(axis=1)  # type: ignore[attr-defined]
+        return self.classes_[likeliest]
+
+    def _units(self, X: np.ndarray) -> int:
+        if self.rows is not None:
+            return int(self.rows)
+        if self.neighbours == "add_or_remove_one" and getattr(self.training or DpSgd(), "epsilon", None) is not None:
+            raise PlanError(
+                "rows: under add_or_remove_one the number of rows is private; declare a public one in `rows`"
+            )
+        return len(X)
+
+    def _read(self) -> dict[str, bool]:
+        private = self.rows is None and self.neighbours == "add_or_remove_one"
+        return {"bounds": self.bounds is None, "classes": self.classes is None, "rows": private}
+
+
+ASSUMED = ("bounds of the features and the classes were not taken from these rows", "the promise is per row")

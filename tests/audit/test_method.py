@@ -1,0 +1,130 @@
+"""Audits of a mechanism: claims stand, the white box is tight, broken noise is refuted, one run holds for both bounds.
+
+Noise of the operating system; error rates are stated with each test.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.privacy_contract import tables
+
+from nacre.audit import method as methods
+from nacre.audit.canaries import random_rows, worst_case
+from nacre.audit.method import Effort, audit_method
+from nacre.audit.one_run import guess, one_run_mu, refutes_gdp
+from nacre.audit.witness import Witness
+from nacre.errors import DomainNotDeclared, NacreError
+from nacre.fitting import prepare
+from nacre.privacy import curator as curators
+from nacre.privacy.accounting import Gaussian, epsilon_at
+from nacre.privacy.budget import Budget
+from nacre.table import Schema
+
+SCHEMA = tables.schema(rows=500)
+
+
+def job(method="independent", epsilon=4.0, schema=SCHEMA, neighbours="add_or_remove_one", **options):
+    return prepare(list(schema.names), schema, Budget(epsilon, 1e-5, neighbours), method, None, "declared", options)
+
+
+def ratios(planned, runs, neighbours="add_or_remove_one"):
+    worlds, seen = worst_case(SCHEMA, neighbours), np.empty((2, runs))
+    for world in (0, 1):
+        for i in range(runs):
+            room = Witness(worlds, world, planned.plan, SCHEMA, early=True)
+            methods.run(planned, room, 0)
+            seen[world, i] = room.ratio
+    return seen
+
+
+def test_the_ratio_has_its_law_and_the_white_box_is_tight():
+    """Gaussian doors: the ratio is N(±μ²/2, μ²). Means and spreads of 500 runs per world to 5 standard errors (error
+    rate about 2e-6), and the bound at level 1e-4 is not empty."""
+    planned, n = job(), 500
+    mu = np.sqrt(sum(e.mu**2 for e in planned.plan.events()))
+    seen = ratios(planned, n)
+    for world, sign in ((0, -1), (1, 1)):
+        assert seen[world].mean() == pytest.approx(sign * mu**2 / 2, abs=5 * mu / np.sqrt(n))
+        assert seen[world].std() == pytest.approx(mu, rel=5 / np.sqrt(2 * n))
+    bounds = {
+        f.bound.metric: f.bound for f in methods.judged("white", *seen, planned.plan.budget, mu, 1e-4, middle=0.0)
+    }
+    assert bounds["mu"].value > 0.2 * mu and not bounds["mu"].refuted and not bounds["epsilon"].refuted
+
+
+def test_a_row_exchanged_is_the_claim_for_replace_one():
+    """σ is larger by sqrt(2) there, and the ratio the same: a plan for one relation audited on its own neighbours."""
+    planned = job(neighbours="replace_one")
+    mu = np.sqrt(sum(e.mu**2 for e in planned.plan.events()))
+    assert ratios(planned, 200, "replace_one")[1].mean() == pytest.approx(mu**2 / 2, abs=5 * mu / np.sqrt(200))
+
+
+def test_less_noise_is_refuted(monkeypatch):
+    real = curators.rounded_gaussian
+    monkeypatch.setattr(curators, "rounded_gaussian", lambda sigma, size, source: real(0.5 * sigma, size, source))
+    found = audit_method(job(), Effort(runs=300), 1e-3)
+    assert found.refuted and "refuted" in str(found)
+    assert "safe" not in str(found)
+
+
+def test_black_box_and_one_run(monkeypatch):
+    found = audit_method(job(epsilon=2.0), Effort(runs=0, releases=120, canaries=400), 1e-3)
+    assert {f.view for f in found.findings} == {"black box", "one run"} and not found.refuted
+    # A copy instead of a release: the black box must see it.
+    monkeypatch.setattr(methods, "run", lambda planned, room, seed: (room, SCHEMA))
+    monkeypatch.setattr(methods, "drawn", lambda model, schema, rows, rng: model._tables[int(model._rows.whole_world)])
+
+    class Copying(Witness):
+        def __init__(self, tables, world, plan, schema, **settings):
+            super().__init__(tables, world, plan, schema, **settings)
+            self._rows.whole_world = world
+
+    monkeypatch.setattr(methods, "Witness", Copying)
+    assert audit_method(job(epsilon=2.0), Effort(runs=0, releases=150), 1e-3).refuted
+
+
+def test_one_run_on_selections_and_sums():
+    """Every method with tables or sums is scored by them; noise a tenth of the claim is refuted in one run."""
+    schema = Schema({name: SCHEMA.columns[name] for name in ("age", "city")}, rows=500)
+    planned = job("kme", 4.0, schema, features=40, points=2)
+    found = audit_method(planned, Effort(runs=0, canaries=600), 1e-3)
+    assert not found.refuted
+    assert one_run_mu(1000, 200, 200, 1e-3) > 1.0
+
+
+def test_f_dp_bound_covers_and_beats_the_other():
+    """Canaries seen through N(±, 1/μ) with μ = 1: at most 5 % + 4 sd of 400 audits are above, and the bound is near."""
+    rng, mu, m = np.random.default_rng(0), 1.0, 2000
+    found = []
+    for _ in range(400):
+        coin = rng.random(m) < 0.5
+        guesses, right = guess(coin * mu + rng.standard_normal(m), coin, 100)
+        found.append(one_run_mu(m, guesses, right))
+    assert np.mean(np.array(found) > mu) <= 0.05 + 4 * np.sqrt(0.05 * 0.95 / 400)
+    assert np.median(found) > 0.5
+
+
+def test_f_dp_is_monotone_and_says_more_of_a_gaussian():
+    """More right guesses refute more; a larger μ is harder to refute; all right: ε of that μ is above 3.4654."""
+    assert epsilon_at([Gaussian(one_run_mu(1000, 100, 100))], 1e-5) > 3.4654
+    values = [one_run_mu(1000, 100, v) for v in (50, 60, 80, 100)]
+    assert values[0] == 0 and values == sorted(values) and values[-1] > 1
+    assert refutes_gdp(1000, 100, 100, 0.5, 0.05) and not refutes_gdp(1000, 100, 100, 8.0, 0.05)
+
+
+def test_made_up_tables_are_neighbours():
+    none, one = worst_case(SCHEMA, "add_or_remove_one")
+    assert one.num_rows == none.num_rows + 1 and one.slice(0, none.num_rows).equals(none)
+    none, one = worst_case(SCHEMA, "replace_one")
+    assert one.num_rows == none.num_rows and one.slice(0, none.num_rows - 1).equals(none.slice(0, none.num_rows - 1))
+    assert random_rows(SCHEMA, 30, 0).num_rows == 30
+    with pytest.raises(DomainNotDeclared, match="audit"):
+        worst_case(Schema({"x": tables.Categorical()}), "add_or_remove_one")
+
+
+def test_little_effort_and_no_claim_are_refused():
+    with pytest.raises(NacreError, match="fewer than 100"):
+        audit_method(job(), Effort(runs=20))
+    with pytest.raises(NacreError, match="claim"):
+        audit_method(job(epsilon=None), Effort(runs=200))

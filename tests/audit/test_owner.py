@@ -1,0 +1,96 @@
+"""Attacks on tables for the owner: copies are found out, fresh rows are not, and nothing is ever called safe."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+from tests.privacy_contract import tables
+
+from nacre.audit.density import closest
+from nacre.audit.owner import NO_EVIDENCE, audit_report, audit_tables
+from nacre.cli import run as command
+from nacre.report.text import from_json
+from nacre.table import Schema
+
+SCHEMA = Schema({n: c for n, c in tables.schema().columns.items() if n in ("age", "income", "joined", "smoker")})
+REAL, HELD, FRESH = (tables.people(400, seed).select(["age", "income", "joined", "smoker"]) for seed in (1, 2, 3))
+
+
+def figures(attacks):
+    return {(s.metric, s.of): s for a in attacks for s in a.scores if not s.columns}
+
+
+def test_a_copy_is_found_out_and_fresh_rows_are_not():
+    copy = figures(audit_tables(REAL, REAL, HELD, SCHEMA))
+    fresh = figures(audit_tables(REAL, FRESH, HELD, SCHEMA))
+    assert copy["presence_auc", "synthetic"].low > 0.9 and copy["density_auc", "synthetic"].low > 0.9
+    assert fresh["presence_auc", "synthetic"].low < 0.5 < fresh["presence_auc", "synthetic"].high + 0.05
+    assert abs(fresh["density_auc", "synthetic"].value - 0.5) < 0.12  # 200 against 200: four standard errors
+
+
+def test_verdicts_and_the_report():
+    attacks = audit_tables(REAL, FRESH, HELD, SCHEMA)
+    report = audit_report(None, attacks, {"seed": "0"})
+    for text in (report.to_html(), report.to_markdown(), report.to_json()):
+        assert "cannot rule out" in text and "is safe" not in text.lower() and "no evidence of privacy" in text.lower()
+    assert from_json(json.loads(report.to_json())) == report
+    assert attacks[-1].verdict == NO_EVIDENCE
+    assert len(audit_tables(REAL, FRESH, None, SCHEMA)) == 2  # no membership without a holdout
+
+
+def test_distances_by_brute_force():
+    rng = np.random.default_rng(0)
+    rows, pool = rng.normal(size=(7, 3)), rng.normal(size=(30, 3))
+    wanted = np.stack([np.sort(np.linalg.norm(pool - r, axis=1))[:4] for r in rows])
+    assert closest(rows, pool, 4, cells=40) == pytest.approx(wanted)
+
+
+def test_command_for_tables_and_for_a_mechanism(tmp_path, capsys):
+    for name, table in (("real", REAL), ("fake", FRESH), ("held", HELD)):
+        pa.csv.write_csv(table, tmp_path / f"{name}.csv")
+    declared = Schema(SCHEMA.columns, rows=400)
+    declared.save(tmp_path / "s.json")
+    files = [str(tmp_path / f"{n}.csv") for n in ("real", "fake")]
+    shared = ["--holdout", str(tmp_path / "held.csv"), "--schema", str(tmp_path / "s.json")]
+    assert (
+        command(["audit", *files, *shared, "--html", str(tmp_path / "a.html"), "--json", str(tmp_path / "a.json")]) == 0
+    )
+    assert "Attacks" in (tmp_path / "a.html").read_text()
+    again = ["--report", str(tmp_path / "a.json"), "--markdown", str(tmp_path / "a.md")]
+    assert command(["audit", *files, *shared, *again]) == 0
+    capsys.readouterr()
+    asked = ["audit", "--method", "independent", "--epsilon", "1", "--schema", str(tmp_path / "s.json")]
+    assert command([*asked, "--runs", "120", "--canaries", "0", "--json", "-"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["findings"] and not any(f["refuted"] for f in told["findings"])
+
+
+def test_an_audit_goes_into_a_certificate(tmp_path, capsys):
+    import nacre
+
+    declared = Schema(SCHEMA.columns, rows=400)
+    declared.save(tmp_path / "s.json")
+    release = nacre.fit(REAL, schema=declared, epsilon=1.0, delta=1e-6, method="independent")
+    release.save(tmp_path / "r.nacre")
+    asked = [
+        "audit",
+        "--method",
+        "independent",
+        "--epsilon",
+        "1",
+        "--delta",
+        "1e-6",
+        "--schema",
+        str(tmp_path / "s.json"),
+    ]
+    asked += ["--runs", "120", "--canaries", "0", "--certificate", str(tmp_path / "r.nacre")]
+    assert command([*asked, "-o", str(tmp_path / "out.nacre")]) == 0
+    said = str(nacre.load(tmp_path / "out.nacre").certificate)
+    assert "Audit: white box" in said and "cannot rule out" in said
+    assert command([*asked[:4], "2", *asked[5:], "-o", str(tmp_path / "x.nacre")]) == 2
+    assert "audit what it promises" in capsys.readouterr().err
+    assert command(["audit"]) == 2 and "one of the two" in capsys.readouterr().err

@@ -1,0 +1,131 @@
+"""GRU-D against a plain loop, its gaps by hand, and what each training promises."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+from jax.flatten_util import ravel_pytree
+
+from nacre.errors import DataError, LedgerRequired, PlanError
+from nacre.learners.descending import NoisyGd, Sgd
+from nacre.learners.exponential import Rejection
+from nacre.learners.flow import ExpmNf
+from nacre.learners.grud import GRUD
+from nacre.learners.logistic import LogisticRegression
+from nacre.nets.gru_d import GruD, gaps
+from nacre.privacy.ledger import Policy, open_ledger
+
+NET = GruD(hours=5, inputs=3, hidden=4)
+PUBLIC = {"bounds": (-3.0, 3.0), "classes": (0, 1), "hidden": 3}
+
+
+def series(rows: int = 120, seed: int = 0):
+    """The label is the sign of the mean of the first measurement; half of the values are missing."""
+    rng = np.random.default_rng(seed)
+    level = rng.normal(size=rows)
+    X = rng.normal(size=(rows, 5, 3)) * 0.3
+    X[:, :, 0] += level[:, None]
+    X[rng.random(X.shape) < 0.5] = np.nan
+    return X, (level > 0).astype(int)
+
+
+def sigmoid(t):
+    return 1 / (1 + np.exp(-t))
+
+
+def by_hand(p, values, mask):
+    """The equations of the spec, one step after the other, with NumPy."""
+    h, last, gap = np.zeros(4), np.zeros(3), np.zeros(3)
+    for t in range(5):
+        if t:
+            gap = 1 + (1 - mask[t - 1]) * gap
+        gx, gh = np.exp(-np.maximum(0, p["wx"] * gap + p["bx"])), np.exp(-np.maximum(0, p["wh"] @ gap + p["bh"]))
+        x = np.where(mask[t] > 0, values[t], gx * last)
+        hh = gh * h
+        z = sigmoid(p["w"][0] @ x + p["u"][0] @ hh + p["v"][0] @ mask[t] + p["b"][0])
+        r = sigmoid(p["w"][1] @ x + p["u"][1] @ hh + p["v"][1] @ mask[t] + p["b"][1])
+        new = np.tanh(p["w"][2] @ x + p["u"][2] @ (r * hh) + p["v"][2] @ mask[t] + p["b"][2])
+        h = (1 - z) * hh + z * new
+        last = np.where(mask[t] > 0, values[t], last)
+    return p["wo"] @ h + p["bo"]
+
+
+def test_network_by_hand():
+    rng = np.random.default_rng(1)
+    p = {k: v + 0.3 * rng.normal(size=v.shape).astype(np.float32) for k, v in NET.start(0).items()}
+    mask = (rng.random((5, 3)) < 0.5).astype(np.float32)
+    values = mask * rng.normal(size=(5, 3)).astype(np.float32)
+    found = jax.jit(NET.logit)(p, np.concatenate([values.ravel(), mask.ravel()]))
+    assert float(found) == pytest.approx(by_hand(p, values, mask), abs=1e-5)
+
+
+def test_all_observed_and_no_decay_is_a_plain_gru():
+    """Zero decay weights and masks of ones: what is left is a GRU whose bias has V·1 in it."""
+    p = NET.start(3)
+    p |= {name: np.zeros_like(p[name]) for name in ("wx", "wh", "bx", "bh")}
+    values = np.random.default_rng(2).normal(size=(5, 3)).astype(np.float32)
+    h, bias = np.zeros(4), p["b"] + p["v"].sum(axis=2)
+    for x in values:
+        z, r = (sigmoid(p["w"][i] @ x + p["u"][i] @ h + bias[i]) for i in (0, 1))
+        h = (1 - z) * h + z * np.tanh(p["w"][2] @ x + p["u"][2] @ (r * h) + bias[2])
+    found = NET.logit(p, np.concatenate([values.ravel(), np.ones(15, np.float32)]))
+    assert float(found) == pytest.approx(float(p["wo"] @ h), abs=1e-5)
+
+
+def test_gaps_on_a_hand_example():
+    mask = np.array([[1.0], [0.0], [0.0], [1.0], [0.0]])
+    assert np.asarray(gaps(mask)).ravel().tolist() == [0, 1, 2, 3, 1]
+
+
+@pytest.mark.parametrize(("hidden", "size"), [(10, 7839), (38, 32_395), (67, 62_787), (100, 103_509)])
+def test_size(hidden, size):
+    network = GruD(24, 104, hidden)
+    assert network.size == size == len(ravel_pytree(network.start(0))[0])
+
+
+def test_it_learns_and_promises_nothing_without_noise():
+    X, y = series()
+    model = GRUD(Sgd(steps=150, batch=60.0, rate=0.03), **PUBLIC).fit(X, y)
+    assert model.score(*series(200, 5)) > 0.8
+    assert model.certificate_.guarantee == "none"
+    assert model.predict_proba(X).sum(axis=1) == pytest.approx(1.0)
+
+
+def test_private_training_and_flows():
+    X, y = series(60)
+    private = GRUD(NoisyGd(epsilon=4.0, steps=3), **PUBLIC).fit(X, y)
+    assert (private.certificate_.guarantee, private.certificate_.epsilon) == ("proven (real arithmetic)", 4.0)
+    flow = GRUD(ExpmNf.paper(1.0, layers=1, steps=3, draws=4, batch=8), **PUBLIC).fit(X, y)
+    assert flow.certificate_.guarantee == "none" and flow.certificate_.extras["epsilon_tilde"] == 1.0
+    assert flow.proba_of(flow.draw(1)[0], X).shape == (60, 2) and flow.certificate_.extras["releases"] == 2
+
+
+def test_refusals():
+    X, y = series(20)
+    with pytest.raises(PlanError, match="linear models only"):
+        GRUD(Rejection(0.1), **PUBLIC).fit(X, y)
+    with pytest.raises(DataError, match="dimensions"):
+        GRUD(**PUBLIC).fit(X[:, 0], y)
+    with pytest.raises(DataError, match="one label"):
+        GRUD(**PUBLIC).fit(X, y[:-1])
+
+
+def test_a_learner_pays_into_a_ledger(tmp_path, monkeypatch):
+    """Mandatory books: no fit without a population, a charge with one, nothing that promises nothing."""
+    monkeypatch.setenv("NACRE_STATE", str(tmp_path / "state"))
+    path = tmp_path / "books.sqlite"
+    books = open_ledger(path, create=True)
+    books.create("wards", Policy(1.0, 1e-6, neighbours="replace_one"))
+    X, y = np.random.default_rng(0).uniform(-1, 1, (40, 2)), np.arange(40) % 2
+    model = LogisticRegression(Rejection(0.05, patience=5, delta=1e-7), bounds=(-1, 1), classes=(0, 1))
+    monkeypatch.setenv("NACRE_LEDGER", str(path))
+    monkeypatch.delenv("NACRE_POPULATION", raising=False)
+    with pytest.raises(LedgerRequired, match="population"):
+        model.fit(X, y)
+    model.fit(X, y, population="wards")
+    assert model.certificate_.extras["ledger"]["population"] == "wards"
+    assert [row.kind for row in books.rows("wards")][-1] == "settled"
+    for careless in (LogisticRegression(Sgd(steps=2), bounds=(-1, 1), classes=(0, 1)), LogisticRegression()):
+        with pytest.raises(LedgerRequired, match="promises nothing"):
+            careless.fit(X, y, population="wards")

@@ -1,0 +1,122 @@
+"""The medical-record model: its losses by mode, its checkpoint rule, a short fit, and the acceptance run (slow)."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pandas as pd
+import pytest
+
+import nacre
+from nacre.distances import energy_distance
+from nacre.distances.kernels import RBFSum
+from nacre.errors import NacreError
+from nacre.nets.branched import Branched
+from nacre.synthesizers.mmdgan.method import Best, Mmdgan
+from nacre.synthesizers.tabular.heads import Heads
+from nacre.synthesizers.weighted import losses, training
+from nacre.synthesizers.weighted.training import prepared
+
+SCHEMA = nacre.Schema({"x": nacre.Numeric((-8.0, 8.0)), "b": nacre.Boolean()})
+KEY = jax.random.key(0)
+
+
+def table(rows, seed=0):
+    """Two Gaussians and a Bernoulli(.2) column."""
+    rng = np.random.default_rng(seed)
+    x = np.where(rng.random(rows) < 0.5, -2.0, 2.0) + 0.5 * rng.normal(size=rows)
+    return pd.DataFrame({"x": x, "b": rng.random(rows) < 0.2})
+
+
+def test_critic_loss_of_each_mode_by_hand():
+    x, y = np.random.default_rng(1).normal(size=(2, 10, 3)).astype(np.float32)
+    data, w = prepared(x, np.ones(10)), np.ones(10, np.float32)
+    none = np.zeros((10, 0), np.float32)
+    for mode in ("ehr", "li2017", "ae01"):
+        game = Mmdgan(mode=mode, width=6, batch=10).game(Heads(3, ()))
+        state = training.start(game, KEY)["judge"]
+        ex, ey = (np.asarray(game.judge(state["judge"], (r,))) for r in (x, y))
+        again = [np.asarray(game.back(state["back"], (e,))) for e in (ex, ey)]
+        rebuilt = ((x - again[0]) ** 2).sum(1).mean() + ((y - again[1]) ** 2).sum(1).mean()
+        k = lambda a, b: sum(np.exp(-((a[:, None] - b[None]) ** 2).sum(-1) / (2 * s * s)) for s in (1, 2, 4, 8, 16))  # noqa: E731
+        u = k(ex, ex).mean() + k(ey, ey).mean() - 2 * k(ex, ey).mean()
+        slope = losses.steepness(lambda r, g=game, s=state: g.judge(s["judge"], (r,)), x, y, jax.random.split(KEY)[1])
+        above = np.maximum(ey.mean(0) - ex.mean(0), 0).mean()
+        wanted = {
+            "ehr": rebuilt - 0.1 * u + float(slope),
+            "ae01": 0.1 * rebuilt - u + float(slope),
+            "li2017": 8 * rebuilt - np.sqrt(max(u, 0) + 1e-8) + 16 * above,
+        }[mode]
+        found = training.judge_loss(state, game, data, x, y, w, none, KEY)
+        assert float(found) == pytest.approx(wanted, rel=2e-4)
+
+
+def test_identical_batches_have_no_distance():
+    x = np.random.default_rng(2).normal(size=(20, 4)).astype(np.float32)
+    assert abs(float(losses.squared_mmd(RBFSum((1.0, 4.0)), x, x, np.ones(20), "sniw", "v"))) < 1e-6
+
+
+def test_the_checkpoint_is_chosen_on_rows_that_were_held_out():
+    maker = Branched((2,), 1, 4, 0, activation="elu")
+    held = np.random.default_rng(3).normal(size=(200, 1)).astype(np.float32)
+    best = Best(maker, Heads(1, ()), False, held, np.ones(200), 0)
+    net = {k: np.asarray(v) for k, v in maker.start(KEY)[0].items()}
+    nets = [{**net, "out.bias": np.array([shift], np.float32)} for shift in (5.0, 1.0, 3.0)]
+    for i, one in enumerate(nets):
+        assert not best.look({"mean": one}, 1_000 * (i + 1), 10**6)
+    assert best.net["out.bias"] == 1.0
+    assert not best.look({"mean": nets[0]}, 3_500, 10**6) and best.since == 1  # between two looks nothing happens
+    assert any(best.look({"mean": nets[0]}, 1_000 * (i + 4), 10**6) for i in range(10))
+
+
+@pytest.fixture(scope="module")
+def short():
+    return nacre.fit(table(400), epsilon=None, schema=SCHEMA, method="mmdgan",
+                     options={"steps": 2, "batch": 16, "width": 8})  # fmt: skip
+
+
+def test_fit_says_what_it_is(short, tmp_path):
+    assert short.certificate.guarantee == "none"
+    assert "no differential privacy; empirical attack scores only" in str(short.certificate)
+    short.save(tmp_path / "m.nacre")
+    assert nacre.load(tmp_path / "m.nacre").sample(30, seed=1).equals(short.sample(30, seed=1))
+
+
+def test_labels_as_published_are_not_left_to_chance(short):
+    import dataclasses
+
+    raw = np.array([[0.0, 0.4, 0.6], [0.0, 0.9, -2.0]], np.float32)
+    vector, (codes,) = Heads(1, (2,)).whole(raw)
+    assert codes.tolist() == [1, 0] and vector[:, 1:].tolist() == [[0, 1], [1, 0]]
+    exact = dataclasses.replace(Mmdgan(), paper_exact=True).game(Heads(1, (2,)))
+    assert exact.heads is None
+
+
+@pytest.mark.parametrize(("options", "match"), [({"mode": "other"}, "expected one of"), ({"width": 0}, "whole number")])
+def test_refused_options(options, match):
+    with pytest.raises(NacreError, match=match):
+        Mmdgan(**options)
+
+
+@pytest.mark.slow
+def test_acceptance_on_two_gaussians_and_a_coin():
+    """Energy to held-out rows at most twice that of fresh real rows, and the share of the coin within .02; the
+    rebuilding error of real rows falls over the first steps."""
+    fresh, other = table(2_000, 5), table(2_000, 6)
+    scale = lambda t: np.stack([t["x"] / t["x"].std(), t["b"]], axis=1).astype(float)  # noqa: E731
+    real = energy_distance(scale(other), scale(fresh))
+    made = nacre.fit(table(5_000), epsilon=None, schema=SCHEMA, method="mmdgan", options={"steps": 4_000, "width": 32})
+    drawn = made.sample(2_000, seed=1)
+    assert energy_distance(scale(drawn), scale(fresh)) <= 2 * real + 0.002
+    assert drawn["b"].mean() == pytest.approx(0.2, abs=0.03)
+    x = np.asarray(scale(table(1_000)), np.float32)
+    game = Mmdgan(width=32, batch=64).game(Heads(2, ()))
+    errors = []
+
+    def look(state, done):
+        again = game.back(state["judge"]["back"], (game.judge(state["judge"]["judge"], (x,)),))
+        errors.append(float(np.mean((np.asarray(again) - x) ** 2)))
+        return False
+
+    training.train(prepared(x, np.ones(len(x))), game, 1_000, KEY, keep=look)
+    assert errors[-1] < 0.05 and errors[-1] <= errors[0]

@@ -1,0 +1,129 @@
+"""The adversarial methods with a promise: what they buy, what they ask of rows, and a short fit of each."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import nacre
+from nacre.errors import NacreError
+from nacre.nets.taps import Tape
+from nacre.privacy.plan import Teach
+from nacre.synthesizers.base import METHODS, make
+from nacre.synthesizers.gans import bought, private
+from nacre.synthesizers.gans.dpcgan import DpcganRules
+from nacre.synthesizers.gans.dpgan import Duel, DuelRules
+from nacre.synthesizers.gans.gswgan import Class
+from nacre.synthesizers.gans.wgan import WganRules
+from nacre.synthesizers.tabular.heads import Heads
+from nacre.table.grid import Grid
+from nacre.table.simulate import people, people_schema
+
+KEY = jax.random.key(1)
+HEADS = Heads(2, (3,))
+SMALL = {
+    "dpgan": {"steps": 3, "batch": 60, "width": 8},
+    "dpcgan": {"steps": 3, "batch": 60, "width": 8},
+    "gswgan": {"steps": 3, "width": 8, "parts": 6, "batch": 3, "rows": 4},
+    "pategan": {"steps": 3, "width": 8, "parts": 6, "rows": 4},
+}
+
+
+@pytest.mark.parametrize("method", SMALL)
+def test_fit_sample_save_load(method, tmp_path):
+    made = nacre.fit(people(300, 1), epsilon=2.0, schema=people_schema(), target="late_payment", method=method,
+                     options=SMALL[method])  # fmt: skip
+    assert made.certificate.guarantee == METHODS[method].guarantee and made.certificate.epsilon == 2.0
+    made.save(tmp_path / "g.nacre")
+    drawn = nacre.load(tmp_path / "g.nacre").sample(200, seed=2)
+    assert drawn.equals(made.sample(200, seed=2))
+    assert drawn["age"].between(16, 95).all() and drawn["late_payment"].notna().all()
+
+
+@pytest.mark.parametrize("method", ["dpgan", "pategan"])
+def test_without_epsilon_nothing_is_promised(method):
+    made = nacre.fit(people(200, 1), epsilon=None, schema=people_schema(), method=method, options=SMALL[method])
+    assert made.certificate.guarantee == "none" and made.certificate.epsilon is None
+
+
+@pytest.mark.parametrize("wrong", [{"tables": 0}, {"tables": 1.0}, {"clip": -1.0}, {"turns": 0}, {"parts": 2}])
+def test_settings_that_mean_nothing_are_refused(wrong):
+    with pytest.raises(NacreError, match=next(iter(wrong))):
+        make("dpgan", wrong)
+
+
+def test_the_generator_starts_at_the_bought_shares():
+    """Rows of an untrained generator have the noisy shares of labels, up to what its random weights add."""
+    shares = np.array([0.7, 0.2, 0.1])
+    outset = np.concatenate([np.zeros(2), np.log(shares)])
+    coding = type("Coding", (), {"heads": lambda self, part: HEADS})()
+    known = bought.Bought(coding, np.ones(1), outset, np.zeros((2, 5)))
+    rules = WganRules(HEADS, 1, 32)
+    maker = known.begun(rules.maker.start(KEY)[0])
+    rows = np.asarray(private.made_for(rules, maker, None, KEY, 20_000))
+    assert set(np.unique(rows[:, 2:])) == {0.0, 1.0} and (rows[:, 2:].sum(axis=1) == 1).all()
+    np.testing.assert_allclose(rows[:, 2:].mean(axis=0), shares, atol=0.12)
+
+
+def test_moments_of_bought_tables():
+    """Mean and mean square of a standardised number, against the rows that were counted."""
+    grid = Grid.of(people_schema().columns["age"])
+    rng = np.random.default_rng(0)
+    counts = np.bincount(rng.integers(5, 60, 5000), minlength=len(grid.low)).astype(np.int64)
+    middle = (grid.low + grid.high) / 2
+    share = (np.repeat(middle, counts[: len(middle)]) - grid.low[0]) / (grid.high[-1] - grid.low[0])
+    standard = (share - 0.4) / 0.2
+    found = bought._moments(grid, counts, 0.4, 0.2)
+    np.testing.assert_allclose(found, [standard.mean(), (standard**2).mean()], rtol=1e-6)
+
+
+@pytest.mark.parametrize("rules", [DuelRules(HEADS, 1, 8), DpcganRules(HEADS, 2, 8)])
+def test_the_generated_half_is_clipped_like_rows_and_needs_none(rules):
+    """Σ over generated rows of clipped gradients, against differentiation of one row at a time."""
+    duel = Duel(rules, 10, 2, 0.05, 1e-3)
+    state = {
+        "maker": rules.maker.start(KEY)[0],
+        "judge": rules.start_judge(KEY),
+        "log_shares": jnp.log(jnp.ones(2) / 2),
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(rules), "steep", 0.0)
+        found = duel.public_slope(state, KEY)
+    x, given = private.made(rules, state["maker"], state["log_shares"], jax.random.split(KEY)[0], rules.batch)
+
+    def one(judge, i):
+        return rules.of_fake(rules.value(judge, Tape(1), x[i : i + 1], None if given is None else given[i : i + 1]))[0]
+
+    total = None
+    for i in range(rules.batch):
+        slope = jax.grad(one)(state["judge"], i)
+        norm = np.sqrt(sum(float(jnp.square(leaf).sum()) for leaf in jax.tree.leaves(slope)))
+        slope = jax.tree.map(lambda g: g * min(1.0, 0.05 / norm) / rules.batch, slope)  # noqa: B023
+        total = slope if total is None else jax.tree.map(jnp.add, total, slope)
+    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(total)):
+        np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-7)
+
+
+def test_the_generator_follows_the_gradients_of_a_critic():
+    """Without noise, a step along the answer of one critic is a step along the gradient of −mean f(G(z))·sqrt(rows)."""
+    rules, rows = WganRules(HEADS, 1, 8), 4
+    taught = Class(rules, 10, rows, 1e-3)
+    maker = rules.maker.start(KEY)[0]
+    state = {"maker": maker, "log_shares": jnp.zeros(1), "key": jax.random.key_data(KEY)}
+    critic = taught.start()["critic"]
+    answer = taught.answer({"critic": critic}, state)
+    assert answer.shape == (rows * HEADS.width,)
+    _, back = jax.vjp(lambda m: taught.asked(state, m)[0], maker)
+    (found,) = back(-answer.reshape(rows, -1))
+    wanted = jax.grad(lambda m: -rules.value(critic, taught.asked(state, m)[0], None).mean() * rows**0.5)(maker)
+    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(wanted)):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-7)
+
+
+def test_votes_are_as_long_as_planned():
+    """±½ on B rows: a change of all votes moves the sum by 2·clip."""
+    entry = make("pategan", {"rows": 16}).plan(people_schema(), 300, nacre.Budget(1.0, 1e-5))["training"]
+    assert isinstance(entry, Teach) and entry.q == 1.0
+    assert 2 * entry.clip == pytest.approx(np.linalg.norm(np.full(16, 0.5) - np.full(16, -0.5)))

@@ -89,7 +89,7 @@ def test_stopping_before_anything_was_opened(tmp_path):
     code = """
 import os, signal, sys
 import nacre.engines
-nacre.engines.open_rows = lambda *a: os.kill(os.getpid(), signal.SIGINT)
+nacre.engines.open_rows = lambda *a, **k: os.kill(os.getpid(), signal.SIGINT)
 from nacre.cli import run
 sys.exit(run(["synth", "x.csv", "-o", "o.csv", "-e", "1", "--json"]))
 """

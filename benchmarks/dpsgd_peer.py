@@ -14,7 +14,7 @@ import time
 
 import numpy as np
 
-BATCH, WIDTHS, STEPS, MOST_SECONDS = 256, (108, 256, 256, 1), 20, 15.0
+BATCH, WIDTHS, STEPS, MOST_SECONDS = 256, (108, 256, 256, 1), 4, 15.0
 
 
 def opacus(ghost: bool):

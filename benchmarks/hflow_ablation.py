@@ -38,33 +38,49 @@ CASES = (
 STUDY = Study(data.adult, CASES, Protocol(suites=("quick",)), (), quick_cases=("hflow-flat",))
 
 
+NAMES = {"hflow": "per-layer", "hflow-flat": "flat", "hflow-per-unit": "per-unit", "hflow-sparse": "sparse"}
+FORMS = {"hflow": "uniform", "hflow-variational": "variational"}
+
+
 def run(options: Options, results: Results) -> None:
     run_study(STUDY, options, results, MAKERS)
     if not options.quick:
-        draw(results, Path(__file__).parent.parent / "docs" / "methods" / "hflow-ablation.png")
+        draw(results, Path(__file__).parent.parent / "docs" / "methods")
 
 
-def draw(results: Results, path: Path) -> None:
-    """Left: likelihood of each clipping at epsilon 1. Right: of each dequantisation over the budget."""
+def draw(results: Results, folder: Path) -> None:
+    """One point per seed: each clipping at epsilon 1, and each dequantisation over the budget, of what was measured."""
+    clippings = {
+        text: {i: _nll(results, name, 1.0)} for i, (name, text) in enumerate(_measured(results, NAMES).items())
+    }
+    _picture(folder / "hflow-clipping.png", clippings, "clipping, ε = 1", list(clippings))
+    forms = {
+        text: {i: _nll(results, name, epsilon) for i, epsilon in enumerate(BUDGETS)}
+        for name, text in _measured(results, FORMS).items()
+    }
+    if len(forms) > 1:
+        budgets = [f"{e:g}" if e else "not private" for e in BUDGETS]
+        _picture(folder / "hflow-dequantisation.png", forms, "dequantisation, by ε", budgets, legend=True)
+
+
+def _measured(results: Results, names: Mapping[str, str]) -> dict[str, str]:
+    return {name: text for name, text in names.items() if len(_nll(results, name, 1.0))}
+
+
+def _picture(path: Path, drawn: Mapping[str, dict], title: str, ticks: list[str], legend: bool = False) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-    names = {"hflow": "per-layer", "hflow-flat": "flat", "hflow-per-unit": "per-unit", "hflow-sparse": "sparse"}
-    for place, name in enumerate(names):
-        values = _nll(results, name, 1.0)
-        left.plot(np.full(len(values), place), values, "o", fillstyle="none", color="C0")
-    left.set_xticks(range(len(names)), names.values())
-    left.set(title="Clipping, ε = 1", ylabel="held-out nats per row (lower is better)")
-    for name, text in (("hflow", "uniform"), ("hflow-variational", "variational")):
-        drawn = [_nll(results, name, e) for e in BUDGETS]
-        middle, spread = [v.mean() for v in drawn], [v.std(ddof=1) for v in drawn]
-        right.errorbar(range(len(BUDGETS)), middle, yerr=spread, marker="o", capsize=3, label=text)
-    right.set_xticks(range(len(BUDGETS)), [f"{e:g}" if e else "not private" for e in BUDGETS])
-    right.set(title="Dequantisation", xlabel="ε", ylabel="held-out nats per row")
-    right.legend()
+    figure, axes = plt.subplots(figsize=(5.5, 3.6), layout="constrained")
+    for shift, (text, places) in enumerate(drawn.items()):
+        points = [(place + 0.08 * shift * legend, v) for place, values in places.items() for v in values]
+        axes.plot(*np.array(points).T, "o", fillstyle="none", color=f"C{shift * legend}", label=text)
+    axes.set_xticks(range(len(ticks)), ticks)
+    axes.set(xlim=(-0.5, len(ticks) - 0.5), title=title, ylabel="held-out nats per row (lower is better)")
+    if legend:
+        axes.legend()
     figure.savefig(path, dpi=110)
     plt.close(figure)
 

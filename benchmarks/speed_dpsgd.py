@@ -36,7 +36,7 @@ CASES = (
 
 def run(options: Options, results: Results) -> None:
     repeats = 2 if options.quick else 40
-    results.note("step_ms: processor time of a process that has one core to itself, best of several runs")
+    results.note("step_ms is processor time on one core of a busy machine, best of several runs")
     results.note("the flow is not written for Opacus; where another package runs, batches are handed to it ready")
     for model, records, method in CASES:
         case = f"{model}/{records}/{method}"

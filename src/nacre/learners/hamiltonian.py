@@ -23,6 +23,7 @@ from nacre.learners.training import Task, Tell
 from nacre.privacy import feature_sums
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.sampling import Batches, Utility
+from nacre.privacy.unit_arrays import no_cache_on_disk
 
 WANTED = 0.8  # share of accepted trajectories that the step size is adapted to
 
@@ -37,7 +38,7 @@ class Trajectories:
     leaps: int = 16
     exact = False
 
-    def check(self, entry: Any) -> None:
+    def check(self, entry: Any, utility: Utility) -> None:
         if entry.moves < 8 or entry.draws > self.chains or self.leaps < 1:
             raise PlanError(
                 f"entry {entry.name!r}: moves {entry.moves!r}, draws {entry.draws!r}, leaps {self.leaps!r}; expected 8 "
@@ -53,7 +54,7 @@ class Trajectories:
         vectors = [v for encoded, rows in batches for v in feature_sums.record_vectors(utility.vectors, encoded, rows)]
         worth = _clipped(utility.per_record, utility.low, utility.high)
         key = jax.random.wrap_key_data(jnp.asarray(noise.bits64(1).view(np.uint32)))
-        with jax.enable_x64(True):
+        with jax.enable_x64(True), no_cache_on_disk():
             columns = jnp.asarray(np.concatenate(vectors).T)
             states, moved = _chains(self, entry.moves, worth, key, columns, rate)
         states, moved = np.asarray(states), np.asarray(moved)

@@ -48,10 +48,21 @@ SMALL: dict[str, dict[str, Any]] = {
     "kme": {"features": 20, "points": 3},
     "hflow": {"hidden": 4, "depth": 1, "bins": 2, "steps": 20, "batch": 40},
     "hflow-paper": {"hidden": 4, "depth": 1, "bins": 2, "steps": 20, "batch": 40, "blocks": 2},
+    "dpgan": {"steps": 10, "batch": 40, "width": 8, "turns": 1},
+    "dpcgan": {"steps": 10, "batch": 40, "width": 8, "turns": 1},
+    "gswgan": {"steps": 10, "batch": 3, "width": 8, "parts": 4, "rows": 2},
+    "pategan": {"steps": 10, "width": 8, "parts": 4, "rows": 2},
 }
-COMPILED = {"hflow", "hflow-paper"}  # every run compiles its training: one run with many canaries
+COMPILED = {
+    "hflow",
+    "hflow-paper",
+    "dpgan",
+    "dpcgan",
+    "gswgan",
+    "pategan",
+}  # every run compiles its training: one run with many canaries
 SLOW = {"pearl", "pearl-paper", "merf", "kme", "support-points"}  # feature maps are checked at every run
-LABELLED = {"pearl-paper", "merf"}
+LABELLED = {"pearl-paper", "merf", "dpcgan"}
 TERMS: dict[str, dict[str, Any]] = {"ppem": {"neighbours": "zero_out"}}
 
 
@@ -114,7 +125,7 @@ def _poisson_noise(epsilon: float) -> float:
 def audit_one(name: str, epsilon: float, quick: bool) -> Any:
     from nacre.fitting import prepare
 
-    runs = 100 if quick else 400 if name in SLOW else 2000
+    runs = 100 if quick else 100 if name in SLOW else 2000
     if name in COMPILED:
         effort = Effort(runs=0, canaries=100 if quick else 400)
     else:

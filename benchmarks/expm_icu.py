@@ -1,8 +1,9 @@
-"""Logistic regression on simulated intensive-care stays: SGD, DP-SGD, ExpM+NF and what the mechanism itself gives.
+"""Classifiers of simulated intensive-care stays: SGD, DP-SGD, ExpM+NF and what the mechanism itself gives.
 
 Neighbours replace one stay for all methods. For `expm-nf` and `expm-nf-paper` the column epsilon holds epsilon_tilde, a
 parameter of the target density that promises nothing; beside it `expm-exact` and `expm-mh` draw from that density.
-Rates, steps and priors were chosen on seed 10. Features are last values carried forward, in the public bounds ±4.
+Rates, steps and priors were chosen on seed 10. Features of the logistic regression are last values carried forward, in
+the public bounds ±4; GRU-D sees values and gaps.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from nacre.learners.descending import DpSgd, NoisyGd, Sgd
 from nacre.learners.exponential import Rejection
 from nacre.learners.flow import ExpmNf, FlowShape
 from nacre.learners.flow_chain import FlowChain
+from nacre.learners.grud import GRUD
 from nacre.learners.logistic import LogisticRegression
 from nacre.table.icu import simulate_icu
 
@@ -24,6 +26,10 @@ DELTA = 1e-5
 GRID = (1e-3, 1.0, 1e-4, 10.0, 1e-2, 0.1, 3.5, 0.5, 2.0, 7.0)  # most telling ones first
 METHODS = ("dpsgd-l2", "dpsgd-bce", "noisy-gd", "expm-nf-paper", "expm-nf", "expm-mh", "expm-exact")
 TRAIN = 0.7
+GRUD_GRID, GRUD_SEEDS, HIDDEN = (1e-3, 1.0, 10.0, 1e-2, 0.1), 3, 10
+GRUD_METHODS = ("dpsgd-l2", "expm-nf-paper", "expm-nf")
+FEW = {"draws": 8, "batch": 128}  # parameter vectors and rows of one step: a network is evaluated for every pair
+DATASETS = ("lr-mortality", "lr-los", "grud-mortality", "grud-los")
 
 
 def training(method: str, epsilon: float | None, wide: bool) -> Any:
@@ -97,5 +103,73 @@ def _more(learner: LogisticRegression, x: np.ndarray, count: int) -> list[np.nda
     return [scaled @ theta[:-1] for theta in learner.draw(count)]
 
 
+# ------------------------------------------------------------------------------------------------------------- GRU-D
+
+
+def grud_training(method: str, epsilon: float | None) -> Any:
+    e: Any = epsilon
+    made = {
+        "sgd": lambda: Sgd("bce", 600, 256.0, 3e-3),
+        "dpsgd-l2": lambda: DpSgd("l2", 300, 512.0, 1e-2, epsilon=e, delta=DELTA),
+        "expm-nf-paper": lambda: ExpmNf.paper(e, 0.02, 3.0, kind="sylvester", layers=4, steps=600, rate=1e-2, **FEW),
+        "expm-nf": lambda: ExpmNf(e, shape=FlowShape(layers=4, steps=600, rate=1e-2, **FEW), diagnostic_draws=100),
+    }
+    return made[method]()
+
+
+def grud(method: str, epsilon: float | None, data: tuple, seed: int, changes: Any = None) -> tuple[dict, Any]:
+    """Figures and certificate of one fit; `data` is (series with NaN, labels, rows to train on)."""
+    x, y, cut = data
+    told: dict[str, Any] = {}
+    training = changes or grud_training(method, epsilon)
+    learner = GRUD(training, hidden=HIDDEN, bounds=(-4.0, 4.0), classes=(False, True), seed=seed)
+    learner.fit(x[:cut], y[:cut], tell_owner=told.update)
+    if method.startswith("expm-nf"):
+        draws = [learner.parameters_, *learner.draw(10)]
+        auc = float(np.median([area(learner.proba_of(t, x[cut:])[:, 1], y[cut:]) for t in draws]))
+    else:
+        auc = area(learner.predict_proba(x[cut:])[:, 1], y[cut:])
+    return {"auc": auc, **{k: float(told[k]) for k in ("ess_share",) if k in told}}, learner.certificate_
+
+
+def series(stays: Any) -> np.ndarray:
+    return np.where(stays.observed, stays.values, np.nan).astype(np.float32)
+
+
+def measure_grud(options: Options, results: Results) -> None:
+    stays_wanted = 600 if options.quick else 21_877
+    for seed in range(min(options.seeds, GRUD_SEEDS)):
+        stays = simulate_icu(stays_wanted, seed)
+        x, cut = series(stays), int(TRAIN * stays_wanted)
+        for dataset, y in (("grud-mortality", stays.died), ("grud-los", stays.stayed)):
+            cases = [
+                ("sgd", None),
+                *((m, e) for e in (GRUD_GRID[:1] if options.quick else GRUD_GRID) for m in GRUD_METHODS),
+            ]
+            for method, epsilon in cases:
+                case = f"{dataset}/{method}/{epsilon}"
+                if not options.wants(method) or results.has(case, seed):
+                    continue
+                figures, certificate = grud(method, epsilon, (x, y, cut), seed)
+                setting = Setting(method, dataset, epsilon, certificate.delta, certificate.guarantee)
+                results.add(setting, seed, figures, case)
+                results.write()
+                print(f"{case} seed {seed}: {figures}", flush=True)
+
+
+def add_shares(results: Results) -> None:
+    """auc over that of plain SGD of the same seed, wherever both were measured."""
+    for dataset in DATASETS:
+        plain = Setting("sgd", dataset, None, None, "none")
+        for setting in results.settings(dataset):
+            for seed in range(10):
+                found, base = results.of(setting, seed), results.of(plain, seed)
+                if setting != plain and "auc" in found and "auc" in base and "auc_share" not in found:
+                    case = f"{dataset}/{setting.method}/{setting.epsilon}/share"
+                    results.add(setting, seed, {"auc_share": found["auc"] / base["auc"]}, case)
+
+
 def run(options: Options, results: Results) -> None:
     measure(options, results, wide=True)
+    measure_grud(options, results)
+    add_shares(results)

@@ -117,6 +117,20 @@ def generated(method: str, tables: list[Table], seeds: list[int], steps: int | N
     return found
 
 
+def picture(seen: np.ndarray, fresh: np.ndarray, made: np.ndarray) -> None:
+    """docs/methods/weighted-2d.png: rows of the table, of the target, and generated ones, as points, side by side."""
+    from benchmarks.pearl_images import DOCS, png
+
+    panels = []
+    for rows in (seen[:COMPARED], fresh, made):
+        spots = np.clip(np.rint(80 + 24 * rows), 1, 158).astype(int)
+        panel = np.full((160, 160), 255)
+        np.subtract.at(panel, (159 - spots[:, 1], spots[:, 0]), 120)
+        panel[[0, -1]] = panel[:, [0, -1]] = 128
+        panels.append(np.clip(panel, 0, 255).astype(np.uint8))
+    (DOCS / "weighted-2d.png").write_bytes(png(np.concatenate(panels, axis=1)))
+
+
 def run(options: Options, results: Results) -> None:
     results.published = [
         published_row(Setting(method, dataset, guarantee=None), name, value, THESIS)
@@ -140,5 +154,7 @@ def run(options: Options, results: Results) -> None:
         for seed, rows, table in zip(todo, made, tables):
             results.add(Setting(method, dataset), seed, compared(rows, table.fresh), case)
         results.write()
+        if case == "sniw-mmd/2d" and not options.quick:
+            picture(tables[0].rows, tables[0].fresh, made[0])
         print(case, {r["metric"]: r["mean"] for r in results.rows() if (r["method"], r["dataset"]) == (method, dataset)
                      and r["source"] == "nacre"}, flush=True)  # fmt: skip

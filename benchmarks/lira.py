@@ -7,6 +7,7 @@ decides alone: the attack must find it.
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -105,8 +106,20 @@ def measure(method: str, dataset: str, x: np.ndarray, y: np.ndarray, results: Re
                 figures["shadows_s"] = seconds
             results.add(setting, t, figures, f"{dataset}/{method}/{kind}")
     curve = lira.Curve.of(told["online"], told["members"])
-    results.tell(f"{dataset}/{method}", {"method": f"curve of {method}, {dataset}", "curve": _plain(curve)})
+    kept = _curves(results)
+    kept[f"{method}, {dataset}"] = _plain(curve)
+    _curve_file(results).write_text(json.dumps(kept))
     print(f"{dataset} {method}: {seconds:.0f} s", flush=True)
+
+
+def _curve_file(results: Results) -> Path:
+    return results.log.with_suffix(".curves.json")
+
+
+def _curves(results: Results) -> dict[str, Any]:
+    """What was drawn so far, by method and task; beside the log of the run."""
+    path = _curve_file(results)
+    return json.loads(path.read_text()) if path.exists() else {}
 
 
 def _plain(curve: Any) -> dict[str, list[float]]:
@@ -130,7 +143,7 @@ def run(options: Options, results: Results) -> None:
 
 def figure(results: Results) -> str:
     """Log-log curves: median of the targets and the band from 5 % to 95 %, one panel per task."""
-    curves = {c["method"].removeprefix("curve of "): c["curve"] for c in results.document().get("peers", [])}
+    curves = _curves(results)
     parts = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 900 440" font-family="sans-serif" font-size="12">',
              "<title>Members found over false alarms, log-log, with bands</title>"]  # fmt: skip
     for panel, dataset in enumerate(("lr-mortality-last", "lr-los-last")):

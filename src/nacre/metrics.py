@@ -307,6 +307,7 @@ def _plans() -> list[Metric]:
     """What a plan had said beside what came out."""
     return [
         Metric("planned_time", "none", (0.0, INF), "1", ("clock",), "planned over measured wall time of a run"),
+        Metric("planned_cpu", "none", (0.0, INF), "1", ("clock",), "planned time over the processor time of a run"),
         Metric("planned_memory", "none", (0.0, INF), "1", ("memory",), "planned over measured peak memory of a run"),
         Metric("planned_tvd1", "none", (0.0, INF), "1", COMPARED, "planned over found distance of a column, median"),
         Metric("planned_tvd2", "none", (0.0, INF), "1", COMPARED, "planned over found distance of a pair, median"),

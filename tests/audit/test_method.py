@@ -53,6 +53,7 @@ def test_the_ratio_has_its_law_and_the_white_box_is_tight():
     assert bounds["mu"].value > 0.2 * mu and not bounds["mu"].refuted and not bounds["epsilon"].refuted
 
 
+@pytest.mark.slow
 def test_a_row_exchanged_is_the_claim_for_replace_one():
     """σ is larger by sqrt(2) there, and the ratio the same: a plan for one relation audited on its own neighbours."""
     planned = job(neighbours="replace_one")

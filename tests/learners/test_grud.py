@@ -92,6 +92,7 @@ def test_it_learns_and_promises_nothing_without_noise():
     assert model.predict_proba(X).sum(axis=1) == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 def test_private_training_and_flows():
     X, y = series(60)
     private = GRUD(NoisyGd(epsilon=4.0, steps=3), **PUBLIC).fit(X, y)

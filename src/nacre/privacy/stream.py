@@ -71,9 +71,10 @@ def once(make: Callable[[], jax.Array], shape: Any, dtype: Any, step: Any) -> ja
     return jax.lax.cond(step >= 0, make, lambda: jnp.zeros(shape, dtype))
 
 
-def words(key: Any, size: int, step: Any, purpose: int) -> jax.Array:
-    """`size` uniform 32-bit words of one step and purpose: the first words of all blocks, then the second, and on."""
-    return jnp.concatenate(_blocks(key, -(-size // 4), step, purpose))[:size]
+def words(key: Any, size: int, step: Any, purpose: int, shard: Any = 0) -> jax.Array:
+    """`size` uniform 32-bit words of one step, purpose and shard: the first words of all blocks, then the second, and
+    on."""
+    return jnp.concatenate(_blocks(key, -(-size // 4), step, purpose, shard))[:size]
 
 
 def below(key: Any, size: int, step: Any, purpose: int, limit: int, shard: Any = 0) -> jax.Array:

@@ -1,0 +1,123 @@
+"""The exponential mechanism by Hamiltonian Monte Carlo (guarantee `conditional`), for dozens to hundreds of parameters.
+
+Trajectories of the smooth density π(θ)·exp(−rate·Σ loss) with a random number of leapfrog steps, accepted by the change
+of energy (Neal 2011). The step size adapts during the first half of the moves, which no released state belongs to, and
+is fixed after that. Only the last state of the first chain leaves; what the chains did is for the owner.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from nacre.errors import PlanError
+from nacre.learners.exponential import Exponential, only_linear, prior_sd, smooth_utility
+from nacre.learners.flow import Target
+from nacre.learners.flow_chain import _clipped, _mixing
+from nacre.learners.training import Task, Tell
+from nacre.privacy import feature_sums
+from nacre.privacy.noise import NoiseSource
+from nacre.privacy.sampling import Batches, Utility
+
+WANTED = 0.8  # share of accepted trajectories that the step size is adapted to
+
+
+@dataclass(frozen=True)
+class Trajectories:
+    """A sampler of the door: `chains` chains of entry.moves trajectories of at most `leaps` steps."""
+
+    width: int
+    tau: float
+    chains: int = 4
+    leaps: int = 16
+    exact = False
+
+    def check(self, entry: Any) -> None:
+        if entry.moves < 8 or entry.draws > self.chains or self.leaps < 1:
+            raise PlanError(
+                f"entry {entry.name!r}: moves {entry.moves!r}, draws {entry.draws!r}, leaps {self.leaps!r}; expected 8 "
+                f"moves or more, at most {self.chains} draws and one leap or more"
+            )
+
+    def describe(self) -> dict[str, Any]:
+        return {"tau": self.tau, "chains": self.chains, "leaps": self.leaps}
+
+    def draw(
+        self, utility: Utility, batches: Batches, rate: float, entry: Any, noise: NoiseSource
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        vectors = [v for encoded, rows in batches for v in feature_sums.record_vectors(utility.vectors, encoded, rows)]
+        worth = _clipped(utility.per_record, utility.low, utility.high)
+        key = jax.random.wrap_key_data(jnp.asarray(noise.bits64(1).view(np.uint32)))
+        with jax.enable_x64(True):
+            columns = jnp.asarray(np.concatenate(vectors).T)
+            states, moved = _chains(self, entry.moves, worth, key, columns, rate)
+        states, moved = np.asarray(states), np.asarray(moved)
+        half = entry.moves // 2
+        return states[: entry.draws, -1].copy(), {**_mixing(states, moved[:, half:]), "moves": entry.moves}
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1, 2))
+def _chains(
+    shape: Trajectories, moves: int, worth: Any, key: jax.Array, columns: jax.Array, rate: Any
+) -> tuple[jax.Array, jax.Array]:
+    """(states [chains, moves, d], whether each move was accepted). The rows are an argument of the compiled code."""
+    target = Target(worth, rate, shape.tau)
+
+    def energy(s: jax.Array) -> jax.Array:
+        """−log density of s = θ/τ: the prior is a unit normal there."""
+        theta = shape.tau * s
+        return -target.rate * target.worth(columns, theta).sum() - target.log_prior(theta)
+
+    def move(carried: tuple, i: jax.Array) -> tuple:
+        s, log_step, key = carried
+        key, a, b, c = jax.random.split(key, 4)
+        momentum = jax.random.normal(a, s.shape, s.dtype)
+        count = jax.random.randint(b, (), 1, shape.leaps + 1)
+        new, after = _leapfrog(energy, s, momentum, jnp.exp(log_step), count)
+        change = energy(s) + 0.5 * momentum @ momentum - energy(new) - 0.5 * after @ after
+        chance = jnp.where(jnp.isfinite(change), jnp.minimum(1.0, jnp.exp(jnp.minimum(change, 0.0))), 0.0)
+        taken = jax.random.uniform(c, dtype=s.dtype) < chance
+        s = jnp.where(taken, new, s)
+        learning = jnp.where(i < moves // 2, 1 / jnp.sqrt(i + 1.0), 0.0)
+        return (s, log_step + learning * (chance - WANTED), key), (shape.tau * s, taken)
+
+    def chain(key: jax.Array) -> tuple[jax.Array, jax.Array]:
+        a, b = jax.random.split(key)
+        start = (jax.random.normal(a, (shape.width,), columns.dtype), jnp.log(jnp.asarray(0.1, columns.dtype)), b)
+        return jax.lax.scan(move, start, jnp.arange(moves))[1]
+
+    return jax.vmap(chain)(jax.random.split(key, shape.chains))
+
+
+def _leapfrog(energy: Any, s: jax.Array, momentum: jax.Array, step: jax.Array, count: jax.Array) -> tuple:
+    slope = jax.grad(energy)
+
+    def one(_: Any, carried: tuple) -> tuple:
+        s, p = carried
+        p = p - 0.5 * step * slope(s)
+        s = s + step * p
+        return s, p - 0.5 * step * slope(s)
+
+    return jax.lax.fori_loop(0, count, one, (s, momentum))
+
+
+@dataclass(frozen=True)
+class Hamiltonian(Exponential):
+    """The exponential mechanism by Hamiltonian chains (guarantee `conditional`)."""
+
+    moves: int = 1000
+    chains: int = 4
+    leaps: int = 16
+    name: ClassVar[str] = "expm-hmc"
+
+    def train(self, task: Task, tell_owner: Tell) -> np.ndarray:
+        only_linear(task, self.name)
+        sampler = Trajectories(task.size, prior_sd(self.tau, task.size), self.chains, self.leaps)
+        drawn = task.curator.sample(task.plan["draw"], smooth_utility(task.features, task.classes), sampler)
+        tell_owner(task.curator.diagnostics["draw"])
+        return drawn[0]

@@ -87,7 +87,7 @@ def _presence(found: Disclosure) -> Attack:
         low, high = p.auc - 1.96 * p.auc_error, p.auc + 1.96 * p.auc_error
         scores.append(Score("presence_auc", p.auc, of, low=low, high=high, rows=p.members))
         rate = p.at[0.01]
-        scores.append(Score("presence_tpr_1", rate.value, of, low=rate.low, high=rate.high, rows=p.members))
+        scores.append(Score("presence_tpr1", rate.value, of, low=rate.low, high=rate.high, rows=p.members))
     return Attack("Presence: who was in the table?", _said("presence_auc", scores), tuple(scores))
 
 
@@ -105,7 +105,7 @@ def _density(found: dict[str, Records], space: Space, seed: int) -> Attack:
         low, high = told.auc - 1.96 * told.auc_error, told.auc + 1.96 * told.auc_error
         rate = told.at[0.01]
         scores.append(Score("density_auc", told.auc, of, low=low, high=high, rows=size))
-        scores.append(Score("density_tpr_1", rate.value, of, low=rate.low, high=rate.high, rows=size))
+        scores.append(Score("density_tpr1", rate.value, of, low=rate.low, high=rate.high, rows=size))
     return Attack("Density ratio: is the release denser at members?", _said("density_auc", scores), tuple(scores))
 
 

@@ -1,0 +1,118 @@
+"""Figures of runs: costs, speed, the ledger, settings of a benchmark, and what a plan foretold."""
+
+from __future__ import annotations
+
+from nacre.metrics.metric import COMPARED, INF, SHARE, TRAINED, Metric
+
+
+def _costs() -> list[Metric]:
+    def seconds(name: str, text: str) -> Metric:
+        return Metric(name, "lower", (0.0, INF), "s", ("clock",), text)
+
+    return [
+        seconds("fit_s", "wall time from a table in memory to a release"),
+        seconds("train_s", "wall time of that without the pass over the rows: training, compilation included"),
+        seconds("train_processor_s", "CPU time of train_s without an accelerator, over all cores"),
+        seconds("sample_s", "wall time to sample as many rows as the private table has"),
+        seconds("fit_cold_s", "wall time from a Parquet file to a saved release, fresh process, imports included"),
+        seconds(
+            "fit_warm_s",
+            "wall time from a Parquet file to a saved release, in a process that has fitted once",
+        ),
+        seconds("sample_write_s", "wall time to sample rows from a loaded release and write them to Parquet"),
+        seconds(
+            "sketch_s", "wall time of the passes over the Parquet files that count every table or sum every feature"
+        ),
+        seconds("noise_s", "wall time to draw the noise of the stated number of cells"),
+        seconds("run_s", "wall time of a fresh process from private rows in Parquet to synthetic rows in Parquet"),
+        seconds("cpu_s", "CPU time of that process and its children, over all cores"),
+        seconds("import_s", "wall time of `import nacre` in a fresh process, over starting Python alone"),
+        seconds("help_s", "wall time of `nacre --help` in a fresh process"),
+        Metric("rows_per_s", "higher", (0.0, INF), "rows/s", ("clock",), "rows counted per second in one pass"),
+        Metric("peak_mb", "lower", (0.0, INF), "MiB", ("memory",), "highest resident memory of the process"),
+        Metric(
+            "step_ms", "lower", (0.0, INF), "ms", ("clock",), "wall time of one step of training, best of several runs"
+        ),
+    ]
+
+
+def _calls() -> list[Metric]:
+    """Cost of single functions, as the benchmark of distances measures it."""
+    ratio = "divided by that of nacre, same rows, same run"
+    return [
+        Metric("wall_s", "lower", (0.0, INF), "s", ("clock",), "wall time of one call, compilation left out"),
+        Metric(
+            "first_call_s", "lower", (0.0, INF), "s", ("clock",), "wall time of the first call, compilation included"
+        ),
+        Metric("speedup_numpy", "higher", (0.0, INF), "1", ("clock",), f"wall time of the plain NumPy version {ratio}"),
+        Metric(
+            "speedup_peer", "higher", (0.0, INF), "1", ("clock",), f"wall time of the fastest other package {ratio}"
+        ),
+    ]
+
+
+def _books() -> list[Metric]:
+    """The ledger under load."""
+    sound = "share of kill -9 after which the books were whole, within the cap, and held all that was read or released"
+    return [
+        Metric(
+            "spent_over_cap", "none", (0.0, INF), "1", ("ledger",), "units spent after all requests, divided by the cap"
+        ),
+        Metric("kills_survived", "higher", SHARE, "1", ("ledger",), sound),
+        Metric("overhead_ms", "lower", (0.0, INF), "ms", ("clock",), "wall time of reserve, open and settle, median"),
+    ]
+
+
+def _settings() -> list[Metric]:
+    """Comparisons over many settings, and the speed of a Markov chain."""
+    against = "than the best rival, by interquartile ranges of the error"
+    return [
+        Metric(
+            "settings_better", "higher", (0.0, INF), "settings", TRAINED, f"settings with a smaller error {against}"
+        ),
+        Metric("settings_par", "none", (0.0, INF), "settings", TRAINED, "settings whose interquartile ranges overlap"),
+        Metric("settings_worse", "lower", (0.0, INF), "settings", TRAINED, f"settings of larger error {against}"),
+        Metric("settings_ahead", "higher", SHARE, "1", TRAINED, "share of settings with the smallest median error"),
+        Metric(
+            "speedup_incremental",
+            "higher",
+            (0.0, INF),
+            "1",
+            ("clock",),
+            "wall time of a NumPy loop that updates sums divided by that of nacre, same rows, same run",
+        ),
+        Metric(
+            "moves_per_s", "higher", (0.0, INF), "moves/s", ("clock",), "moves of single points per second and chain"
+        ),
+    ]
+
+
+def _learners() -> list[Metric]:
+    """Classifiers trained on private rows, samplers of their parameters, and audits."""
+    read, chains = ("private", "holdout"), ("private",)
+    return [
+        Metric("auc", "higher", SHARE, "1", read, "area under the ROC curve of a learner trained on the real rows"),
+        Metric("auc_share", "higher", (0.0, INF), "1", read, "auc over that of plain SGD, same seed"),
+        Metric("variance_ratio", "none", (0.0, INF), "1", chains, "variance of drawn parameters over the exact one"),
+        Metric("ess_share", "higher", SHARE, "1", chains, "effective share of importance weights of a flow's draws"),
+        Metric("accepted", "higher", SHARE, "1", chains, "share of proposals that a chain accepted"),
+        Metric("epsilon_lower_bound", "none", (0.0, INF), "1", chains, "epsilon refuted below this by an audit"),
+        Metric("mu_lower_bound", "none", (0.0, INF), "1", chains, "mu of Gaussian DP refuted below this by an audit"),
+    ]
+
+
+def _plans() -> list[Metric]:
+    """What a plan had said beside what came out."""
+    return [
+        Metric("planned_time", "none", (0.0, INF), "1", ("clock",), "planned over measured wall time of a run"),
+        Metric("planned_cpu", "none", (0.0, INF), "1", ("clock",), "planned time over the processor time of a run"),
+        Metric("planned_memory", "none", (0.0, INF), "1", ("memory",), "planned over measured peak memory of a run"),
+        Metric("planned_tvd1", "none", (0.0, INF), "1", COMPARED, "planned over found distance of a column, median"),
+        Metric("planned_tvd2", "none", (0.0, INF), "1", COMPARED, "planned over found distance of a pair, median"),
+        Metric("inside_tvd1", "higher", SHARE, "1", COMPARED, "share of columns within their planned spread"),
+        Metric("inside_tvd2", "higher", SHARE, "1", COMPARED, "share of pairs within their planned spread"),
+    ]
+
+
+def listed() -> list[Metric]:
+    return [*_costs(), *_calls(), *_books(), *_settings(), *_learners(), *_plans()]

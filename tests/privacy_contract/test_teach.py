@@ -204,11 +204,12 @@ def one_key_for_all_runs(patch):
 
 
 @twin(contract.replay)
-def the_size_of_a_part_leaks(patch):
+def the_sizes_of_parts_leak(patch):
     real = descent.train
 
-    def leaky(job, state, parts, *rest):
-        return real(job, jax.tree.map(lambda x: x + float(parts.count[0]) * 1e-3, state), parts, *rest)
+    def leaky(job, state, parts, *rest):  # squares: one unit more or less in any part changes their sum
+        seen = float((np.asarray(parts.count) ** 2).sum())
+        return real(job, jax.tree.map(lambda x: x + seen * 1e-3, state), parts, *rest)
 
     patch.setattr(descent, "train", leaky)
 

@@ -154,7 +154,7 @@ def test_digits_are_learnt(releases, name):
     fake = releases[name].sample(1500, seed=1)
     x = np.stack(fake["image"].to_list())
     assert x.shape == (1500, 64) and x.dtype == np.float32 and x.min() >= 0 and x.max() <= 16
-    assert NearestCentroid().fit(x, fake["digit"].astype(int)).score(PIXELS[FIRST], DIGITS[FIRST]) > 0.9
+    assert NearestCentroid().fit(x, fake["digit"].astype(int)).score(PIXELS[FIRST], DIGITS[FIRST]) > 0.85
     assert x.reshape(1500, 8, 8).std(axis=0).mean() > 0.5 * PIXELS[FIRST].std(axis=0).mean()  # and they differ
     shares = fake["digit"].value_counts(normalize=True)
     assert shares.sub(0.25).abs().max() < 0.08

@@ -1,0 +1,30 @@
+"""Tests that spend most of their time compiling networks, or repeat for a further network what a small one has shown:
+`make test` leaves them to `make test-all`."""
+
+import pytest
+
+LONG = (
+    "test_replay.py::test_replay_on_neighbours_shows_the_same_bytes[hflow-paper",
+    "test_replay.py::test_replay_on_neighbours_shows_the_same_bytes[hflow-public-clipping",
+    "test_replay.py::test_certificate_is_complete_and_public[hflow",
+    "test_replay.py::test_a_seeded_run_promises_nothing[hflow",
+    "privacy_contract/test_ppem.py::test_pairs_together_give_the_gradient_of_the_batch",
+    "privacy_contract/test_teach.py::test_nacre_passes[partition]",
+    "privacy_contract/test_teach.py::test_nacre_passes[ledger]",
+    "privacy_contract/test_teach.py::test_twin_is_caught[parts_from_the_public_seed]",
+    "privacy_contract/test_learning.py::test_twin_is_caught[a_start_from_the_rows]",
+    "privacy/test_teach.py::test_compiled_and_recorded_steps_are_the_same",
+    "synthesizers/test_ppem.py::test_lanes_trained_together_equal_lanes_trained_alone",
+    "synthesizers/test_private_gans.py::test_fit_sample_save_load[gswgan]",
+    "synthesizers/test_private_gans.py::test_fit_sample_save_load[pategan]",
+    "synthesizers/test_private_gans.py::test_without_epsilon_nothing_is_promised[pategan]",
+    "synthesizers/test_private_gans.py::test_the_generated_half_is_clipped_like_rows_and_needs_none",
+    "evaluation/test_images.py::test_accuracy_of_training_on_other_images",
+    "synthesizers/test_particles.py::test_loss_and_gradient_equal_brute_force[3]",
+)
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if any(long in item.nodeid for long in LONG):
+            item.add_marker(pytest.mark.slow)

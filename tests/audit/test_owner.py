@@ -94,3 +94,14 @@ def test_an_audit_goes_into_a_certificate(tmp_path, capsys):
     assert command([*asked[:4], "2", *asked[5:], "-o", str(tmp_path / "x.nacre")]) == 2
     assert "audit what it promises" in capsys.readouterr().err
     assert command(["audit"]) == 2 and "one of the two" in capsys.readouterr().err
+
+
+def test_two_files_are_enough(tmp_path, capsys):
+    """Without a schema one is drafted; a path that leads nowhere is named."""
+    real, fake = str(tmp_path / "real.csv"), str(tmp_path / "fake.csv")
+    pa.csv.write_csv(REAL, real)
+    pa.csv.write_csv(FRESH, fake)
+    assert command(["audit", real, fake]) == 0
+    assert "Marginal recovery" in capsys.readouterr().out
+    assert command(["audit", str(tmp_path / "none.csv"), fake]) == 2
+    assert "no such file" in capsys.readouterr().err

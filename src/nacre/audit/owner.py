@@ -16,6 +16,7 @@ from nacre.audit.disclosure import Disclosure, disclosure
 from nacre.audit.presence import nearest
 from nacre.audit.records import Records, Scale, Space
 from nacre.audit.recovery import recover
+from nacre.engines import open_rows
 from nacre.errors import DataError
 from nacre.report.findings import Attack, Report, Score
 from nacre.table import Schema
@@ -68,7 +69,7 @@ def audit_report(report: Report | None, attacks: tuple[Attack, ...], facts: dict
 
 def _schema(schema: Any, real: Any) -> Schema:
     if schema is None:
-        return Schema.draft(real)
+        return Schema.draft(open_rows(real))
     return schema if isinstance(schema, Schema) else Schema.load(schema)
 
 

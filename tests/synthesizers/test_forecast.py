@@ -12,6 +12,7 @@ import pytest
 from nacre.fitting import fit, prepare
 from nacre.privacy.budget import Budget
 from nacre.privacy.discovery import Undeclared, unknown
+from nacre.synthesizers import outlook
 from nacre.synthesizers.base import make
 from nacre.synthesizers.forecast import forecast, tvd
 from nacre.table import Categorical, Numeric, Schema
@@ -199,3 +200,10 @@ def test_nothing_is_said_when_the_bought_rows_are_many():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fit(people(20_000, seed=2), epsilon=1.0, schema=people_schema(), method="independent", noise_seed=1)
+
+
+def test_independent_columns_that_are_still_to_be_bought_have_a_finite_error():
+    """Only the one-way tables speak of them."""
+    schema = Schema({"a": Numeric(), "b": Categorical()}, rows=20_000)
+    seen = outlook.Case(schema, Budget(1.0, 1e-7), "independent", {}).seen()
+    assert all(np.isfinite(c.count_error) and c.expected.value < 0.15 for c in seen.columns)

@@ -215,7 +215,8 @@ def _column(name: str, j: int, shape: _Shape, groups: list[int], rows: int, lost
     Each table of j with another column: the sum over that column's groups and the classes, σ₂²·g·k.
     """
     g, cells = groups[j], shape.cells[j]
-    precision = 0.0 if cells is None else 1 / (shape.sigma1**2 * cells / g)
+    known = g if cells is None and shape.sigma2 is None else cells  # to be bought: at least a cell for each group
+    precision = 0.0 if known is None else 1 / (shape.sigma1**2 * known / g)
     if shape.sigma2 is not None:
         others = [h for i, h in enumerate(groups) if i != j and not (shape.with_target and i == shape.target)]
         mean = sum(others) / max(len(others), 1)

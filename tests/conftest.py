@@ -13,6 +13,7 @@ LONG = (
     "privacy_contract/test_teach.py::test_nacre_passes[ledger]",
     "privacy_contract/test_teach.py::test_twin_is_caught[parts_from_the_public_seed]",
     "privacy_contract/test_learning.py::test_twin_is_caught[a_start_from_the_rows]",
+    *(f"test_lessons_that_cannot_be_given_safely_are_refused_before_a_row_is_read[change{i}" for i in range(1, 9)),
     "privacy/test_teach.py::test_compiled_and_recorded_steps_are_the_same",
     "synthesizers/test_ppem.py::test_lanes_trained_together_equal_lanes_trained_alone",
     "synthesizers/test_private_gans.py::test_fit_sample_save_load[gswgan]",

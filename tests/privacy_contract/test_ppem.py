@@ -133,7 +133,7 @@ def test_the_conditional_generator_never_sees_a_row():
 @pytest.mark.parametrize("relation", ["zero_out", pytest.param("replace_one", marks=pytest.mark.slow)])
 def test_replay_on_neighbours_shows_the_same_bytes(relation, tmp_path):
     base = tables.people(120)
-    near = dict(list(tables.replaced(base).items())[:3])
+    near = dict(list(tables.replaced(base).items())[: 1 if relation == "zero_out" else 3])  # each compiles anew
     fit = checks.fit_with("ppem", tables.schema(), SMALL, "smoker", neighbours=relation)
     checks.check_replay(fit, base, near, tmp_path)
 

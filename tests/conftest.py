@@ -9,7 +9,6 @@ LONG = (
     "test_replay.py::test_certificate_is_complete_and_public[hflow",
     "test_replay.py::test_a_seeded_run_promises_nothing[hflow",
     "privacy_contract/test_ppem.py::test_pairs_together_give_the_gradient_of_the_batch",
-    "privacy_contract/test_teach.py::test_nacre_passes[partition]",
     "privacy_contract/test_teach.py::test_nacre_passes[ledger]",
     "privacy_contract/test_teach.py::test_twin_is_caught[parts_from_the_public_seed]",
     "privacy_contract/test_learning.py::test_twin_is_caught[a_start_from_the_rows]",

@@ -25,7 +25,8 @@ def entered(q: float, steps: int, devices: int) -> Any:
     job = descent.Descent(planned, tell, None, 1.0, 8, 0, devices)  # type: ignore[arg-type]
     units = unit_arrays.device_units(unit_arrays.single({"place": table}), devices)
     sums = jax.jit(job.clipped_sums)
-    return np.array([sums({}, units, KEY, np.int32(step))["here"] for step in range(steps)])
+    # Each step is waited for: two programs whose devices wait for each other, under way at once, can block all threads.
+    return np.array([np.asarray(sums({}, units, KEY, np.int32(step))["here"]) for step in range(steps)])
 
 
 def tell(state: Any, unit: Any, key: Any) -> dict[str, Any]:

@@ -304,6 +304,7 @@ def fit_with(
     target: str | None = None,
     epsilon: float = 8.0,
     neighbours: str = "add_or_remove_one",
+    **more: Any,
 ) -> Callable[..., Any]:
     """`fit(table, transcript=None, noise_seed=None)` with deterministic, undeclared noise unless a seed is named."""
 
@@ -320,6 +321,7 @@ def fit_with(
                 target=target,
                 neighbours=neighbours,
                 options=dict(options),
+                **more,
                 noise_seed=noise_seed,
                 transcript=transcript,
             )

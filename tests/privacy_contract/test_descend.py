@@ -6,11 +6,10 @@ import jax
 import jax.numpy as jnp
 import pytest
 from tests.privacy_contract import descending
-from tests.privacy_contract.twins import Twins
+from tests.privacy_contract.twins import Twins, budget_checked_after_the_step
 
 from nacre.nets import taps
 from nacre.privacy import clipping, descent, poisson, query_checks, stream
-from nacre.privacy.curator import Curator
 from nacre.privacy.noise import NoiseSource
 
 TWINS = Twins()
@@ -115,16 +114,7 @@ def norms_of_uses_added_up(patch):
     patch.setattr(taps.Outer, "_pairs", lambda self: [(t, t, 1.0) for t in range(len(self.inputs))])
 
 
-@twin(descending.ledger)
-def budget_checked_after_the_step(patch):
-    real = Curator._open
-
-    def late(self, entry, kinds, columns=None):
-        for _ in self._batches(None):
-            pass
-        return real(self, entry, kinds, columns)
-
-    patch.setattr(Curator, "_open", late)
+twin(descending.ledger)(budget_checked_after_the_step)
 
 
 @twin(descending.fresh_keys)

@@ -116,6 +116,15 @@ def test_replay_with_thinning(tmp_path):
     checks.check_replay(fit, base, near, tmp_path)
 
 
+def test_replay_with_target_shares(tmp_path):
+    """Shares are public and met by the noisy model: neither what is asked nor what comes out follows exact counts."""
+    base, shares = tables.people(200), {"smoker": {True: 0.9, False: 0.1}}
+    fit = checks.fit_with("sketch", tables.schema(), SMALL["sketch"], target_shares=shares)
+    near = {k: v for k, v in tables.neighbours(base).items() if k in ("first row removed", "outlier", "reordered")}
+    checks.check_replay(fit, base, near, tmp_path)
+    assert fit(base).sample(500, seed=1)["smoker"].mean() > 0.8
+
+
 @pytest.mark.parametrize("method", sorted(DECLARED))
 def test_a_method_without_a_domain_refuses_before_it_reads(method):
     rows = checks.CountedRows(tables.people(50))

@@ -10,11 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from tests.privacy_contract import teaching as contract
-from tests.privacy_contract.twins import Twins
+from tests.privacy_contract.twins import Twins, budget_checked_after_the_step
 
 from nacre.privacy import clipping, descent, poisson, stream, teaching, unit_arrays
 from nacre.privacy.accounting import Gaussian, PoissonGaussian
-from nacre.privacy.curator import Curator
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.plan import Teach
 
@@ -185,16 +184,7 @@ def seven_tenths_of_the_noise(patch):
     patch.setattr(stream, "normals", lambda *a: real(*a) * 0.7)
 
 
-@twin(contract.ledger)
-def budget_checked_after_the_step(patch):
-    real = Curator._open
-
-    def late(self, entry, kinds, columns=None):
-        for _ in self._batches(None):
-            pass
-        return real(self, entry, kinds, columns)
-
-    patch.setattr(Curator, "_open", late)
+twin(contract.ledger)(budget_checked_after_the_step)
 
 
 @twin(contract.noise_of_steps)

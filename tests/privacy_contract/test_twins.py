@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from tests.privacy_contract import checks, instances, tables
-from tests.privacy_contract.twins import Twins
+from tests.privacy_contract.twins import Twins, budget_checked_after_the_step
 
 from nacre import fitting
 from nacre.engines import MemoryRows
@@ -221,16 +221,7 @@ def plan_that_omits_an_entry(patch):
     patch.setattr(Curator, "_open", lenient)
 
 
-@twin(instances.ledger)
-def budget_checked_after_the_step(patch):
-    real = Curator._open
-
-    def late(self, entry, kinds, columns=None):
-        for _ in self._batches(None):
-            pass
-        return real(self, entry, kinds, columns)
-
-    patch.setattr(Curator, "_open", late)
+twin(instances.ledger)(budget_checked_after_the_step)
 
 
 @twin(instances.no_free_lunch)

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from nacre.privacy.curator import Curator
+
 Break = Callable[[pytest.MonkeyPatch], None]
 Check = Callable[..., None]
 
@@ -22,3 +24,15 @@ class Twins(dict[str, tuple[Break, Check]]):
             return fault
 
         return register
+
+
+def budget_checked_after_the_step(patch: pytest.MonkeyPatch) -> None:
+    """A fault of every door: rows are read before the entry is spent."""
+    real = Curator._open
+
+    def late(self, entry, kinds, columns=None):
+        for _ in self._batches(None):
+            pass
+        return real(self, entry, kinds, columns)
+
+    patch.setattr(Curator, "_open", late)

@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from nacre.engines.rows import Rows
+from nacre.engines.rows import Rows, View
 from nacre.engines.sealed import new_key, seal, unseal
 from nacre.errors import DataError, NacreError
 
@@ -102,7 +102,7 @@ class Cluster:
         self._folder, self._ours = None, False
 
 
-class ClusterRows:
+class ClusterRows(View):
     """Rows in files, read by the workers of a cluster; `batches` reads them here. `close` closes the cluster too, if
     `ours`."""
 
@@ -114,14 +114,6 @@ class ClusterRows:
             )
         self.rows, self.cluster, self._ours = rows, cluster, ours
         self.shards: Sequence[Rows] = rows.split(cluster.shards)  # type: ignore[attr-defined]
-
-    @property
-    def column_names(self) -> list[str]:
-        return self.rows.column_names
-
-    @property
-    def arrow_schema(self) -> Any:
-        return self.rows.arrow_schema
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[Any]:
         return self.rows.batches(columns)

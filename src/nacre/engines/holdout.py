@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from nacre.engines.rows import ShardedRows
+from nacre.engines.rows import ShardedRows, View
 from nacre.errors import DataError, NacreError
 from nacre.table.casting import names
 
@@ -60,7 +60,7 @@ class _Coins:
 
 
 @dataclass(frozen=True)
-class Part:
+class Part(View):
     """One side of a split: rows that can be read again and again, the same ones every time.
 
     Where the table is read in shards, places count from the start of each shard and every shard has coins of its own,
@@ -71,14 +71,6 @@ class Part:
     coins: _Coins
     held: bool
     unit: str | None
-
-    @property
-    def column_names(self) -> list[str]:
-        return self.rows.column_names
-
-    @property
-    def arrow_schema(self) -> Any:
-        return self.rows.arrow_schema
 
     @property
     def whole(self) -> Any:
@@ -117,21 +109,13 @@ class ShardedPart(Part):
 
 
 @dataclass(frozen=True)
-class _Piece:
+class _Piece(View):
     """The rows of one side in a table, or in one shard of it; perhaps none."""
 
     rows: Any
     coins: _Coins
     held: bool
     unit: str | None
-
-    @property
-    def column_names(self) -> list[str]:
-        return self.rows.column_names
-
-    @property
-    def arrow_schema(self) -> Any:
-        return self.rows.arrow_schema
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[Any]:
         import pyarrow as pa

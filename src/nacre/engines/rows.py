@@ -51,6 +51,20 @@ class ShardedRows(Rows, Protocol):
         ...
 
 
+class View:
+    """Rows that have the columns of other `rows`."""
+
+    rows: Any
+
+    @property
+    def column_names(self) -> list[str]:
+        return self.rows.column_names
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        return self.rows.arrow_schema
+
+
 class MemoryRows:
     """A table in memory. It must have columns, rows and no name twice."""
 

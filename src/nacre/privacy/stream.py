@@ -68,7 +68,8 @@ def once(make: Callable[[], jax.Array], shape: Any, dtype: Any, step: Any) -> ja
     noise of a step; a branch that is always taken (steps count from 0) is what keeps it from that."""
     if jax.default_backend() != "cpu":
         return make()
-    return jax.lax.cond(step >= 0, make, lambda: jnp.zeros(shape, dtype))
+    never = jnp.nan if jnp.issubdtype(dtype, jnp.inexact) else 0  # no noise would be silent: NaN ends the training
+    return jax.lax.cond(step >= 0, make, lambda: jnp.full(shape, never, dtype))
 
 
 def words(key: Any, size: int, step: Any, purpose: int, shard: Any = 0) -> jax.Array:

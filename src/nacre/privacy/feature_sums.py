@@ -21,7 +21,8 @@ from nacre.privacy.plan import Total
 
 Features = Callable[[Mapping[str, Any], Any], np.ndarray]  # encoded columns of n records -> [n, size]
 CHUNK = 4096  # records per call of the feature map: always this many, padded
-BLOCK = 256  # of them clipped at a time, so that they stay in the processor's cache
+BLOCK = 32  # of them clipped at a time, so that they stay in the processor's cache
+_HUGE = 1e150  # squares of larger norms are not finite
 _STEPS_PER_SIGMA = 1 << 14
 
 
@@ -76,18 +77,29 @@ def window(values: Any, start: int, size: int) -> Any:
 
 
 def _clipped(vectors: np.ndarray, entry: Total) -> np.ndarray:
-    """Integer vectors of squared norm at most (bound/step)²; a record that cannot be brought there becomes zero."""
+    """Integer vectors of squared norm at most (bound/step)²; a record that cannot be brought there becomes zero.
+
+    Few passes, none of which lets one record see another. Neither check at the end relies on the floats before it."""
     step = grid_step(entry)
-    finite = np.isfinite(vectors).all(axis=1, keepdims=True)
-    vectors = np.where(finite, vectors, 0.0)
-    top = np.abs(vectors).max(axis=1, keepdims=True, initial=1e-300)
-    with np.errstate(over="ignore"):  # an infinite norm scales its record to zero
-        norm = top * np.linalg.norm(vectors / top, axis=1, keepdims=True)
-    scaled = np.trunc(vectors * np.minimum(1.0, entry.bound / np.maximum(norm, 1e-300)) / step)
     limit = int(Fraction(entry.bound) / Fraction(step))  # exact: a quotient of floats may round up
-    legal = np.abs(scaled).max(axis=1, keepdims=True, initial=0) <= limit
-    steps = np.where(legal, scaled, 0.0).astype(np.int64)
-    return np.where((steps**2).sum(axis=1, keepdims=True) <= limit**2, steps, 0)
+    with np.errstate(all="ignore"):
+        norm = np.sqrt((vectors * vectors).sum(axis=1, keepdims=True))
+        if not (norm < _HUGE).all():
+            vectors = np.where(norm < _HUGE, vectors, _brought_down(vectors) * entry.bound)
+            norm = np.sqrt((vectors * vectors).sum(axis=1, keepdims=True))
+        scaled = vectors * (np.minimum(1.0, entry.bound / np.maximum(norm, 1e-300)) / step)
+        np.trunc(scaled, out=scaled)
+        wild = ~(np.einsum("ij,ij->i", scaled, scaled) <= 2.0 * limit**2)  # no number beyond 2³¹: their squares add up
+    scaled[wild] = 0.0
+    steps = scaled.astype(np.int64)
+    steps[np.einsum("ij,ij->i", steps, steps) > limit**2] = 0
+    return steps
+
+
+def _brought_down(vectors: np.ndarray) -> np.ndarray:
+    """Each record over its largest number; zero where it holds NaN or infinity."""
+    top = np.abs(vectors).max(axis=1, keepdims=True, initial=1e-300)
+    return np.where(np.isfinite(top), vectors / top, 0.0)
 
 
 def check_record_map(features: Features, public: Any, schema: Any, entry: Total) -> None:

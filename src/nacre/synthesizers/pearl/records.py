@@ -14,7 +14,7 @@ import numpy as np
 from nacre.synthesizers.pearl.characters import ORDER, Characters
 from nacre.table.grid import Grid
 
-BLOCK = 256  # records at a time, so that their numbers stay in the processor's cache
+BLOCK = 32  # records at a time, so that their numbers stay in the processor's cache
 
 
 def character_map(
@@ -42,16 +42,17 @@ def character_map(
         names = public["names"]
         rows = len(records[names[0]].values)
         codes = {j: grids[j].codes(records[names[j]]) for j in public["tables"]}
-        out = np.zeros((rows, front + size))
-        if front and target is not None:
-            out[:, 0] = public["classes"][grids[target].codes(records[names[target]])]
+        out = np.empty((rows, front + size))
+        out[:, front + 2 * k :] = 0.0
+        if front:
+            out[:, 0] = 0 if target is None else public["classes"][grids[target].codes(records[names[target]])]
         for start in range(0, rows, BLOCK):
             block = slice(start, start + BLOCK)
-            re, im = _product(
-                *_atoms({j: c[block] for j, c in codes.items()}, public["tables"], one), public["members"]
-            )
-            out[block, front : front + k] = (re * public["amplitude"][:, None]).T
-            out[block, front + k : front + 2 * k] = (im * public["amplitude"][:, None]).T
+            atoms = _atoms({j: c[block] for j, c in codes.items()}, public["tables"], one)
+            cosines, sines = out[block, front : front + k], out[block, front + k : front + 2 * k]
+            _product(*atoms, public["members"], cosines, sines)
+            cosines *= public["amplitude"]
+            sines *= public["amplitude"]
         return out
 
     return features, public
@@ -64,21 +65,22 @@ def _padded(characters: Characters, column: int, lut: np.ndarray) -> tuple[np.nd
 
 
 def _atoms(codes: Mapping[int, np.ndarray], tables: Mapping[int, Any], one: int) -> tuple[np.ndarray, np.ndarray]:
-    """Cosines and sines [atoms + 1, rows] of the records' atoms; the last is the constant 1."""
+    """Cosines and sines [rows, atoms + 1] of the records' atoms; the last is the constant 1."""
     rows = len(next(iter(codes.values()))) if codes else 0
-    cosine, sine = np.ones((one + 1, rows)), np.zeros((one + 1, rows))
+    cosine, sine = np.ones((rows, one + 1)), np.zeros((rows, one + 1))
     for column, (own, cos, sin) in tables.items():  # a code of -1 picks the row of zeros at the end
-        cosine[own], sine[own] = cos[codes[column]].T, sin[codes[column]].T
+        cosine[:, own], sine[:, own] = cos[codes[column]], sin[codes[column]]
     return cosine, sine
 
 
-def _product(cosine: np.ndarray, sine: np.ndarray, members: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Real and imaginary part [k, rows] of the product of each frequency's atoms, by plain real arithmetic."""
-    re, im = cosine[members[:, 0]], sine[members[:, 0]]
+def _product(cosine: np.ndarray, sine: np.ndarray, members: np.ndarray, re: np.ndarray, im: np.ndarray) -> None:
+    """Into `re` and `im` [rows, k] the product of each frequency's atoms, by plain real arithmetic."""
+    re[:], im[:] = (np.take(x, members[:, 0], axis=1) for x in (cosine, sine))
     for place in range(1, ORDER):
-        some = np.flatnonzero(members[:, place] < len(cosine) - 1)
-        if some.size:
-            c, s = cosine[members[some, place]], sine[members[some, place]]
-            a, b = re[some], im[some]
-            re[some], im[some] = a * c - b * s, a * s + b * c
-    return re, im
+        if (members[:, place] < cosine.shape[1] - 1).any():  # the rest are multiplied by the constant 1
+            c, s = (np.take(x, members[:, place], axis=1) for x in (cosine, sine))
+            both = re * s
+            both += im * c
+            re *= c
+            re -= im * s
+            im[:] = both

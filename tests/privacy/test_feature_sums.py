@@ -1,0 +1,52 @@
+"""Clipping of a record's features to whole numbers, whatever the numbers are."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from nacre.privacy import feature_sums
+from nacre.privacy.plan import Total
+
+ENTRY = Total("x", size=4, bound=2.0, sigma=3.0)
+LIMIT = Fraction(ENTRY.bound) / Fraction(feature_sums.grid_step(ENTRY))
+ORDINARY = np.array([0.3, -0.2, 0.9, 0.0])
+
+
+def clipped(*records) -> np.ndarray:
+    return feature_sums._clipped(np.array(records, dtype=np.float64), ENTRY)
+
+
+@pytest.mark.parametrize(
+    "record, direction",
+    [
+        ((1e200, -1e200, 0, 0), (1, -1, 0, 0)),
+        ((1e308, 1e308, 1e308, 1e308), (1, 1, 1, 1)),
+        ((5.0, 0, 0, 0), (1, 0, 0, 0)),
+        ((3.0, 4.0, 0, 0), (3, 4, 0, 0)),
+        ((1e-200, 0, 0, 0), None),
+        ((np.nan, 1, 0, 0), None),
+        ((np.inf, 1, 0, 0), None),
+        ((np.inf, -np.inf, np.nan, 1e300), None),
+    ],
+)
+def test_a_wild_record_stays_within_the_bound_and_changes_no_other(record, direction):
+    with np.errstate(all="raise"):
+        found, beside = clipped(record, ORDINARY)
+    norm = Fraction(int((found.astype(object) ** 2).sum()))
+    assert norm <= LIMIT**2
+    assert np.array_equal(beside, clipped(ORDINARY)[0]), "one record changes another"
+    if direction is None:
+        assert not found.any()
+    else:
+        length = float(LIMIT)
+        np.testing.assert_allclose(found, length * np.array(direction) / np.linalg.norm(direction), atol=1.0)
+
+
+def test_records_within_the_bound_are_rounded_toward_zero():
+    records = np.random.default_rng(0).uniform(-0.9, 0.9, (500, 4))
+    exact = [[int(Fraction(float(x)) / Fraction(feature_sums.grid_step(ENTRY))) for x in r] for r in records]
+    assert np.abs(clipped(*records) - np.array(exact)).max() <= 1  # a product of floats may cross one step
+    assert (np.abs(clipped(*records)) <= np.abs(records) / feature_sums.grid_step(ENTRY) + 1e-6).all()

@@ -41,7 +41,7 @@ def test_a_wild_record_stays_within_the_bound_and_changes_no_other(record, direc
     if direction is None:
         assert not found.any()
     else:
-        length = float(LIMIT)
+        length = int(LIMIT)
         np.testing.assert_allclose(found, length * np.array(direction) / np.linalg.norm(direction), atol=1.0)
 
 

@@ -87,7 +87,7 @@ def _clipped(vectors: np.ndarray, entry: Total) -> np.ndarray:
         if not (norm < _HUGE).all():
             vectors = np.where(norm < _HUGE, vectors, _brought_down(vectors) * entry.bound)
             norm = np.sqrt((vectors * vectors).sum(axis=1, keepdims=True))
-        scaled = vectors * (np.minimum(1.0, entry.bound / np.maximum(norm, 1e-300)) / step)
+        scaled = vectors * np.minimum(1.0 / step, limit / np.maximum(norm, 1e-300))
         np.trunc(scaled, out=scaled)
         wild = ~(np.einsum("ij,ij->i", scaled, scaled) <= 2.0 * limit**2)  # no number beyond 2³¹: their squares add up
     scaled[wild] = 0.0

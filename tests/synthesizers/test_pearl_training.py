@@ -156,6 +156,20 @@ def test_critic_weights_start_equal_and_stay_finite_in_many_dimensions():
     np.testing.assert_allclose(near, 1e-3, rtol=1e-5)
 
 
+def test_the_log_says_how_many_frequencies_are_left(caplog):
+    """With the strength of one frequency far beyond the others' the critic turns to it: fewer are effective."""
+    rng = np.random.default_rng(3)
+    t = rng.normal(size=(40, 7))
+    value = np.zeros((2, 80))
+    value[:, np.argmax(np.abs(t[:, 0]))] = 5.0
+    released = training.Embedding(value, 1e-3, np.array([0.5, 0.5]), t, 100.0)
+    with caplog.at_level("INFO", logger=training.__name__):
+        training.train(released, replace(GAME, steps=30, every=1), jax.random.key(0))
+    (record,) = caplog.records
+    step, steps, left, k = record.args
+    assert (step, steps, k) == (30, 30, 40) and 4 <= left < 35
+
+
 def test_shrinking_lowers_the_error_where_columns_are_independent_and_keeps_strong_ones():
     chosen, _ = small(k=40)
     p = np.tile(np.concatenate([[0.2, 0.3, 0.5], [0.1, 0.2, 0.3, 0.4], [0.6, 0.4], [0.3, 0.7]]), (2, 1))

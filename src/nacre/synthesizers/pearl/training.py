@@ -7,6 +7,7 @@ the noise's own square (E6).
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -21,6 +22,7 @@ from nacre.synthesizers.pearl import critic, generator
 from nacre.synthesizers.pearl.game import Embedding, Game
 
 CHUNK = 200  # steps per jitted call
+LOG = logging.getLogger(__name__)
 
 
 def features(raw: jax.Array, key: jax.Array, t: jax.Array, game: Game) -> jax.Array:
@@ -95,6 +97,10 @@ def train(
         length = min(CHUNK, game.steps - done)
         state = _chunk(state, jnp.log(scale), own, released, game, length, done)
         progress(done + length, game.steps)
+        if game.every and LOG.isEnabledFor(logging.INFO):
+            weight = critic.weights(released.frequencies, jnp.log(scale), state[3])
+            left, step = float(critic.effective_size(weight)), done + length
+            LOG.info("step %d of %d: %.0f of %d frequencies effective", step, game.steps, left, len(weight))
     found = {name: np.asarray(a, np.float32) for part in state[:2] for name, a in part.items()}
     if not all(np.isfinite(a).all() for a in found.values()):
         raise ConvergenceError("training left finite numbers: lower the option `rate`")

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from nacre.errors import NacreError
+from nacre.synthesizers import particle_loss
 from nacre.synthesizers import particles as module
 from nacre.synthesizers.allocation import allocate, spread
 from nacre.synthesizers.denoising import denoise
-from nacre.synthesizers.particles import Config, Table, fit, strata
+from nacre.synthesizers.particle_loss import Table
+from nacre.synthesizers.particles import Config, fit, strata
 
 
 def contingency(codes, sizes, columns):
@@ -69,7 +71,7 @@ def test_loss_and_gradient_equal_brute_force(target):
     tables = every_level(codes, sizes, rng, target)
     # Tables of three columns with the target, of two and of one: all levels at once, axes in reverse order.
     order = [j for j in range(4) if j != target] + ([] if target is None else [target])
-    last, problem = module._dense_problem(sizes, tables, 3000.0, target, order)
+    last, problem = particle_loss.dense_problem(sizes, tables, 3000.0, target, order)
     shuffled = [sizes[j] for j in order]
     member = np.repeat(np.arange(4), shuffled)
     p = module._softmax(jnp.asarray(rng.normal(size=(40, 18)), jnp.float32), jnp.asarray(member), 4)
@@ -79,8 +81,8 @@ def test_loss_and_gradient_equal_brute_force(target):
     base = brute_loss(p, w, shuffled, moved, 3000.0)
     other = module._softmax(jnp.asarray(rng.normal(size=(40, 18)), jnp.float32), jnp.asarray(member), 4)
     change = brute_loss(other, w, shuffled, moved, 3000.0) - base
-    loss, grad = module._dense_step(p, w, problem, last)
-    again, _ = module._dense_step(other, w, problem, last)
+    loss, grad = particle_loss.dense_step(p, w, problem, last)
+    again, _ = particle_loss.dense_step(other, w, problem, last)
     # Equal up to a constant: repeated measurements of one cell are averaged first.
     assert np.isclose((again - loss) * scale, change, rtol=1e-3)
     # By the logits: a constant over a block of the other gradient means nothing.
@@ -96,10 +98,10 @@ def test_gathered_loss_and_gradient_equal_brute_force():
     tables = [
         t for t in every_level(codes, sizes, rng, None) if len(t.columns) == 1 or set(t.columns) in ({0, 2}, {1, 3})
     ]
-    problem = module._gathered_problem(sizes, tables, 3000.0)
+    problem = particle_loss.gathered_problem(sizes, tables, 3000.0)
     member = np.repeat(np.arange(4), sizes)
     p = module._softmax(jnp.asarray(rng.normal(size=(40, 18)), jnp.float32), jnp.asarray(member), 4)
-    loss, grad = module._gathered_step(p, problem)
+    loss, grad = particle_loss.gathered_step(p, problem)
     scale = max(np.square(1 / t.sigma).max() for t in tables)
     assert np.isclose(loss * scale, brute_loss(p, jnp.ones(40), sizes, tables, 3000.0), rtol=1e-3)
     wanted = jax.grad(brute_loss)(p, jnp.ones(40), sizes, tables, 3000.0) * 40 / scale
@@ -154,7 +156,7 @@ def test_wide_tables_gather_blocks():
     sizes = [3] * d
     pairs = [(j, j + 1) for j in range(d - 1)] + [(j, j + 2) for j in range(d - 2)]
     tables = [Table(p, contingency(codes, sizes, p), 5.0) for p in pairs]
-    assert module._is_wide(sizes, tables)
+    assert particle_loss.is_wide(sizes, tables)
     found = fit(sizes, tables, float(n), None, Config(particles=256, steps=200, chunk=100), jax.random.key(0))
     errors = [0.5 * np.abs(model_table(found, sizes, t.columns) - t.counts / n).sum() for t in tables[::20]]
     assert np.mean(errors) < 0.03

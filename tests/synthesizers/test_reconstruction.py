@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from nacre.synthesizers import reconstruction
-from nacre.synthesizers.particles import Fitted, Table
+from nacre.synthesizers.particle_loss import Table
+from nacre.synthesizers.particles import Fitted
 from nacre.synthesizers.reconstruction import Choice, Problem, choose, misfit, split
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nacre.synthesizers.grouping import simplex
-from nacre.synthesizers.particles import Table
+from nacre.synthesizers.particle_loss import Table
 
 Floats = NDArray[np.float64]
 

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from nacre.synthesizers.denoising import denoise
-from nacre.synthesizers.particles import Config, Fitted, Table, fit
+from nacre.synthesizers.particle_loss import Table
+from nacre.synthesizers.particles import Config, Fitted, fit
 
 GAMMA = 0.3  # fits with 4.4 % more noise than the answers have
 SHRINKS = (1.0, 0.5, 0.0)

@@ -185,7 +185,7 @@ class Sketch:
         self, curator: Curator, plan: Plan, columns: list[str], target: int | None, coarse: list[Coarse]
     ) -> list[Any]:
         """(column, target), and pairs of columns by class of the target (chosen pairs: without it), on the groups."""
-        from nacre.synthesizers.particles import Table
+        from nacre.synthesizers.particle_loss import Table
 
         planned = [e.name for e in plan.entries]
         features = [j for j in range(len(columns)) if j != target]
@@ -221,7 +221,7 @@ class Coarse:
 
     def table(self, j: int) -> Any:
         """The group counts as a noisy table of column number j."""
-        from nacre.synthesizers.particles import Table
+        from nacre.synthesizers.particle_loss import Table
 
         return Table((j,), self.counts, self.sigma)
 

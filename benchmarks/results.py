@@ -7,7 +7,7 @@ import os
 import platform
 import subprocess
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -49,10 +49,19 @@ class Results:
     """Collects figures and writes `<folder>/<name>.json` in the layout that the results page reads.
 
     Only registered metrics are accepted. With `resume`, values of an interrupted run are read back. `notes`
-    say under what conditions the figures were taken; `tell` keeps facts about the methods of others.
+    say under what conditions the figures were taken; `tell` keeps facts about the methods of others. With `keep`,
+    figures and notes that the file holds already stay in it until they are measured anew.
     """
 
-    def __init__(self, name: str, command: str, folder: Path = RESULTS, work: Path = WORK, resume: bool = False):
+    def __init__(
+        self,
+        name: str,
+        command: str,
+        folder: Path = RESULTS,
+        work: Path = WORK,
+        resume: bool = False,
+        keep: bool = False,
+    ):
         self.name, self.command, self.resume = name, command, resume
         self.notes: list[str] = []
         self._told: dict[str, dict[str, Any]] = {}
@@ -61,6 +70,7 @@ class Results:
         self.published: list[dict[str, Any]] = []
         self._values: dict[tuple[Setting, str], dict[int, float]] = {}
         self._done: set[tuple[str, int]] = set()
+        self._before: dict[str, Any] = json.loads(self.path.read_text()) if keep and self.path.exists() else {}
         if resume and self.log.exists():
             for line in self.log.read_text().splitlines():
                 self._keep(json.loads(line))
@@ -131,9 +141,13 @@ class Results:
         for (setting, name), values in self._values.items():
             source = packages.get(setting.method, "nacre")
             found.append(_row(setting, name, values, "nacre" if source.startswith("nacre ") else source))
-        return [*found, *self.published]
+        new = {_what(row) for row in found}
+        kept = [r for r in self._before.get("rows", ()) if r["published"] is None and _what(r) not in new]
+        return [*found, *kept, *self.published]
 
     def document(self) -> dict[str, Any]:
+        notes = list(dict.fromkeys([*self._before.get("notes", ()), *self.notes]))
+        peers = list(self._told.values()) or self._before.get("peers", [])
         return {
             "name": self.name,
             "command": self.command,
@@ -141,12 +155,14 @@ class Results:
             "versions": versions(),
             "hardware": hardware(),
             "rows": self.rows(),
-            **({"notes": self.notes} if self.notes else {}),
-            **({"peers": list(self._told.values())} if self._told else {}),
+            **({"notes": notes} if notes else {}),
+            **({"peers": peers} if peers else {}),
         }
 
     def write(self) -> None:
-        """Replace the file at once: a reader never sees half of it."""
+        """Replace the file at once: a reader never sees half of it. A run that measured nothing leaves it as it is."""
+        if self._before and not (self._values or self._told or self.notes):
+            return
         self.path.parent.mkdir(parents=True, exist_ok=True)
         part = self.path.with_suffix(".json.part")
         part.write_text(json.dumps(self.document(), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
@@ -164,6 +180,11 @@ def _row(setting: Setting, name: str, values: Mapping[int, float], source: str) 
         "published": None,
         "source": source,
     }
+
+
+def _what(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Which figure a row is."""
+    return tuple(row[f.name] for f in fields(Setting)) + (row["metric"],)
 
 
 def published_row(setting: Setting, name: str, value: float, source: str) -> dict[str, Any]:

@@ -184,7 +184,7 @@ def _row(setting: Setting, name: str, values: Mapping[int, float], source: str) 
 
 def _what(row: Mapping[str, Any]) -> tuple[Any, ...]:
     """Which figure a row is."""
-    return tuple(row[f.name] for f in fields(Setting)) + (row["metric"],)
+    return (*(row[f.name] for f in fields(Setting)), row["metric"])
 
 
 def published_row(setting: Setting, name: str, value: float, source: str) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import nacre
 from nacre.engines import MemoryRows
 from nacre.errors import (
     BudgetExceeded,
+    DataError,
     LedgerError,
     LedgerRequired,
     LedgerRollback,
@@ -27,7 +28,7 @@ from nacre.privacy.ledger import Ledger, Policy, Reservation, books, chain, open
 from nacre.privacy.ledger.sqlite import refuse_remote
 from nacre.privacy.ledger.status import status
 from nacre.privacy.plan import Counts, Plan, Reveal
-from nacre.table import Boolean, Schema
+from nacre.table import Boolean, Identifier, Schema
 
 SCHEMA = Schema({"sick": Boolean()}, rows=4)
 TABLE = pa.table({"sick": [True, False, True, True]})
@@ -263,6 +264,31 @@ def test_a_run_that_ends_before_a_door_gives_back_its_debit(ledger, monkeypatch)
 
 
 # -------------------------------------------------------------- mandatory
+
+
+def test_persons_are_looked_for_only_after_the_debit(ledger):
+    """A refused table costs nothing and leaves a trace; a population with nothing left is not read at all."""
+    schema = Schema({"who": Identifier(person=True), "sick": Boolean()}, rows=4)
+    reads = []
+
+    class Rows(MemoryRows):
+        def batches(self, columns=None):
+            reads.append(kinds(ledger))
+            return super().batches(columns)
+
+    def run(who, **more):
+        rows = Rows(TABLE.append_column("who", pa.array(who)).select(["who", "sick"]))
+        nacre.fit(rows, schema=schema, delta=1e-6, method="independent", ledger=ledger, population="people", **more)
+
+    with pytest.raises(DataError, match="identifies persons and repeats"):
+        run(["a", "b", "c", "a"], epsilon=0.5)
+    assert reads == [["policy", "reserved"]] and kinds(ledger) == ["policy", "reserved", "refunded"]
+    assert ledger.rows("people")[-1].spent == 0
+    run(["a", "b", "c", "d"], epsilon=1.0)
+    reads.clear()
+    with pytest.raises(BudgetExceeded):
+        run(["a", "b", "c", "a"], epsilon=0.5)
+    assert not reads
 
 
 def test_a_mandatory_ledger_guards_every_door(ledger, monkeypatch, tmp_path):

@@ -66,7 +66,7 @@ def test_pairs_of_measurements_are_expected_to_lose_more_than_those_of_categorie
     kinds = {"numbers": Numeric((0, 98), integer=True), "labels": Categorical(labels)}
     found = {}
     for kind, column in kinds.items():
-        schema = Schema({name: column for name in "abcd"}, rows=ROWS)
+        schema = Schema(dict.fromkeys("abcd", column), rows=ROWS)
         found[kind] = seen(target=None, schema=schema)[1].each_pair[0]
     numbers, categories = found["numbers"], found["labels"]
     assert (numbers.fine, categories.fine) == (2, 0)

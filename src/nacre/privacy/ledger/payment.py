@@ -73,7 +73,7 @@ def paid(account: Account, plan: Plan, unit: str | None) -> Iterator[Reservation
         yield held
     except BaseException as error:
         if not held.opened:
-            held.refund(f"the run ended before any data were opened ({type(error).__name__})")
+            held.refund(f"the run ended before a door was opened ({type(error).__name__})")
         raise
 
 

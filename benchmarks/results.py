@@ -202,7 +202,7 @@ def published_row(setting: Setting, name: str, value: float, source: str) -> dic
 
 
 def commit() -> str:
-    """The commit of the working tree, with `+changes` when tracked files differ from it."""
+    """The commit of the working tree, with `+changes` when code that was run differs from it."""
 
     def git(*args: str) -> str | None:
         done = subprocess.run(["git", *args], cwd=HERE, capture_output=True, text=True, check=False)
@@ -211,7 +211,8 @@ def commit() -> str:
     head = git("rev-parse", "HEAD")
     if head is None:
         return "unknown"
-    return head + ("+changes" if git("status", "--porcelain", "--untracked-files=no", "--", "../src", ".") else "")
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", "../src", ".", ":!results")
+    return head + ("+changes" if changed else "")
 
 
 def versions() -> dict[str, str]:

@@ -243,7 +243,7 @@ class Ledger:
                 f"population {book.population!r}: the rows do not add up to what the last one says; nothing was read. "
                 "`nacre ledger verify` names the row"
             )
-        self._witness.check(book, seen)
+        self._witness.check(book, seen, ends)
         return last
 
     def _check_terms(self, population: str, policy: Policy, plan: Plan, unit: str | None) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,14 +35,16 @@ class Witness:
     def __init__(self, identity: str, place: str | None):
         self.identity, self.place = identity, place
 
-    def check(self, book: Book, seen: Mapping[str, Any] | None) -> None:
+    def check(self, book: Book, seen: Mapping[str, Any] | None, known: Sequence[Row] = ()) -> None:
         """LedgerRollback if the ledger lacks what was seen before, or is a copy beside the one that was used.
 
-        `seen` must have been read before the book was opened: later sights may be of later rows.
+        `seen` must have been read before the book was opened: later sights may be of later rows. `known` are rows that
+        were read already: the one that was seen is mostly the last, and need not be asked for again.
         """
         if seen is None:
             return
-        row = book.at(int(seen["sequence"]))
+        place = int(seen["sequence"])
+        row = next((r for r in known if r.sequence == place), None) or book.at(place)
         if row is None or row.hash != seen["hash"]:
             raise LedgerRollback(
                 f"population {book.population!r}: this machine has seen row {seen['sequence']} of this ledger, and it "

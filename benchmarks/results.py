@@ -141,9 +141,12 @@ class Results:
         for (setting, name), values in self._values.items():
             source = packages.get(setting.method, "nacre")
             found.append(_row(setting, name, values, "nacre" if source.startswith("nacre ") else source))
+        return [*found, *self._kept(found), *self.published]
+
+    def _kept(self, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """What the file held and was not measured anew."""
         new = {_what(row) for row in found}
-        kept = [r for r in self._before.get("rows", ()) if r["published"] is None and _what(r) not in new]
-        return [*found, *kept, *self.published]
+        return [r for r in self._before.get("rows", ()) if r["published"] is None and _what(r) not in new]
 
     def document(self) -> dict[str, Any]:
         notes = list(dict.fromkeys([*self._before.get("notes", ()), *self.notes]))

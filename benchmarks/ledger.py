@@ -48,7 +48,7 @@ MEASURES: dict[str, Measure] = {"storm": storm, "kills": kills, "overhead": over
 
 
 def run(options: Options, results: Results) -> None:
-    """`seeds` repeats of each; ten of them are 10 storms and 1,000 kills. `--only` takes databases, measures, or both."""
+    """`seeds` repeats of each; ten are 10 storms and 1,000 kills. `--only` takes databases, measures, or both."""
     databases = {"sqlite", "postgresql"} & set(options.only) or {"sqlite", "postgresql"}
     with tempfile.TemporaryDirectory(prefix="nacre-ledger-") as folder:
         if "sqlite" in databases:

@@ -395,6 +395,28 @@ def test_a_restored_backup_is_noticed_here_and_by_certificates_elsewhere(ledger,
         open_ledger(path).verify(stamps=[release.certificate.extras["ledger"]])
 
 
+def test_a_population_cannot_begin_anew(tmp_path):
+    """Neither in a backup from before it was made, nor in a new ledger in place of the old one; what was never used
+    may be made again, and elsewhere it is another ledger."""
+    path = tmp_path / "books.sqlite"
+    first = open_ledger(path, create=True)
+    first.store.close()
+    shutil.copy(path, tmp_path / "backup.sqlite")
+    first.create("people", Policy(1.0, 1e-6))
+    first.reserve("people", plan())
+    first.create("unused", Policy(1.0, 1e-6))
+    first.store.close()
+    shutil.copy(tmp_path / "backup.sqlite", path)
+    with pytest.raises(LedgerRollback, match="up to row 1, and it is not there"):
+        open_ledger(path).create("people", Policy(1.0, 1e-6))
+    path.unlink()
+    again = open_ledger(path, create=True)
+    with pytest.raises(LedgerRollback, match="would forget what was spent"):
+        again.create("people", Policy(1.0, 1e-6))
+    again.create("unused", Policy(1.0, 1e-6))
+    open_ledger(tmp_path / "other.sqlite", create=True).create("people", Policy(1.0, 1e-6))
+
+
 def test_a_copy_is_refused_and_a_moved_ledger_is_not(ledger, tmp_path):
     ledger.store.close()
     shutil.copy(tmp_path / "books.sqlite", tmp_path / "copy.sqlite")

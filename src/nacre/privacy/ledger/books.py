@@ -102,6 +102,7 @@ class Ledger:
         self._witness.check_writable()
         if population in self.store.populations():
             raise LedgerError(f"population {population!r} is there already; its cap cannot be changed")
+        self._witness.check_new(population)
         with self.store.locked(population) as book:
             book.anchor(policy.unit_cap, policy.failure_cap)
             row = chain.first(self.identity, population, self.store.user, policy.to_json())

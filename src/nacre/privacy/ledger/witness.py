@@ -58,6 +58,23 @@ class Witness:
                 "one budget needs one ledger. Use that one, or remove it first"
             )
 
+    def check_new(self, population: str) -> None:
+        """LedgerRollback if this machine has seen that population before, in this ledger or, with something spent, in
+        another one at this place: a new beginning would forget what was spent."""
+        if (seen := self.sight(population)) is not None:
+            raise LedgerRollback(
+                f"population {population!r}: this machine has seen it in this ledger, up to row {seen['sequence']}, "
+                "and it is not there: a backup was restored. Go back to the newest ledger"
+            )
+        for path in folder().glob(f"*-{_hashed(population)}.json") if self.place else ():
+            earlier = _told(path)
+            if earlier is not None and earlier.get("place") == self.place and earlier["sequence"] > 0:
+                raise LedgerRollback(
+                    f"population {population!r}: this machine has seen another ledger at {self.place} that holds it, "
+                    f"up to row {earlier['sequence']}; a new one would forget what was spent. Restore that ledger; if "
+                    f"nobody real was in it, remove {path}"
+                )
+
     def saw(self, row: Row) -> None:
         """Remember a committed row, unless a later one is remembered."""
         path = self._path(row.population)
@@ -90,13 +107,20 @@ class Witness:
             raise LedgerError(f"{path}: cannot be written to; set NACRE_STATE to a folder that can")
 
     def _path(self, population: str) -> Path:
-        name = hashlib.sha256(population.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-        return folder() / f"{self.identity}-{name}.json"
+        return folder() / f"{self.identity}-{_hashed(population)}.json"
 
     def sight(self, population: str) -> dict[str, Any] | None:
         """What was seen last; None where nothing was."""
-        try:
-            told = json.loads(self._path(population).read_text())
-            return told if isinstance(told["sequence"], int) and isinstance(told["hash"], str) else None
-        except (OSError, ValueError, KeyError, TypeError):  # not there, or lost in a crash: nothing to compare with
-            return None
+        return _told(self._path(population))
+
+
+def _hashed(population: str) -> str:
+    return hashlib.sha256(population.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _told(path: Path) -> dict[str, Any] | None:
+    try:
+        told = json.loads(path.read_text())
+        return told if isinstance(told["sequence"], int) and isinstance(told["hash"], str) else None
+    except (OSError, ValueError, KeyError, TypeError):  # not there, or lost in a crash: nothing to compare with
+        return None

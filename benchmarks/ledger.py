@@ -44,7 +44,14 @@ def overhead(method: str, url: str, folder: Path, seed: int, quick: bool) -> tup
     return "one release", {"overhead_ms": figure}
 
 
-MEASURES: dict[str, Measure] = {"storm": storm, "kills": kills, "overhead": overhead}
+def sampled(method: str, url: str, folder: Path, seed: int, quick: bool) -> tuple[str, dict[str, float]]:
+    """Before any lock, once per plan and process: the accounting of steps on samples."""
+    told = apart("overhead", folder / "state", url=url, number=1, population=f"steps {seed}", steps=True)
+    print(method, f"{told['ms'][0]:.1f} ms, sampled steps", flush=True)
+    return "one release of 1,000 sampled steps", {"overhead_ms": told["ms"][0]}
+
+
+MEASURES: dict[str, Measure] = {"storm": storm, "kills": kills, "overhead": overhead, "sampled": sampled}
 
 
 def run(options: Options, results: Results) -> None:

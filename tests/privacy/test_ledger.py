@@ -25,6 +25,7 @@ from nacre.errors import (
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.ledger import Ledger, Policy, Reservation, books, chain, open_ledger
+from nacre.privacy.ledger.payment import Account, paid
 from nacre.privacy.ledger.sqlite import refuse_remote
 from nacre.privacy.ledger.status import status
 from nacre.privacy.plan import Counts, Plan, Reveal
@@ -264,6 +265,20 @@ def test_a_run_that_ends_before_a_door_gives_back_its_debit(ledger, monkeypatch)
 
 
 # -------------------------------------------------------------- mandatory
+
+
+def test_what_went_wrong_first_is_told_when_the_debit_cannot_be_given_back(ledger, monkeypatch):
+    """The debit stays then, and can be given back later."""
+
+    def gone(*args):
+        raise LedgerError("the server is gone")
+
+    with monkeypatch.context() as away, pytest.raises(ZeroDivisionError):
+        away.setattr(ledger, "refund", gone)
+        with paid(Account(ledger, "people"), plan(), None):
+            raise ZeroDivisionError
+    assert kinds(ledger) == ["policy", "reserved"] and ledger.rows("people")[-1].spent > 0
+    assert ledger.refund("people", ledger.rows("people")[-1].reservation, "the server was gone").spent == 0
 
 
 def test_persons_are_looked_for_only_after_the_debit(ledger):

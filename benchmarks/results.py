@@ -136,20 +136,24 @@ class Results:
 
     def rows(self) -> list[dict[str, Any]]:
         """Every figure, ours and those of other packages (`source` names them), then the published ones."""
+        return [*self._measured(), *self._kept(), *self.published]
+
+    def _measured(self) -> list[dict[str, Any]]:
         packages = {t["method"]: f"{t['package']} {t['version']}" for t in self._told.values() if "package" in t}
         found = []
         for (setting, name), values in self._values.items():
             source = packages.get(setting.method, "nacre")
             found.append(_row(setting, name, values, "nacre" if source.startswith("nacre ") else source))
-        return [*found, *self._kept(found), *self.published]
+        return found
 
-    def _kept(self, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _kept(self) -> list[dict[str, Any]]:
         """What the file held and was not measured anew."""
-        new = {_what(row) for row in found}
+        new = {_what(row) for row in self._measured()}
         return [r for r in self._before.get("rows", ()) if r["published"] is None and _what(r) not in new]
 
     def document(self) -> dict[str, Any]:
-        notes = list(dict.fromkeys([*self._before.get("notes", ()), *self.notes]))
+        before = self._before.get("notes", ()) if self._kept() else ()  # they are about the figures that are kept
+        notes = list(dict.fromkeys([*before, *self.notes]))
         peers = list(self._told.values()) or self._before.get("peers", [])
         return {
             "name": self.name,

@@ -158,3 +158,7 @@ def test_a_partial_run_leaves_other_figures_in_the_file(tmp_path):
     told = json.loads(part.path.read_text())
     assert {r["method"]: r["mean"] for r in told["rows"]} == {"one": 0.1, "two": 0.9}
     assert told["notes"] == ["a busy machine"]
+    rest = result_files.Results("r", "rest", tmp_path, tmp_path / "work", resume=True, keep=True)
+    rest.add(result_files.Setting("one", "d"), 0, {"auroc": 0.8})
+    rest.write()
+    assert "notes" not in json.loads(rest.path.read_text())  # all was measured anew

@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> None:
     only = tuple(m for m in args.only.split(",") if m)
     options = Options(seeds=seeds, quick=args.quick, jobs=args.jobs, only=only)
     name = f"{args.name}.quick" if args.quick else args.name
-    results = Results(name, command_line(args), resume=args.resume)
+    results = Results(name, command_line(args), resume=args.resume, keep=bool(only) or args.resume)
     if args.note:
         results.note(args.note)
     CATALOGUE[args.name].runner()(options, results)

@@ -38,6 +38,11 @@ SOURCES: Mapping[str, Source] = {
     "diabetes130": Source(
         "diabetes130_us_hospitals.parquet", 101_766, "Diabetes 130-US Hospitals, UCI, doi:10.24432/C5230J"
     ),
+    "housing": Source(
+        "california_housing_ocean_proximity.parquet",
+        20_640,
+        "California housing, StatLib, doi:10.1016/S0167-7152(96)00140-X",
+    ),
     "credit": Source("creditcard.parquet", 284_807, "Credit card fraud, ULB, doi:10.1109/SSCI.2015.33"),
 }
 
@@ -128,6 +133,21 @@ def credit() -> pd.DataFrame:
     """29 features and the class as text; `Time` is left out."""
     frame = _read("credit").drop(columns="Time")
     return frame.assign(Class=frame["Class"].astype(str))
+
+
+def housing() -> pd.DataFrame:
+    """Block groups of California: nine numbers and `ocean_proximity`."""
+    return _read("housing")
+
+
+def diabetes130() -> pd.DataFrame:
+    """Stays in hospital: what is known of most of them, codes as labels."""
+    frame = _read("diabetes130")
+    codes = ["admission_type_id", "discharge_disposition_id", "admission_source_id"]
+    kept = ["race", "gender", "age", *codes, "time_in_hospital", "num_lab_procedures", "num_procedures",
+            "num_medications", "number_outpatient", "number_emergency", "number_inpatient", "number_diagnoses",
+            "readmitted"]  # fmt: skip
+    return frame[kept].assign(**{c: frame[c].astype(str) for c in codes})
 
 
 @cache

@@ -44,24 +44,35 @@ def overhead(method: str, url: str, folder: Path, seed: int, quick: bool) -> tup
     return "one release", {"overhead_ms": figure}
 
 
-MEASURES: dict[str, Measure] = {"storm": storm, "kills": kills, "overhead": overhead}
+def sampled(method: str, url: str, folder: Path, seed: int, quick: bool) -> tuple[str, dict[str, float]]:
+    """Before any lock, once per plan and process: the accounting of steps on samples."""
+    told = apart("overhead", folder / "state", url=url, number=1, population=f"steps {seed}", steps=True)
+    print(method, f"{told['ms'][0]:.1f} ms, sampled steps", flush=True)
+    return "one release of 1,000 sampled steps", {"overhead_ms": told["ms"][0]}
+
+
+MEASURES: dict[str, Measure] = {"storm": storm, "kills": kills, "overhead": overhead, "sampled": sampled}
 
 
 def run(options: Options, results: Results) -> None:
-    """`seeds` repeats of each; ten of them are 10 storms and 1,000 kills."""
+    """`seeds` repeats of each; ten are 10 storms and 1,000 kills. `--only` takes databases, measures, or both."""
+    databases = {"sqlite", "postgresql"} & set(options.only) or {"sqlite", "postgresql"}
     with tempfile.TemporaryDirectory(prefix="nacre-ledger-") as folder:
-        if options.wants("sqlite"):
+        if "sqlite" in databases:
             _measure("sqlite", str(Path(folder) / "books.sqlite"), Path(folder), options, results)
     binaries = postgresql_server.find()
     if binaries is None:
         results.note(postgresql_server.MISSING)
-    elif options.wants("postgresql"):
+    elif "postgresql" in databases:
         with tempfile.TemporaryDirectory(prefix="nacre-ledger-") as folder, postgresql_server.running(binaries) as url:
             _measure("postgresql", url, Path(folder), options, results)
 
 
 def _measure(method: str, url: str, folder: Path, options: Options, results: Results) -> None:
+    wanted = set(MEASURES) & set(options.only) or set(MEASURES)
     for name, measure in MEASURES.items():
+        if name not in wanted:
+            continue
         for seed in range(options.seeds):
             case = f"{method} {name}"
             if results.has(case, seed):

@@ -22,7 +22,7 @@ from nacre.privacy.budget import Budget
 from nacre.privacy.ledger import Ledger, Policy, open_ledger
 from nacre.privacy.ledger.chain import OPENED, RESERVED
 from nacre.privacy.ledger.policy import UNIT
-from nacre.privacy.plan import Counts, Plan
+from nacre.privacy.plan import Counts, Descend, Part, Plan
 
 ROOT = Path(__file__).parent.parent
 DELTA = 1e-6
@@ -144,12 +144,18 @@ def sound(url: str, population: str, folder: Path) -> bool:
     return known and head.spent <= ledger.policy(population).unit_cap
 
 
-def overhead(url: str, number: int, population: str) -> dict[str, Any]:
+def sampled() -> Plan:
+    """A plan of a thousand sampled steps, whose curve must be covered by a Gaussian's before it can be charged."""
+    steps = Descend("steps", q=0.01, steps=1000, parts=(Part("gradient", sigma=4.0),))
+    return Plan("load", (steps,), Budget(0.9, DELTA))
+
+
+def overhead(url: str, number: int, population: str, steps: bool = False) -> dict[str, Any]:
     """Milliseconds that reserve, open and settle take together, for every one of `number` releases."""
     policy = Policy(3.0, DELTA, per_release=1.0)
     ledger = open_ledger(url, create=True)
     ledger.create(population, policy)
-    plan, took = share(policy, 2 * number), []
+    plan, took = sampled() if steps else share(policy, 2 * number), []
     for _ in range(number):
         start = time.perf_counter()
         held = ledger.reserve(population, plan)

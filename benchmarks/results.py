@@ -7,7 +7,7 @@ import os
 import platform
 import subprocess
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -49,10 +49,19 @@ class Results:
     """Collects figures and writes `<folder>/<name>.json` in the layout that the results page reads.
 
     Only registered metrics are accepted. With `resume`, values of an interrupted run are read back. `notes`
-    say under what conditions the figures were taken; `tell` keeps facts about the methods of others.
+    say under what conditions the figures were taken; `tell` keeps facts about the methods of others. With `keep`,
+    figures and notes that the file holds already stay in it until they are measured anew.
     """
 
-    def __init__(self, name: str, command: str, folder: Path = RESULTS, work: Path = WORK, resume: bool = False):
+    def __init__(
+        self,
+        name: str,
+        command: str,
+        folder: Path = RESULTS,
+        work: Path = WORK,
+        resume: bool = False,
+        keep: bool = False,
+    ):
         self.name, self.command, self.resume = name, command, resume
         self.notes: list[str] = []
         self._told: dict[str, dict[str, Any]] = {}
@@ -61,6 +70,7 @@ class Results:
         self.published: list[dict[str, Any]] = []
         self._values: dict[tuple[Setting, str], dict[int, float]] = {}
         self._done: set[tuple[str, int]] = set()
+        self._before: dict[str, Any] = json.loads(self.path.read_text()) if keep and self.path.exists() else {}
         if resume and self.log.exists():
             for line in self.log.read_text().splitlines():
                 self._keep(json.loads(line))
@@ -126,14 +136,25 @@ class Results:
 
     def rows(self) -> list[dict[str, Any]]:
         """Every figure, ours and those of other packages (`source` names them), then the published ones."""
+        return [*self._measured(), *self._kept(), *self.published]
+
+    def _measured(self) -> list[dict[str, Any]]:
         packages = {t["method"]: f"{t['package']} {t['version']}" for t in self._told.values() if "package" in t}
         found = []
         for (setting, name), values in self._values.items():
             source = packages.get(setting.method, "nacre")
             found.append(_row(setting, name, values, "nacre" if source.startswith("nacre ") else source))
-        return [*found, *self.published]
+        return found
+
+    def _kept(self) -> list[dict[str, Any]]:
+        """What the file held and was not measured anew."""
+        new = {_what(row) for row in self._measured()}
+        return [r for r in self._before.get("rows", ()) if r["published"] is None and _what(r) not in new]
 
     def document(self) -> dict[str, Any]:
+        before = self._before.get("notes", ()) if self._kept() else ()  # they are about the figures that are kept
+        notes = list(dict.fromkeys([*before, *self.notes]))
+        peers = list(self._told.values()) or self._before.get("peers", [])
         return {
             "name": self.name,
             "command": self.command,
@@ -141,12 +162,14 @@ class Results:
             "versions": versions(),
             "hardware": hardware(),
             "rows": self.rows(),
-            **({"notes": self.notes} if self.notes else {}),
-            **({"peers": list(self._told.values())} if self._told else {}),
+            **({"notes": notes} if notes else {}),
+            **({"peers": peers} if peers else {}),
         }
 
     def write(self) -> None:
-        """Replace the file at once: a reader never sees half of it."""
+        """Replace the file at once: a reader never sees half of it. A run that measured nothing leaves it as it is."""
+        if self._before and not (self._values or self._told or self.notes):
+            return
         self.path.parent.mkdir(parents=True, exist_ok=True)
         part = self.path.with_suffix(".json.part")
         part.write_text(json.dumps(self.document(), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
@@ -166,6 +189,11 @@ def _row(setting: Setting, name: str, values: Mapping[int, float], source: str) 
     }
 
 
+def _what(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Which figure a row is."""
+    return (*(row[f.name] for f in fields(Setting)), row["metric"])
+
+
 def published_row(setting: Setting, name: str, value: float, source: str) -> dict[str, Any]:
     """A figure that somebody else reported: `mean` stays empty, because this run did not measure it."""
     metric(name)
@@ -181,7 +209,7 @@ def published_row(setting: Setting, name: str, value: float, source: str) -> dic
 
 
 def commit() -> str:
-    """The commit of the working tree, with `+changes` when tracked files differ from it."""
+    """The commit of the working tree, with `+changes` when code that was run differs from it."""
 
     def git(*args: str) -> str | None:
         done = subprocess.run(["git", *args], cwd=HERE, capture_output=True, text=True, check=False)
@@ -190,7 +218,8 @@ def commit() -> str:
     head = git("rev-parse", "HEAD")
     if head is None:
         return "unknown"
-    return head + ("+changes" if git("status", "--porcelain", "--untracked-files=no", "--", "../src", ".") else "")
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", "../src", ".", ":!results")
+    return head + ("+changes" if changed else "")
 
 
 def versions() -> dict[str, str]:

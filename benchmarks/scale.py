@@ -79,10 +79,10 @@ def _python(task: str, **arguments: Any) -> dict[str, float]:
 
 def picture(results: Results) -> str:
     """Rows per second and peak memory against the number of rows, both axes logarithmic."""
-    found = {m: [] for m in METHODS}
-    for size, rows in SIZES.items():
-        for setting in results.settings(size):
-            found.setdefault(setting.method, []).append((rows, results.of(setting, 0)))
+    cases: dict[tuple[str, str], dict[str, float]] = {}
+    for row in results.rows():
+        cases.setdefault((row["method"], row["dataset"]), {})[row["metric"]] = row["mean"]
+    found = {m: [(rows, cases[m, size]) for size, rows in SIZES.items() if (m, size) in cases] for m in METHODS}
     left = _panel(found, "rows_per_s", "rows per second", 0)
     return (
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 300" font-family="sans-serif" font-size="12">\n'

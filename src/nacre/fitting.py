@@ -130,11 +130,12 @@ def fit(
     schema, beside = without_weights(_count_public_rows(schema, rows, budget), weighing.get("weights"))
     target = share_target(method, schema, target, target_shares)
     job = prepare(rows.column_names, schema, budget, method, target, domain, {**options, **weighing})
-    check_rows(rows, job.schema, beside)
+    check_columns(rows, job.schema, beside)
     warn_weak_delta(budget, job.schema.rows)
     noise = NoiseSource(noise_seed)
     unit = job.schema.unit.column if job.schema.unit else None
     with finished(rows), paid(account, job.plan, unit) as held:
+        check_persons(rows, job.schema)
         reading = functools.partial(tell_rows, progress)
         curator = Curator(rows, job.plan, job.schema, noise, transcript, reading, held)
         schema = _buy(curator, job, target)
@@ -226,9 +227,8 @@ def _read_missing(schema: Schema | None, rows: Rows) -> Schema:
     return dataclasses.replace(schema, columns=columns)
 
 
-def check_rows(rows: Rows, schema: Schema, beside: tuple[str, ...] = ()) -> None:
-    """Refuse a table that does not fit the schema and the columns `beside` it, or persons that repeat without a unit:
-    costs nothing."""
+def check_columns(rows: Rows, schema: Schema, beside: tuple[str, ...] = ()) -> None:
+    """Refuse a table whose columns are not those of the schema and the ones `beside` it: no row is read."""
     found, known = rows.column_names, (*schema.names, *beside)
     missing = [n for n in known if n not in found]
     extra = [n for n in found if n not in known]
@@ -237,7 +237,18 @@ def check_rows(rows: Rows, schema: Schema, beside: tuple[str, ...] = ()) -> None
             f"the schema does not match the table: missing in the table {missing[:5]}, not in the schema {extra[:5]}; "
             "correct the names, or add the columns to the schema (as identifiers if they are not to be learnt)"
         )
+
+
+def check_persons(rows: Rows, schema: Schema) -> None:
+    """Refuse persons that repeat without a unit. It reads rows, so with a ledger it comes after the debit: a
+    population that has nothing left is not read at all, and a refusal leaves its trace in the books, given back."""
     refuse_repeated_persons(getattr(rows, "whole", rows), schema)  # a person may repeat across a holdout
+
+
+def check_rows(rows: Rows, schema: Schema) -> None:
+    """Both checks, where no budget is at stake."""
+    check_columns(rows, schema)
+    check_persons(rows, schema)
 
 
 def warn_weak_delta(budget: Budget, rows: int | None) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 
 from nacre.engines import finished, open_rows
 from nacre.errors import DomainNotDeclared, NacreError, ReleaseFileError, SketchError
-from nacre.fitting import assumptions, check_rows, tell_rows, warn_weak_delta
+from nacre.fitting import assumptions, check_columns, check_persons, tell_rows, warn_weak_delta
 from nacre.privacy.budget import Budget, Level, default_delta
 from nacre.privacy.certificate import Certificate, certify
 from nacre.privacy.curator import Curator
@@ -104,10 +104,11 @@ def sketch(
     budget = Budget(epsilon, default_delta(None) if delta is None else delta, neighbours)
     plan = recipe.method.plan(schema, None, budget)
     rows = open_rows(table, engine=engine)
-    check_rows(rows, schema)
+    check_columns(rows, schema)
     warn_weak_delta(budget, None)
     noise = NoiseSource(noise_seed)
     with finished(rows), paid(account, plan, schema.unit.column if schema.unit else None) as held:
+        check_persons(rows, schema)
         reading = functools.partial(tell_rows, progress)
         sums = common.measure(Curator(rows, plan, schema, noise, transcript, reading, held), plan, recipe)
         stated = certify(plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=assumptions(schema))

@@ -14,20 +14,25 @@ from nacre.synthesizers.expected import expected
 
 
 def test_a_known_law_is_found_again(tmp_path):
-    """found = e^-0.5·raw^0.8 with a spread of 0.3, 400 pairs in two cases: within five standard errors."""
+    """found = e^-0.5·raw^0.8, pairs e^0.3 more for each fine column, with a spread of 0.3; 400 of each in two cases:
+    within five standard errors. Columns of one value and other tables have no say."""
     rng = np.random.default_rng(0)
     path = tmp_path / "pairs.jsonl"
     with path.open("w") as out:
         for case in ("one/1", "two/1", "other/1"):
             found = []
             for of in ("column", "pair"):
-                for raw in np.exp(rng.uniform(-6, -1, 200)):
-                    noise = rng.normal(0, 0.3) + (5 if case == "other/1" else 0)
-                    value = float(np.exp(-0.5 + 0.8 * np.log(raw) + noise))
-                    found.append({"of": of, "groups": 9, "raw": float(raw), "found": value})
+                for i, raw in enumerate(np.exp(rng.uniform(-6, -1, 400))):
+                    fine, constant = (i // 2 % 3 if of == "pair" else 0), i % 2 == 0
+                    far = 5 if case == "other/1" else -5 if constant else 0
+                    value = float(np.exp(-0.5 + 0.8 * np.log(raw) + 0.3 * fine + rng.normal(0, 0.3) + far))
+                    found.append({"of": of, "groups": 9, "raw": float(raw), "found": value, "fine": fine,
+                                  "commonest": 0.99 if constant else 0.4})  # fmt: skip
             out.write(json.dumps({"case": case, "found": found}) + "\n")
-    for intercept, power, spread in planner.laws(path, {"one", "two"}).values():
-        assert abs(intercept + 0.5) < 0.2 and abs(power - 0.8) < 0.06 and abs(spread - 0.3) < 0.06
+    told = planner.laws(path, {"one", "two"})
+    for intercept, power, _, spread in told.values():
+        assert abs(intercept + 0.5) < 0.25 and abs(power - 0.8) < 0.06 and abs(spread - 0.3) < 0.06
+    assert told["column"][2] == 0 and abs(told["pair"][2] - 0.3) < 0.12
 
 
 def test_figures_are_medians_and_shares():
@@ -40,14 +45,14 @@ def test_the_range_holds_eight_of_ten_draws_of_its_own_law(of):
     from nacre.synthesizers.expected import _LAWS
 
     told = expected(0.05, of)
-    drawn = told.value * np.exp(np.random.default_rng(1).normal(0, _LAWS[of][2], 20_000))
+    drawn = told.value * np.exp(np.random.default_rng(1).normal(0, _LAWS[of][3], 20_000))
     assert np.mean((drawn >= told.low) & (drawn <= told.high)) == pytest.approx(0.8, abs=0.015)
 
 
 @pytest.mark.skipif(not Path(RESULTS / "planner.json").exists(), reason="the benchmark `planner` has not been run")
 def test_recorded_ratios_are_near_one():
-    """Three tables: the middle of the planned distances within a factor of 2.5 of what came out."""
+    """Three tables: the middle of the planned distances within a factor of two of what came out."""
     rows = json.loads((RESULTS / "planner.json").read_text())["rows"]
     ratios = {(r["dataset"], r["epsilon"], r["metric"]): r["mean"] for r in rows if r["metric"].startswith("planned")}
     assert len({dataset for dataset, _, _ in ratios}) == 3
-    assert all(0.4 < ratio < 2.5 for ratio in ratios.values()), ratios
+    assert all(0.5 < ratio < 2 for ratio in ratios.values()), ratios

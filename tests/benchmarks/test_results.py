@@ -139,3 +139,26 @@ def test_figures_of_another_package_name_it_as_their_source(tmp_path):
         "sketch": "nacre",
         "real": "nacre",
     }
+
+
+def test_a_partial_run_leaves_other_figures_in_the_file(tmp_path):
+    """Asked for one method only, the figures of the other stay; a run that measures nothing changes nothing."""
+    whole = result_files.Results("r", "whole", tmp_path, tmp_path / "work")
+    whole.add(result_files.Setting("one", "d"), 0, {"auroc": 0.1})
+    whole.add(result_files.Setting("two", "d"), 0, {"auroc": 0.2})
+    whole.note("a busy machine")
+    whole.write()
+    before = whole.path.read_text()
+    nothing = result_files.Results("r", "nothing", tmp_path, tmp_path / "work", keep=True)
+    nothing.write()
+    assert whole.path.read_text() == before
+    part = result_files.Results("r", "part", tmp_path, tmp_path / "work", keep=True)
+    part.add(result_files.Setting("two", "d"), 0, {"auroc": 0.9})
+    part.write()
+    told = json.loads(part.path.read_text())
+    assert {r["method"]: r["mean"] for r in told["rows"]} == {"one": 0.1, "two": 0.9}
+    assert told["notes"] == ["a busy machine"]
+    rest = result_files.Results("r", "rest", tmp_path, tmp_path / "work", resume=True, keep=True)
+    rest.add(result_files.Setting("one", "d"), 0, {"auroc": 0.8})
+    rest.write()
+    assert "notes" not in json.loads(rest.path.read_text())  # all was measured anew

@@ -62,6 +62,16 @@ def test_a_mandatory_ledger(call, small, books, tmp_path, monkeypatch):
     assert call("ledger", "status", "--json").json["populations"][0]["reservations"]["settled"] == 1
 
 
+def test_an_audit_of_made_up_rows_needs_no_ledger(call, books, tmp_path, monkeypatch):
+    from nacre.table import Boolean, Schema
+
+    monkeypatch.setenv("NACRE_LEDGER", str(books))
+    Schema({"sick": Boolean()}, rows=100).save(tmp_path / "sick.json")
+    asked = ("audit", "--method", "independent", "-e", 1, "--schema", tmp_path / "sick.json", "--runs", 100, "-q")
+    assert call(*asked, "--canaries", 100).code == 0
+    assert call("ledger", "status", "--json").json["populations"][0]["sequence"] == 0
+
+
 def test_refunds_and_mistakes(call, small, books, tmp_path, release):
     from nacre.privacy.budget import Budget
     from nacre.privacy.ledger import open_ledger

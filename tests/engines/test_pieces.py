@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,7 @@ from tests.privacy import logistic
 from tests.privacy_contract import checks, tables
 
 import nacre
-from nacre.engines import MemoryRows, ShardedRows, open_rows
+from nacre.engines import MemoryRows, ShardedRows, cluster, open_rows
 from nacre.engines.holdout import split
 from nacre.engines.sealed import new_key, seal, unseal
 from nacre.engines.shards import even_cuts
@@ -232,3 +233,39 @@ def test_without_ray_it_says_what_to_install(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(NacreError, match=r"install nacre\[distributed\]"):
         open_rows(folder[0], engine="ray")
+
+
+class JoinedRay:
+    """Stands for a running cluster of forty workers: remembers how many tasks waited at most."""
+
+    def __init__(self):
+        self.waiting, self.most = 0, 0
+
+    def is_initialized(self):
+        return True
+
+    def cluster_resources(self):
+        return {"CPU": 40.0, "memory": 1e9}
+
+    def remote(self, **options):
+        def submit(*args):
+            self.waiting += 1
+            self.most = max(self.most, self.waiting)
+            return object()
+
+        return lambda task: SimpleNamespace(remote=submit)
+
+    def wait(self, waiting, num_returns):
+        self.waiting -= 1
+        return waiting[:1], waiting[1:]
+
+
+def test_a_joined_cluster_is_kept_busy_whatever_this_machine_has(monkeypatch):
+    """The cores of the machine that asks say nothing about the cluster."""
+    ray = JoinedRay()
+    monkeypatch.setattr(cluster, "_ray", lambda: ray)
+    monkeypatch.setattr(cluster, "_dumps", lambda value: b"")
+    monkeypatch.setattr(cluster, "_result", lambda ray, done, key: None)
+    joined = cluster.Cluster("ray://head:10001")
+    assert sorted(i for i, _ in joined.each(len, [()] * 300)) == list(range(300))
+    assert ray.most == 80 and joined.shards >= 80

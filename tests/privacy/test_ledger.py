@@ -15,6 +15,7 @@ import nacre
 from nacre.engines import MemoryRows
 from nacre.errors import (
     BudgetExceeded,
+    DataError,
     LedgerError,
     LedgerRequired,
     LedgerRollback,
@@ -24,10 +25,11 @@ from nacre.errors import (
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.ledger import Ledger, Policy, Reservation, books, chain, open_ledger
+from nacre.privacy.ledger.payment import Account, paid
 from nacre.privacy.ledger.sqlite import refuse_remote
 from nacre.privacy.ledger.status import status
 from nacre.privacy.plan import Counts, Plan, Reveal
-from nacre.table import Boolean, Schema
+from nacre.table import Boolean, Identifier, Schema
 
 SCHEMA = Schema({"sick": Boolean()}, rows=4)
 TABLE = pa.table({"sick": [True, False, True, True]})
@@ -265,6 +267,45 @@ def test_a_run_that_ends_before_a_door_gives_back_its_debit(ledger, monkeypatch)
 # -------------------------------------------------------------- mandatory
 
 
+def test_what_went_wrong_first_is_told_when_the_debit_cannot_be_given_back(ledger, monkeypatch):
+    """The debit stays then, and can be given back later."""
+
+    def gone(*args):
+        raise LedgerError("the server is gone")
+
+    with monkeypatch.context() as away, pytest.raises(ZeroDivisionError):
+        away.setattr(ledger, "refund", gone)
+        with paid(Account(ledger, "people"), plan(), None):
+            raise ZeroDivisionError
+    assert kinds(ledger) == ["policy", "reserved"] and ledger.rows("people")[-1].spent > 0
+    assert ledger.refund("people", ledger.rows("people")[-1].reservation, "the server was gone").spent == 0
+
+
+def test_persons_are_looked_for_only_after_the_debit(ledger):
+    """A refused table costs nothing and leaves a trace; a population with nothing left is not read at all."""
+    schema = Schema({"who": Identifier(person=True), "sick": Boolean()}, rows=4)
+    reads = []
+
+    class Rows(MemoryRows):
+        def batches(self, columns=None):
+            reads.append(kinds(ledger))
+            return super().batches(columns)
+
+    def run(who, **more):
+        rows = Rows(TABLE.append_column("who", pa.array(who)).select(["who", "sick"]))
+        nacre.fit(rows, schema=schema, delta=1e-6, method="independent", ledger=ledger, population="people", **more)
+
+    with pytest.raises(DataError, match="identifies persons and repeats"):
+        run(["a", "b", "c", "a"], epsilon=0.5)
+    assert reads == [["policy", "reserved"]] and kinds(ledger) == ["policy", "reserved", "refunded"]
+    assert ledger.rows("people")[-1].spent == 0
+    run(["a", "b", "c", "d"], epsilon=1.0)
+    reads.clear()
+    with pytest.raises(BudgetExceeded):
+        run(["a", "b", "c", "a"], epsilon=0.5)
+    assert not reads
+
+
 def test_a_mandatory_ledger_guards_every_door(ledger, monkeypatch, tmp_path):
     monkeypatch.setenv("NACRE_LEDGER", ledger.url)
     rows = WatchedRows(ledger.url)
@@ -367,6 +408,28 @@ def test_a_restored_backup_is_noticed_here_and_by_certificates_elsewhere(ledger,
     monkeypatch.setenv("NACRE_STATE", str(tmp_path / "another machine"))
     with pytest.raises(LedgerRollback, match="a certificate names row 3"):
         open_ledger(path).verify(stamps=[release.certificate.extras["ledger"]])
+
+
+def test_a_population_cannot_begin_anew(tmp_path):
+    """Neither in a backup from before it was made, nor in a new ledger in place of the old one; what was never used
+    may be made again, and elsewhere it is another ledger."""
+    path = tmp_path / "books.sqlite"
+    first = open_ledger(path, create=True)
+    first.store.close()
+    shutil.copy(path, tmp_path / "backup.sqlite")
+    first.create("people", Policy(1.0, 1e-6))
+    first.reserve("people", plan())
+    first.create("unused", Policy(1.0, 1e-6))
+    first.store.close()
+    shutil.copy(tmp_path / "backup.sqlite", path)
+    with pytest.raises(LedgerRollback, match="up to row 1, and it is not there"):
+        open_ledger(path).create("people", Policy(1.0, 1e-6))
+    path.unlink()
+    again = open_ledger(path, create=True)
+    with pytest.raises(LedgerRollback, match="would forget what was spent"):
+        again.create("people", Policy(1.0, 1e-6))
+    again.create("unused", Policy(1.0, 1e-6))
+    open_ledger(tmp_path / "other.sqlite", create=True).create("people", Policy(1.0, 1e-6))
 
 
 def test_a_copy_is_refused_and_a_moved_ledger_is_not(ledger, tmp_path):

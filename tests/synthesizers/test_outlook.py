@@ -58,6 +58,22 @@ def test_less_noise_is_expected_to_be_less_error(of):
     assert Expected(0.5, 0.3, 0.9).plus(0.2) == Expected(0.7, 0.5, 1.0)
 
 
+def test_pairs_of_measurements_are_expected_to_lose_more_than_those_of_categories():
+    """Same cells, groups and noise; what differs is the order of the cells, a public fact."""
+    from nacre.table import Categorical, Numeric, Schema
+
+    labels = tuple(map(str, range(99)))
+    kinds = {"numbers": Numeric((0, 98), integer=True), "labels": Categorical(labels)}
+    found = {}
+    for kind, column in kinds.items():
+        schema = Schema(dict.fromkeys("abcd", column), rows=ROWS)
+        found[kind] = seen(target=None, schema=schema)[1].each_pair[0]
+    numbers, categories = found["numbers"], found["labels"]
+    assert (numbers.fine, categories.fine) == (2, 0)
+    assert numbers.tvd == pytest.approx(categories.tvd, rel=0.1)
+    assert numbers.expected.value > 1.2 * categories.expected.value
+
+
 def test_rows_and_budget_help_and_coarser_groups_cost_detail():
     lines = {x.what: x for x in what_helps(case(), seen()[1])}
     now = lines.pop("as planned")

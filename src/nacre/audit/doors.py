@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from nacre.audit.bounds import Bound, Guesses
+from nacre.audit.rooms import MadeUpRoom
 from nacre.engines import MemoryRows
 from nacre.errors import NacreError
 from nacre.privacy.budget import Budget
-from nacre.privacy.curator import Curator
 from nacre.privacy.discovery import unknown
 from nacre.privacy.plan import Bounds, Categories, Counts, Descend, Entry, Part, Plan, Sample, Select, Total
 from nacre.privacy.sampling import Listed, Utility
@@ -74,11 +74,11 @@ def _many(see: Callable[..., np.ndarray], scale: float, draws: int, here: bool, 
     return np.concatenate([see(scale, size, here, *more) for size in sizes])
 
 
-def _curator(entry: Entry, rows: dict[str, Any], schema: Schema) -> Curator:
-    return Curator(MemoryRows(pa.table(rows)), Plan("audit", (entry,), Budget(None)), schema)
+def _curator(entry: Entry, rows: dict[str, Any], schema: Schema) -> MadeUpRoom:
+    return MadeUpRoom(MemoryRows(pa.table(rows)), Plan("audit", (entry,), Budget(None)), schema)
 
 
-def _room(entry: Entry, values: np.ndarray, cells: int) -> Curator:
+def _room(entry: Entry, values: np.ndarray, cells: int) -> MadeUpRoom:
     return _curator(entry, {"x": pa.array(values, pa.int64())}, Schema({"x": Numeric(bounds=(0, cells), integer=True)}))
 
 

@@ -13,10 +13,10 @@ import numpy as np
 
 from nacre.audit.bounds import _largest
 from nacre.audit.gradients import Watched
+from nacre.audit.rooms import MadeUpRoom
 from nacre.engines import MemoryRows
 from nacre.errors import NacreError
 from nacre.privacy import feature_sums
-from nacre.privacy.curator import Curator
 
 
 def one_run_mu(canaries: int, guesses: int, right: int, alpha: float = 0.05) -> float:
@@ -55,16 +55,16 @@ def guess(scores: np.ndarray, present: np.ndarray, each: int) -> tuple[int, int]
     return 2 * each, int(present[order[-each:]].sum() + (~present[order[:each]]).sum())
 
 
-class Choir(Curator):
+class Choir(MadeUpRoom):
     """A curator that scores canaries by the answers of `counts`, `total` and `descend`: Σ ⟨answer, contribution⟩/σ².
 
     `scored` says whether such a door was opened; a method without one is scored by its synthetic rows.
     """
 
     def __init__(self, table: Any, canaries: Any, plan: Any, schema: Any, noise: Any = None):
-        self._room: Curator | None = None
+        self._room: MadeUpRoom | None = None
         super().__init__(MemoryRows(table), plan, schema, noise)
-        self._room = Curator(MemoryRows(canaries), plan, schema, noise)
+        self._room = MadeUpRoom(MemoryRows(canaries), plan, schema, noise)
         self.scores = np.zeros(canaries.num_rows)
         self.scored = False
 

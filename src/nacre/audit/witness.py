@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from nacre.audit.gradients import Watched
+from nacre.audit.rooms import MadeUpRoom
 from nacre.engines import MemoryRows
-from nacre.privacy.curator import Curator
 from nacre.privacy.noise import NoiseSource
 
 UNSEEN = 50.0  # log-likelihood ratio of an answer that is impossible in one of the worlds
@@ -33,7 +33,7 @@ class Still(NoiseSource):
         return np.full(n, 2**64 - 2**13, dtype=np.uint64)
 
 
-class Witness(Curator):
+class Witness(MadeUpRoom):
     """Answers from `tables[world]`; `ratio` is the log-likelihood ratio of everything answered so far.
 
     `early`: raise `Enough` once all entries are spent. Constants that do not depend on what was drawn are left out of
@@ -49,10 +49,10 @@ class Witness(Curator):
         noise: NoiseSource | None = None,
         early: bool = False,
     ):
-        self._rooms: tuple[Curator, ...] = ()
+        self._rooms: tuple[MadeUpRoom, ...] = ()
         super().__init__(MemoryRows(tables[world]), plan, schema, noise)
         self._tables = tables
-        self._rooms = tuple(Curator(MemoryRows(t), plan, schema, Still()) for t in tables)
+        self._rooms = tuple(MadeUpRoom(MemoryRows(t), plan, schema, Still()) for t in tables)
         self._early, self._names = early, {e.name for e in plan.entries}
         self._scales: Sequence[float] = ()
         self.ratio = 0.0

@@ -22,7 +22,7 @@ from nacre.errors import DataError, NacreError
 
 RETRIES = 8  # of one task, each after the death of a worker
 _STORE_BYTES = 2 << 30  # of shared memory, at most, for a cluster of our own
-_MOST_SHARDS = 64
+_MOST_SHARDS = 512
 _NAME = re.compile(r"ray(:\d+)?|ray://.+")
 
 
@@ -53,9 +53,10 @@ class Cluster:
         remote = ray.remote(num_cpus=1, max_retries=RETRIES, max_calls=0)(_sealed_task)
         waiting: dict[Any, int] = {}
         todo = iter(range(len(given)))
+        most = 2 * self._cores(ray)  # the next task of a worker is there when it has done one
         try:
             while True:
-                while len(waiting) < 2 * self.workers and (i := next(todo, None)) is not None:
+                while len(waiting) < most and (i := next(todo, None)) is not None:
                     waiting[remote.remote(key, seal(key, _dumps((task, given[i]))))] = i
                 if not waiting:
                     return
@@ -65,6 +66,10 @@ class Cluster:
         finally:
             for left in waiting:
                 ray.cancel(left, force=False)
+
+    def _cores(self, ray: Any) -> int:
+        """How many tasks can run at a time: in a cluster that was joined, what it has and not what this machine has."""
+        return self.workers if self._folder is not None else max(1, int(ray.cluster_resources().get("CPU", 1)))
 
     def _started(self) -> Any:
         ray = _ray()

@@ -207,7 +207,7 @@ class Curator(TrainingDoors):
         before = self._opened.get(entry.name, [])
         if before is None or (columns is None and entry.name in self._opened) or {*before} & {*(columns or ())}:
             raise PlanError(f"entry {entry.name!r} was opened before; a second look would cost a second time")
-        before_a_door(self._paid, self._plan)
+        self._pay()
         if columns is None:
             self._opened[entry.name] = None  # spent from here on, whatever happens next
             return ()
@@ -218,6 +218,10 @@ class Curator(TrainingDoors):
             raise PlanError(f"entry {entry.name!r}: {len(entry.sigmas)} columns planned, {len(after)} asked for")
         self._opened[entry.name] = after
         return entry.sigmas[len(before) :]
+
+    def _pay(self) -> None:
+        """Where a ledger is kept, nothing is read before it holds, durably, that data are opened."""
+        before_a_door(self._paid, self._plan)
 
     def _answer(self, entry: Entry, question: Mapping[str, Any], answer: Any) -> Any:
         return self._transcript.settle({"door": entry.door, "entry": entry.name, **question}, answer)

@@ -61,6 +61,7 @@ class PairForecast:
     groups: int
     tvd: float
     expected: Expected
+    fine: int = 0  # of the two, those whose ordered cells are cut into groups of about equal mass
 
 
 @dataclass(frozen=True)
@@ -171,6 +172,7 @@ class _Shape:
     with_target: bool  # the tables of pairs hold the target too
     work: float  # steps times particles
     measured: tuple[float, ...] | None = None  # noise of every pair's table; None where the data chooses the pairs
+    ordered: tuple[bool, ...] = ()  # whether the cells of a column have an order
 
     @staticmethod
     def of(plan: Plan, schema: Schema, synthesizer: Any, rows: int) -> _Shape:
@@ -192,12 +194,20 @@ class _Shape:
         work = float((synthesizer.steps or parts.steps) * (synthesizer.particles or parts.particles))
         least = parts.floor(ordered=False)
         measured = entries["tables"].sigmas if pairs and "pairs" not in entries else None
-        return _Shape(cells, target, classes, limits, least, sigma1, sigma2, pairs, with_target, work, measured)
+        ordered = tuple(schema.columns[n].ordered for n in names)
+        return _Shape(
+            cells, target, classes, limits, least, sigma1, sigma2, pairs, with_target, work, measured, ordered
+        )
 
     @property
     def bought(self) -> float:
         """The share of the columns whose domain is still to be bought."""
         return sum(c is None for c in self.cells) / len(self.cells)
+
+    def is_fine(self, j: int, groups: list[int]) -> bool:
+        """Whether a column's ordered cells are cut into runs of about equal mass."""
+        cells = self.cells[j]
+        return self.ordered[j] and (cells is None or cells > groups[j])
 
     def groups(self, rows: float) -> list[int]:
         """At most so many groups per column: its cells, the method's limit, and what the noise lets one tell apart."""
@@ -245,7 +255,8 @@ def _pairs(plan: Plan, shape: _Shape, names: Sequence[str], groups: list[int], r
     found = []
     for (a, b), sigma in zip(pairs, sigmas):
         raw = tvd(groups[a] * groups[b], sigma * math.sqrt(k), rows)
-        found.append(PairForecast((names[a], names[b]), groups[a] * groups[b], raw, expected(raw, "pair")))
+        fine = shape.is_fine(a, groups) + shape.is_fine(b, groups)
+        found.append(PairForecast((names[a], names[b]), groups[a] * groups[b], raw, expected(raw, "pair", fine), fine))
     return tuple(found)
 
 

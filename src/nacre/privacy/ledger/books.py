@@ -102,6 +102,7 @@ class Ledger:
         self._witness.check_writable()
         if population in self.store.populations():
             raise LedgerError(f"population {population!r} is there already; its cap cannot be changed")
+        self._witness.check_new(population)
         with self.store.locked(population) as book:
             book.anchor(policy.unit_cap, policy.failure_cap)
             row = chain.first(self.identity, population, self.store.user, policy.to_json())
@@ -243,7 +244,7 @@ class Ledger:
                 f"population {book.population!r}: the rows do not add up to what the last one says; nothing was read. "
                 "`nacre ledger verify` names the row"
             )
-        self._witness.check(book, seen)
+        self._witness.check(book, seen, ends)
         return last
 
     def _check_terms(self, population: str, policy: Policy, plan: Plan, unit: str | None) -> None:

@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from nacre.errors import LedgerRequired
+from nacre.errors import LedgerError, LedgerRequired
 from nacre.privacy.certificate import Certificate
 from nacre.privacy.ledger.books import Ledger, Reservation, open_ledger
 from nacre.privacy.plan import Plan
@@ -73,7 +73,9 @@ def paid(account: Account, plan: Plan, unit: str | None) -> Iterator[Reservation
         yield held
     except BaseException as error:
         if not held.opened:
-            held.refund(f"the run ended before any data were opened ({type(error).__name__})")
+            # A ledger that cannot be reached just now keeps the debit; what went wrong first is what is told.
+            with contextlib.suppress(LedgerError):
+                held.refund(f"the run ended before a door was opened ({type(error).__name__})")
         raise
 
 

@@ -51,6 +51,7 @@ class PostgresqlStore:
         self.place = None
         self.url = made.set(drivername="postgresql").render_as_string(hide_password=True)
         self._sa = sa
+        self._statements: dict[str, Any] = {}
         self._engine_url = made
         self._engine, self._process = self._connected(), os.getpid()
         with self._failing():
@@ -113,7 +114,9 @@ class PostgresqlStore:
                     raise
 
     def _run(self, connection: Any, sql: str, values: dict[str, Any]) -> Sequence[Any]:
-        done = connection.execute(self._sa.text(sql), values)
+        if sql not in self._statements:  # parsed once: a release asks the same questions three times
+            self._statements[sql] = self._sa.text(sql)
+        done = connection.execute(self._statements[sql], values)
         return done.fetchall() if done.returns_rows else ()
 
     def _make(self) -> None:

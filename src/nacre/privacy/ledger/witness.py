@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,14 +35,16 @@ class Witness:
     def __init__(self, identity: str, place: str | None):
         self.identity, self.place = identity, place
 
-    def check(self, book: Book, seen: Mapping[str, Any] | None) -> None:
+    def check(self, book: Book, seen: Mapping[str, Any] | None, known: Sequence[Row] = ()) -> None:
         """LedgerRollback if the ledger lacks what was seen before, or is a copy beside the one that was used.
 
-        `seen` must have been read before the book was opened: later sights may be of later rows.
+        `seen` must have been read before the book was opened: later sights may be of later rows. `known` are rows that
+        were read already: the one that was seen is mostly the last, and need not be asked for again.
         """
         if seen is None:
             return
-        row = book.at(int(seen["sequence"]))
+        place = int(seen["sequence"])
+        row = next((r for r in known if r.sequence == place), None) or book.at(place)
         if row is None or row.hash != seen["hash"]:
             raise LedgerRollback(
                 f"population {book.population!r}: this machine has seen row {seen['sequence']} of this ledger, and it "
@@ -55,6 +57,23 @@ class Witness:
                 f"population {book.population!r}: {self.place} is a copy of the ledger {before}, which is still there; "
                 "one budget needs one ledger. Use that one, or remove it first"
             )
+
+    def check_new(self, population: str) -> None:
+        """LedgerRollback if this machine has seen that population before, in this ledger or, with something spent, in
+        another one at this place: a new beginning would forget what was spent."""
+        if (seen := self.sight(population)) is not None:
+            raise LedgerRollback(
+                f"population {population!r}: this machine has seen it in this ledger, up to row {seen['sequence']}, "
+                "and it is not there: a backup was restored. Go back to the newest ledger"
+            )
+        for path in folder().glob(f"*-{_hashed(population)}.json") if self.place else ():
+            earlier = _told(path)
+            if earlier is not None and earlier.get("place") == self.place and earlier["sequence"] > 0:
+                raise LedgerRollback(
+                    f"population {population!r}: this machine has seen another ledger at {self.place} that holds it, "
+                    f"up to row {earlier['sequence']}; a new one would forget what was spent. Restore that ledger; if "
+                    f"nobody real was in it, remove {path}"
+                )
 
     def saw(self, row: Row) -> None:
         """Remember a committed row, unless a later one is remembered."""
@@ -88,13 +107,20 @@ class Witness:
             raise LedgerError(f"{path}: cannot be written to; set NACRE_STATE to a folder that can")
 
     def _path(self, population: str) -> Path:
-        name = hashlib.sha256(population.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-        return folder() / f"{self.identity}-{name}.json"
+        return folder() / f"{self.identity}-{_hashed(population)}.json"
 
     def sight(self, population: str) -> dict[str, Any] | None:
         """What was seen last; None where nothing was."""
-        try:
-            told = json.loads(self._path(population).read_text())
-            return told if isinstance(told["sequence"], int) and isinstance(told["hash"], str) else None
-        except (OSError, ValueError, KeyError, TypeError):  # not there, or lost in a crash: nothing to compare with
-            return None
+        return _told(self._path(population))
+
+
+def _hashed(population: str) -> str:
+    return hashlib.sha256(population.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _told(path: Path) -> dict[str, Any] | None:
+    try:
+        told = json.loads(path.read_text())
+        return told if isinstance(told["sequence"], int) and isinstance(told["hash"], str) else None
+    except (OSError, ValueError, KeyError, TypeError):  # not there, or lost in a crash: nothing to compare with
+        return None

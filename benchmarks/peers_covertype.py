@@ -1,4 +1,6 @@
-"""nacre and the strongest private peer that finishes on Adult, on Covertype with seven classes; one seed."""
+"""nacre and the strongest private peer that finishes on Adult, on Covertype with seven classes; one seed.
+
+That is MST: AIM, stronger where it ends, ends within the limit at epsilon 0.1 only."""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ STUDY = Study(
     load=data.covertype,
     cases=(
         Case("real", seeds=1),
-        *(Case(method, e, DELTA, seeds=1) for method in ("sketch", "aim-dpmm", "mst-dpmm") for e in (1.0, 0.1, 10.0)),
+        *(Case(method, e, DELTA, seeds=1) for method in ("sketch", "mst-dpmm") for e in (1.0, 0.1, 10.0)),
     ),
     protocol=Protocol(suites=("nine",), train_rows=100_000),
     gaps=("f1_lr", "f1_tree", "f1_forest", "f1_hgb", "f1_mean9"),

@@ -8,6 +8,7 @@ import numpy as np
 
 from nacre.report.findings import Comparison, Profile, Score
 from nacre.report.markup import details, number, percent, table, text
+from nacre.report.ranking import distance_of
 from nacre.report.svg import bars, histogram
 
 OPEN = 48  # cards on the page; further ones open on demand
@@ -17,10 +18,11 @@ KEY = '<ul class="key"><li><i class="real"></i>real</li><li><i class="made"></i>
 
 def comparison_cards(columns: Sequence[Comparison], scores: Mapping[str, Sequence[Score]]) -> str:
     """The farthest column first. `scores` holds the figures of single columns by column name."""
-    ranked = sorted(enumerate(columns), key=lambda pair: -pair[1].distance)
-    cards = [_compared(i, column, scores.get(column.name, ())) for i, column in ranked[:DRAWN]]
+    far = [distance_of(column, scores.get(column.name, ())) for column in columns]
+    ranked = sorted(enumerate(columns), key=lambda pair: -far[pair[0]])
+    cards = [_compared(i, column, far[i], scores.get(column.name, ())) for i, column in ranked[:DRAWN]]
     drawn = {i for i, _ in ranked[:DRAWN]}
-    return KEY + _grid(cards, "less distant") + _index(ranked, scores, drawn)
+    return KEY + _grid(cards, "less distant") + _index(ranked, far, scores, drawn)
 
 
 def profile_cards(profiles: Sequence[Profile]) -> str:
@@ -39,8 +41,8 @@ def _grid(cards: Sequence[str], kind: str) -> str:
     return first + details(f"{len(rest):,} {kind} columns", f'<div class="grid">{"".join(rest)}</div>', long=True)
 
 
-def _compared(i: int, column: Comparison, scores: Sequence[Score]) -> str:
-    title = f"{column.name}: shares of real and synthetic rows, distance {number(column.distance)}"
+def _compared(i: int, column: Comparison, far: float, scores: Sequence[Score]) -> str:
+    title = f"{column.name}: shares of real and synthetic rows, distance {number(far)}"
     nulls = column.nulls
     real = (1 - (nulls[0] if nulls else 0.0)) * column.real
     made = (1 - (nulls[1] if nulls else 0.0)) * column.synthetic
@@ -48,10 +50,10 @@ def _compared(i: int, column: Comparison, scores: Sequence[Score]) -> str:
         drawing = _bars(column.labels, real, made, title, nulls)
     else:
         drawing = histogram(real, made, title, column.ticks or _ends(column.ends), column.bins, nulls)
-    foot = [f"{s.metric} {number(s.value)}" for s in scores if s.of == "synthetic"]
+    foot = [f"{s.metric} {number(s.value)}" for s in scores if s.of == "synthetic" and s.metric != "tvd1"]
     if nulls is not None and column.ends is not None:
         foot.append(f"missing: real {percent(nulls[0])}, synthetic {percent(nulls[1])}")
-    return _card(f"c{i}", column.name, f"{column.kind}, distance {number(column.distance)}", drawing, foot)
+    return _card(f"c{i}", column.name, f"{column.kind}, distance {number(far)}", drawing, foot)
 
 
 def _alone(profile: Profile) -> str:
@@ -93,7 +95,12 @@ def _interval(score: Score) -> str:
     return f" ({number(score.low)} to {number(score.high)})" if score.low is not None and score.high is not None else ""
 
 
-def _index(ranked: Sequence[tuple[int, Comparison]], scores: Mapping[str, Sequence[Score]], drawn: set[int]) -> str:
+def _index(
+    ranked: Sequence[tuple[int, Comparison]],
+    far: Sequence[float],
+    scores: Mapping[str, Sequence[Score]],
+    drawn: set[int],
+) -> str:
     """All columns as a table: the way to a column by its name, and the figures for those who cannot see drawings."""
     kinds = list(dict.fromkeys(s.metric for found in scores.values() for s in found if s.of == "synthetic"))
     rows = []
@@ -103,14 +110,15 @@ def _index(ranked: Sequence[tuple[int, Comparison]], scores: Mapping[str, Sequen
             s.metric: f"{number(s.value)}{_interval(s)}" for s in scores.get(column.name, ()) if s.of == "synthetic"
         }
         gone = ("n/a", "n/a") if column.nulls is None else tuple(percent(n) for n in column.nulls)
-        figures = [values.get(k, "n/a") for k in kinds]
+        figures = [values.get(k, "n/a") for k in kinds if k != "tvd1"]
+        distance = values.get("tvd1", number(far[i]))
         link = f'<a href="#c{i}">{name}</a>' if i in drawn else name
-        rows.append((link, text(column.kind), number(column.distance), *figures, *map(text, gone)))
+        rows.append((link, text(column.kind), distance, *figures, *map(text, gone)))
     heads = (
         "Column",
         "Kind",
-        "Distance",
-        *(f"<code>{text(k)}</code>" for k in kinds),
+        "Distance<br><code>tvd1</code>" if "tvd1" in kinds else "Distance",
+        *(f"<code>{text(k)}</code>" for k in kinds if k != "tvd1"),
         "Missing, real",
         "Missing, synthetic",
     )

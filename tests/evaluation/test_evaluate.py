@@ -70,6 +70,17 @@ def test_a_table_right_one_by_one_and_wrong_together_is_found_out(report):
     assert not any(len(s.columns) == 1 for s in worst)  # single columns are right
 
 
+def test_every_distance_stands_beside_what_chance_alone_leaves(report):
+    """A bootstrap of the private table, or the holdout in place of the synthetic one."""
+    whole = [s for s in report.scores if not s.columns and s.of == "synthetic" and not s.metric.endswith("_gap")]
+    beside = {s.metric for s in report.scores if not s.columns and s.of in ("bootstrap", "real")}
+    assert {s.metric for s in whole} <= beside
+    assert value(report, "range_query", "bootstrap").value > 0
+    for name in ("marginal_l1", "kendall_rmse", "correlation_rmse"):
+        assert 0 < value(report, name, "bootstrap").value < value(report, name).value, name
+    assert value(report, "c2st_auc", "real").value < 0.55 and value(report, "c2st_p", "real").value > 1e-3
+
+
 def test_the_real_table_itself_has_no_gap():
     same = nacre.evaluate(TRAIN, train=TRAIN, holdout=HOLDOUT, schema=SCHEMA, target="late_payment", suites=["lr"])
     for name in ("tvd1", "tvd2", "tvd3", "range_query", "kendall_rmse", "cramers_v_mae", "auc_lr_gap"):
@@ -94,9 +105,12 @@ def test_scores_do_not_depend_on_the_kind_of_table_or_the_number_of_jobs(tmp_pat
 
 
 def test_a_numeric_target_is_regressed():
-    found = nacre.evaluate(damaged(TRAIN), train=TRAIN, holdout=HOLDOUT, schema=SCHEMA, target="income")
+    asked = {"schema": SCHEMA, "target": "income", "suites": ("default", "joint")}
+    found = nacre.evaluate(damaged(TRAIN), train=TRAIN, holdout=HOLDOUT, **asked)
     assert value(found, "r2_ridge").value < value(found, "r2_ridge", "real").value
     assert value(found, "r2", "majority").value == pytest.approx(0, abs=0.02)
+    assert value(found, "kl_knn").rows <= 1_500 and any("kl_knn looks at" in n for n in found.notes)
+    assert value(found, "kl_knn").value > value(found, "kl_knn", "real").value
     assert value(found, "mse_hgb", "real").value > 0 and not [s for s in found.scores if s.metric.startswith("auc_")]
 
 

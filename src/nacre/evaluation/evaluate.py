@@ -82,7 +82,7 @@ def evaluate(
     return Report(
         scores=tuple(scores),
         columns=tuple(compare_columns(tables.train.table, tables.synthetic.table, plain)),
-        matrices=tuple(found["dependence"].matrices),
+        matrices=tuple(found["dependence synthetic"].matrices),
         target=target,
         facts=_facts(tables, suites, time.monotonic() - start),
         notes=tuple(notes),

@@ -209,3 +209,18 @@ def test_values_that_the_schema_does_not_cover_are_counted_and_told():
     endless = pa.table({"savings": np.where(far, np.inf, x), "kind": kind})
     wild = nacre.evaluate(endless, train=real, schema=schema, suites="fidelity")
     assert value(wild, "ks", columns=("savings",)).value == pytest.approx(0.18)
+
+
+def test_the_private_table_is_refused_as_its_own_holdout(tmp_path):
+    write_table(TRAIN, tmp_path / "train.csv")
+    path = tmp_path / "train.csv"
+    for holdout in (path, tmp_path / "." / "train.csv"):
+        with pytest.raises(NacreError, match="the private table itself"):
+            nacre.evaluate(TRAIN, train=str(path), holdout=holdout, schema=SCHEMA)
+    with pytest.raises(NacreError, match="the private table itself"):
+        nacre.evaluate(TRAIN, train=TRAIN, holdout=TRAIN, schema=SCHEMA)
+
+
+def test_a_page_says_what_was_compared_and_when(report):
+    assert report.facts["made"].endswith("UTC") and "nacre " in report.facts["versions"]
+    assert "files" not in report.facts  # tables from memory have no names

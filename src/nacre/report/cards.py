@@ -92,7 +92,9 @@ def _card(anchor: str, name: str, about: str, drawing: str, foot: Sequence[str])
 
 
 def _interval(score: Score) -> str:
-    return f" ({number(score.low)} to {number(score.high)})" if score.low is not None and score.high is not None else ""
+    if score.low is None or score.high is None:
+        return ""
+    return f'<br><span class="soft small">{number(score.low)} to {number(score.high)}</span>'
 
 
 def _index(

@@ -27,6 +27,7 @@ _OF = {
     "real": "Real",
     "majority": "Constant guess",
 }
+LONG = 60  # rows of a table that stays closed on paper
 KEY = (
     '<ul class="key"><li><i class="made"></i>synthetic, from the constant guess</li>'
     '<li><i class="whisker"></i>95 % interval</li><li><i class="tickmark"></i>ceiling: trained on the real table</li>'
@@ -202,7 +203,8 @@ def pair_table(scores: Scores, most: int = 100) -> str:
         for s in pairs[:most]
     ]
     caption = f"{len(rows):,} of {len(pairs):,} figures of pairs, the worst first"
-    return details("Pairs of columns", table(caption, ("Pair", "Figure", "Value"), rows, "  n"))
+    found = table(caption, ("Pair", "Figure", "Value"), rows, "  n")
+    return details("Pairs of columns", found, long=len(rows) > LONG)
 
 
 def _direction(direction: str) -> str:
@@ -225,4 +227,4 @@ def how_to_read(scores: Scores) -> str:
             )
         )
     heads = ("Figure", "What it is", "Better", "Range", "Computed from")
-    return details("Every figure by name", table("Figures on this page", heads, rows, " t  t"), long=len(rows) > 60)
+    return details("Every figure by name", table("Figures on this page", heads, rows, " t  t"), long=len(rows) > LONG)

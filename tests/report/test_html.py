@@ -121,7 +121,8 @@ def test_the_farthest_column_comes_first(report, html):
     assert heads == order
     first = Page(html).all("article")[0][1]
     assert order[0] in first and number(max(far.values())) in first
-    assert report.to_markdown().index(f"| {order[0]} |") < report.to_markdown().index(f"| {order[-1]} |")
+    told = report.to_markdown().partition("## Column by column")[2]
+    assert [told.index(f"| {name} |") for name in order] == sorted(told.index(f"| {name} |") for name in order)
 
 
 def test_bars_are_as_long_as_shares():
@@ -324,3 +325,14 @@ def test_no_p_value_is_zero():
     text = Page(report_html(Report((Score("c2st_auc", 0.9), Score("c2st_p", 0.0), Score("mmd_p", 0.25))))).text
     assert text.count("below 0.001") == 2 and "0.250" in text
     assert "| below 0.001 |" in Report((Score("c2st_p", 0.0),)).to_markdown()
+
+
+def test_a_drawing_can_be_heard():
+    """Its label says where the two tables differ most; without names of the bars only how far they are."""
+    far = Comparison("a", "categorical", np.array([0.5, 0.3, 0.2]), np.array([0.6, 0.1, 0.3]), ("x", "y", "z"))
+    line = dataclasses.replace(far, name="b", kind="numeric", labels=(), ends=("0", "3"), bins=("0 to 1", "2", "3"))
+    bare = dataclasses.replace(line, name="c", bins=())
+    labels = [a["aria-label"] for a, _ in Page(report_html(Report((), (far, line, bare)))).all("svg")]
+    assert "farthest apart at y, real 30%, synthetic 10%" in labels[0]
+    assert "farthest apart at 2, real 30%, synthetic 10%" in labels[1]
+    assert labels[2].startswith("c: shares of real and synthetic rows") and "farthest" not in labels[2]

@@ -46,6 +46,7 @@ def _compared(i: int, column: Comparison, far: float, scores: Sequence[Score]) -
     nulls = column.nulls
     real = (1 - (nulls[0] if nulls else 0.0)) * column.real
     made = (1 - (nulls[1] if nulls else 0.0)) * column.synthetic
+    title += _farthest(column.labels or column.bins, real, made)
     if column.ends is None:
         drawing = _bars(column.labels, real, made, title, nulls)
     else:
@@ -61,12 +62,32 @@ def _alone(profile: Profile) -> str:
     gone = profile.nulls or 0.0
     made = (1 - gone) * profile.shares
     nulls = None if profile.nulls is None else (profile.nulls,)
+    title += _largest(profile.labels or profile.bins, made)
     if profile.ends is None:
         drawing = _bars(profile.labels, None, made, title, nulls)
     else:
         drawing = histogram(None, made, title, profile.ticks or _ends(profile.ends), profile.bins, nulls)
     foot = [f"missing: {percent(gone)}"] if nulls is not None and profile.ends is not None else []
     return _card("", profile.name, profile.kind, drawing, foot)
+
+
+def _farthest(names: Sequence[str], real: np.ndarray, made: np.ndarray) -> str:
+    """For those who hear a drawing: where the two differ most."""
+    if len(names) != len(real) or not len(real):
+        return ""
+    i = int(np.argmax(np.abs(real - made)))
+    return f"; farthest apart at {_named(names[i])}, real {percent(real[i])}, synthetic {percent(made[i])}"
+
+
+def _largest(names: Sequence[str], made: np.ndarray) -> str:
+    if len(names) != len(made) or not len(made):
+        return ""
+    i = int(np.argmax(made))
+    return f"; most at {_named(names[i])}, {percent(made[i])}"
+
+
+def _named(name: str) -> str:
+    return name if len(name) <= 40 else f"{name[:39]}…"
 
 
 def _bars(

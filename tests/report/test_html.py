@@ -322,8 +322,9 @@ def test_the_tile_of_models_is_ranked_as_the_list_above_it():
 
 
 def test_no_p_value_is_zero():
-    text = Page(report_html(Report((Score("c2st_auc", 0.9), Score("c2st_p", 0.0), Score("mmd_p", 0.25))))).text
-    assert text.count("below 0.001") == 2 and "0.250" in text
+    told = (Score("c2st_auc", 0.9), Score("c2st_auc", 0.51, "real"), Score("c2st_p", 0.0), Score("mmd_p", 0.25))
+    text = Page(report_html(Report(told))).text
+    assert text.count("below 0.001") == 2 and "0.250" in text and "real rows in their place: 0.510" in text
     assert "| below 0.001 |" in Report((Score("c2st_p", 0.0),)).to_markdown()
 
 

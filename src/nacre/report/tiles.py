@@ -155,8 +155,9 @@ def _told_apart(scores: Scores) -> Weakness | None:
     if s is None or math.isnan(s.value):
         return None
     says = "ROC area of a model that tells synthetic rows from real ones: 0.5 or below is chance, 1 is always right."
-    p = scores.get("c2st_p")
+    p, held = scores.get("c2st_p"), scores.get("c2st_auc", "real")
     says += f" p-value {chance(p.value)}." if p is not None else ""
+    says += f" Held-out real rows in their place: {number(held.value)}." if held is not None else ""
     return Weakness("Telling the tables apart", number(s.value), "classifier two-sample test", says)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Sequence
@@ -166,11 +167,17 @@ def _files(**sources: Any) -> str:
     return ", ".join(f"{what} {name}" for what, name in named.items())
 
 
+def _versions() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = []
+    for name in ("nacre", "scikit-learn", "numpy", "scipy"):
+        with contextlib.suppress(PackageNotFoundError):  # a checkout that was not installed
+            found.append(f"{name} {version(name)}")
+    return ", ".join(found)
+
+
 def _facts(tables: Tables, files: str, suites: Sequence[str], start: float) -> dict[str, str]:
-    from importlib.metadata import version
-
-    from nacre import __version__
-
     facts = {}
     for sample in (tables.synthetic, tables.train, tables.holdout):
         if sample is not None:
@@ -178,8 +185,7 @@ def _facts(tables: Tables, files: str, suites: Sequence[str], start: float) -> d
             facts[f"{sample.what} rows"] = f"{sample.total:,}{used}"
     facts |= {"files": files} if files else {}
     facts |= {"columns": f"{len(tables.domain.names)}", "suites": ", ".join(suites), "seed": str(tables.seed)}
-    others = (f"{name} {version(name)}" for name in ("scikit-learn", "numpy", "scipy"))
-    facts["versions"] = ", ".join((f"nacre {__version__}", *others))
+    facts["versions"] = _versions()
     facts["made"] = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
     facts["seconds"] = f"{time.monotonic() - start:.1f}"
     return facts

@@ -222,5 +222,6 @@ def test_the_private_table_is_refused_as_its_own_holdout(tmp_path):
 
 
 def test_a_page_says_what_was_compared_and_when(report):
+    assert any("mmd_p: 200 permutations" in n and "0.005" in n for n in report.notes)
     assert report.facts["made"].endswith("UTC") and "nacre " in report.facts["versions"]
     assert "files" not in report.facts  # tables from memory have no names

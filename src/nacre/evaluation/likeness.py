@@ -265,5 +265,7 @@ def notes(tables: Tables, found: dict[str, Any]) -> list[str]:
             f"kl_knn looks at the numeric columns of at most {joint.KL_ROWS:,} rows of each table drawn at random, of "
             "those without a missing number; repeated rows count once."
         )
+    least = 1 / (1 + joint.PERMUTATIONS)
+    told.append(f"mmd_p: {joint.PERMUTATIONS} permutations; no p-value of so many is below {least:.3f}.")
     told.append(f"range_query: {QUERIES:,} random queries of three columns.")
     return told

@@ -114,8 +114,6 @@ def memory(task: str, quick: bool) -> list[tuple[Setting, dict[str, float]]]:
     size = {**sizes(quick)[task], "n": 300 if quick else 50_000}
     if not quick and "draws" in size:
         size["draws"] = 200  # more than are handled at a time; each further one adds a byte or two per row
-    if task == "mmd":
-        size["n"] //= 2  # the permutation test pools both samples
     found = child("nacre", task, **size)
     if isinstance(found, str):
         raise RuntimeError(f"distances: nacre {task} at {size['n']} rows {found}")

@@ -77,6 +77,6 @@ CATALOGUE: Mapping[str, Benchmark] = {
         Benchmark("planner", "benchmarks.planner", "the planner's expected errors beside what comes out, three tables"),
         Benchmark("audit-all", "benchmarks.audit_all", "lower bounds on what doors and methods spend; broken twins"),
         Benchmark("lira", "benchmarks.lira", "who was a model trained on? likelihood-ratio attack, log-log curves"),
-        Benchmark("speed", "benchmarks.speed", "start, fit, sample, one pass over 20 million rows, noise"),
+        Benchmark("speed", "benchmarks.speed", "start, fit, sample, evaluate, one pass over 20 million rows, noise"),
     )
 }

@@ -1,7 +1,7 @@
 """Distances and tests against plain NumPy and other packages in one run, and memory at 50,000 rows.
 
-hyppo and dcor are looked for in the environment whose Python NACRE_DISTANCE_PEERS names, or in
-benchmarks/.work/distance-peers; without them their rows are left out and the output says so.
+hyppo and dcor are looked for in the environment that `make peers` builds (requirements-distances.txt), or whose Python
+NACRE_DISTANCE_PEERS names. A package that is not installed, fails or does not finish is told in the notes of a result.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.catalogue import Options
-from benchmarks.results import WORK, Results, Setting
+from benchmarks.peers.registry import ENVIRONMENTS
+from benchmarks.results import Results, Setting
 
 ROOT = Path(__file__).parent.parent
 SCRIPT = Path(__file__).parent / "distances_tasks.py"
-LIMIT = 300  # seconds a peer may take
+LIMIT = 300  # seconds a peer may take, its own compilation included
 # hyppo: fewer permutations than the others, in its favour, because a thousand take too long.
 HYPPO_DRAWS = 20
 METHODS = {
@@ -51,7 +52,7 @@ def title(task: str, size: dict[str, int]) -> str:
 
 def peer_python() -> Path | None:
     named = os.environ.get("NACRE_DISTANCE_PEERS")
-    found = Path(named) if named else WORK / "distance-peers" / "bin" / "python"
+    found = Path(named) if named else ENVIRONMENTS / "distances" / "bin" / "python"
     return found if found.exists() else None
 
 
@@ -59,7 +60,8 @@ def child(method: str, task: str, **arguments: Any) -> dict[str, float] | str:
     """Figures of one method in a fresh process, or why there are none."""
     python = peer_python() if method in PEERS else Path(sys.executable)
     if python is None:
-        return "not installed"
+        return "is not installed (make peers)"
+    limit = LIMIT * (1 if method in PEERS else 10)
     command = [str(python), str(SCRIPT), method, task, json.dumps(arguments)]
     try:
         done = subprocess.run(
@@ -68,29 +70,32 @@ def child(method: str, task: str, **arguments: Any) -> dict[str, float] | str:
             capture_output=True,
             text=True,
             check=False,
-            timeout=LIMIT * (1 if method in PEERS else 10),
+            timeout=limit,
         )
     except subprocess.TimeoutExpired:
-        return f"did not finish within {LIMIT} s"
+        return f"did not finish within {limit} s"
     if done.returncode:
-        return f"failed: {done.stderr.strip().splitlines()[-1]}"
+        return f"failed: {(done.stderr.strip().splitlines() or ['no word of why'])[-1]}"
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def compare(task: str, size: dict[str, int]) -> list[tuple[Setting, dict[str, float]]]:
-    """All methods on the same rows, one after the other; nacre's row carries the ratios."""
-    rows, seconds = {}, {}
+def compare(task: str, size: dict[str, int], results: Results) -> list[tuple[Setting, dict[str, float]]]:
+    """All methods on the same rows, one after the other; nacre's row carries the ratios. Distances must agree."""
+    rows, seconds, values = {}, {}, {}
     for method in METHODS[task]:
         own = {**size, "draws": HYPPO_DRAWS} if method == "hyppo" else size
         found = child(method, task, again=method == "nacre", **own)  # the second call compiles nothing
         if isinstance(found, str):
             print(f"{task}: {method} {found}", flush=True)
+            results.note(f"{title(task, size)}: {method} {found}.")
             continue
         print(task, method, found, flush=True)
-        seconds[method] = found["wall_s"]
+        seconds[method], values[method] = found["wall_s"], found["value"]
         name = f"hyppo, {HYPPO_DRAWS} permutations" if method == "hyppo" else method
         kept = ("wall_s", "first_call_s", "peak_mb") if method == "nacre" else ("wall_s", "peak_mb")
         rows[method] = (Setting(name, title(task, size), guarantee=None), {k: found[k] for k in kept})
+    if task == "energy":
+        agree(values)
     if "nacre" in rows:
         ratios = {m: s / seconds["nacre"] for m, s in seconds.items()}
         rows["nacre"][1].update({"speedup_numpy": ratios["numpy"]} if "numpy" in ratios else {})
@@ -99,12 +104,16 @@ def compare(task: str, size: dict[str, int]) -> list[tuple[Setting, dict[str, fl
     return list(rows.values())
 
 
+def agree(values: dict[str, float]) -> None:
+    """Raise unless all methods computed the same number: times of different things do not compare."""
+    if values and max(values.values()) - min(values.values()) > 1e-6 * max(map(abs, values.values())):
+        raise RuntimeError(f"distances: the methods do not agree: {values}")
+
+
 def memory(task: str, quick: bool) -> list[tuple[Setting, dict[str, float]]]:
     size = {**sizes(quick)[task], "n": 300 if quick else 50_000}
     if not quick and "draws" in size:
         size["draws"] = 200  # more than are handled at a time; each further one adds a byte or two per row
-    if task == "mmd":
-        size["n"] //= 2  # the permutation test pools both samples
     found = child("nacre", task, **size)
     if isinstance(found, str):
         raise RuntimeError(f"distances: nacre {task} at {size['n']} rows {found}")
@@ -117,7 +126,7 @@ def run(options: Options, results: Results) -> None:
     for task, size in sizes(options.quick).items():
         for seed in range(options.seeds if options.wants(task) else 0):
             if not results.has(task, seed):
-                for setting, figures in compare(task, size):
+                for setting, figures in compare(task, size, results):
                     results.add(setting, seed, figures, task)
                 results.write()
     for task in METHODS if options.wants("memory") else ():

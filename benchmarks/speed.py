@@ -1,4 +1,4 @@
-"""Seconds and memory: start, fit cold and warm, sample, one pass over 20 million rows, noise.
+"""Seconds and memory: start, fit cold and warm, sample, evaluate, one pass over 20 million rows, noise.
 
 Every figure comes from a process of its own, so that nothing is warm that a user would find cold.
 """
@@ -74,6 +74,19 @@ def adult(options: Options, folder: Path) -> list[tuple[Setting, dict[str, float
     ]
 
 
+def evaluation(options: Options, folder: Path) -> list[tuple[Setting, dict[str, float]]]:
+    """The default suite on a split of Adult: synthetic rows, the private table and the holdout as Parquet files."""
+    table, files = data.adult(), {what: str(folder / f"{what}.parquet") for what in ("private", "holdout", "synthetic")}
+    private, holdout = table.split(0)
+    private.to_parquet(files["private"])
+    holdout.to_parquet(files["holdout"])
+    schema, release = str(SCHEMAS / "adult.json"), str(folder / "adult.nacre")
+    child("cold", file=files["private"], schema=schema, target=TARGET, out=release)
+    child("sample", release=release, rows=len(private), out=files["synthetic"])
+    figures, seconds = child("evaluate", **files, schema=schema, target=TARGET)
+    return [(Setting("nacre", "adult, default suite", guarantee=None), {"evaluate_s": seconds, **figures})]
+
+
 def pass_over_rows(options: Options, folder: Path) -> list[tuple[Setting, dict[str, float]]]:
     """Simulated people in Parquet shards, written once and deleted with the folder, sketched in one pass."""
     return [_people("sketch", "sketch", options, folder)]
@@ -111,6 +124,7 @@ MEASURES: dict[str, Measure] = {
     "start": starts,
     "noise": noise,
     "adult": adult,
+    "evaluate": evaluation,
     "people": pass_over_rows,
     "people-pearl": characters_of_rows,
 }

@@ -51,6 +51,14 @@ def sample(release: str, rows: int, out: str) -> dict[str, float]:
     return {"sample_write_s": seconds, "peak_mb": peak_mb()}
 
 
+def evaluate(synthetic: str, private: str, holdout: str, schema: str, target: str) -> dict[str, float]:
+    """The default suite of `nacre.evaluate` on all cores; the parent times the whole process."""
+    import nacre
+
+    nacre.evaluate(synthetic, train=private, holdout=holdout, schema=schema, target=target).to_html()
+    return {"cpu_s": time.process_time(), "peak_mb": peak_mb()}
+
+
 def sketch(files: list[str], schema: str, target: str, rows: int) -> dict[str, float]:
     """A whole fit from Parquet shards, timed inside the door `counts`: its questions share one pass over the rows."""
     import nacre
@@ -104,7 +112,7 @@ def shards(folder: str, rows: int, count: int, schema: str) -> dict[str, float]:
     return {}
 
 
-TASKS = {f.__name__: f for f in (fit, cold, sample, sketch, characters, noise, shards)}
+TASKS = {f.__name__: f for f in (fit, cold, sample, evaluate, sketch, characters, noise, shards)}
 
 if __name__ == "__main__":
     print(json.dumps(TASKS[sys.argv[1]](**json.loads(sys.argv[2]))))

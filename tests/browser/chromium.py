@@ -16,6 +16,7 @@ from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 TIMEOUT = 60.0
+LONGEST = 16_000  # pixels down that a browser can draw at once
 MISSING = (
     f"no browser: none of {', '.join(NAMES)} is installed. Install Chromium from the system's packages "
     "(Debian, Ubuntu: apt-get install chromium), or name one in NACRE_CHROMIUM"
@@ -100,12 +101,16 @@ class Browser:
     def evaluate(self, script: str) -> Any:
         return self.call("Runtime.evaluate", expression=script, returnByValue=True)["result"].get("value")
 
-    def screenshot(self, to: Path) -> None:
-        """The whole page, down to its foot."""
-        size = self.call("Page.getLayoutMetrics")["cssContentSize"]
-        clip = {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], 16_000), "scale": 1}
-        data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=clip)["data"]
-        to.write_bytes(base64.b64decode(data))
+    def screenshot(self, to: Path) -> list[Path]:
+        """The whole page, down to its foot; one that is longer than a picture may be, in several (NAME-2.png...)."""
+        size, written = self.call("Page.getLayoutMetrics")["cssContentSize"], []
+        for top in range(0, int(size["height"]), LONGEST):
+            height = min(size["height"] - top, LONGEST)
+            clip = {"x": 0, "y": top, "width": size["width"], "height": height, "scale": 1}
+            data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=clip)["data"]
+            written.append(to.with_stem(f"{to.stem}-{len(written) + 1}") if written else to)
+            written[-1].write_bytes(base64.b64decode(data))
+        return written
 
     def pdf(self, to: Path) -> None:
         data = self.call("Page.printToPDF", printBackground=True, preferCSSPageSize=True)["data"]

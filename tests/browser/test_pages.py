@@ -70,7 +70,9 @@ def test_a_page_opens_without_complaint_and_fits_the_screen(folder, browser, nam
     assert browser.evaluate("getComputedStyle(document.documentElement).colorScheme") == ("dark" if dark else "light")
     if name in ("report", "sheet"):
         picture = folder / f"{name}-{width}-{'dark' if dark else 'light'}.png"
-        browser.screenshot(picture)
+        pictures = browser.screenshot(picture)
+        tall = browser.evaluate("document.documentElement.scrollHeight")
+        assert len(pictures) == -(-tall // chromium.LONGEST)
         assert picture.read_bytes().startswith(b"\x89PNG") and picture.stat().st_size > 20_000
 
 

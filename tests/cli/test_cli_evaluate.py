@@ -46,12 +46,14 @@ def test_evaluate_json_on_stdout_is_one_object(call, small, fake):
                "--suite", "fidelity", "--rows", 200, "--quiet")  # fmt: skip
     assert end.code == 0, end.err
     assert end.json["facts"]["train rows"] == "700, of which 200 were used" and end.err == ""
+    assert "train people.parquet" in end.json["facts"]["files"]
 
 
 def test_mistakes_of_evaluate(call, small, fake, tmp_path):
     real = ("--train", small / "people.csv", "--schema", small / "people.json")
     assert "no suite or classifier 'eleven'" in call("evaluate", fake, *real, "--suite", "eleven").error
     assert "target 'colour'" in call("evaluate", fake, *real, "--target", "colour").error
+    assert "the private table itself" in call("evaluate", fake, *real, "--holdout", small / "people.csv").error
     (tmp_path / "r.md").write_text("mine")
     assert "exists already" in call("evaluate", fake, *real, "--markdown", tmp_path / "r.md").error
     (tmp_path / "c.json").write_text("[]")

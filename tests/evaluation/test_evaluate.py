@@ -70,6 +70,17 @@ def test_a_table_right_one_by_one_and_wrong_together_is_found_out(report):
     assert not any(len(s.columns) == 1 for s in worst)  # single columns are right
 
 
+def test_every_distance_stands_beside_what_chance_alone_leaves(report):
+    """A bootstrap of the private table, or the holdout in place of the synthetic one."""
+    whole = [s for s in report.scores if not s.columns and s.of == "synthetic" and not s.metric.endswith("_gap")]
+    beside = {s.metric for s in report.scores if not s.columns and s.of in ("bootstrap", "real")}
+    assert {s.metric for s in whole} <= beside
+    assert value(report, "range_query", "bootstrap").value > 0
+    for name in ("marginal_l1", "kendall_rmse", "correlation_rmse"):
+        assert 0 < value(report, name, "bootstrap").value < value(report, name).value, name
+    assert value(report, "c2st_auc", "real").value < 0.55 and value(report, "c2st_p", "real").value > 1e-3
+
+
 def test_the_real_table_itself_has_no_gap():
     same = nacre.evaluate(TRAIN, train=TRAIN, holdout=HOLDOUT, schema=SCHEMA, target="late_payment", suites=["lr"])
     for name in ("tvd1", "tvd2", "tvd3", "range_query", "kendall_rmse", "cramers_v_mae", "auc_lr_gap"):
@@ -94,9 +105,12 @@ def test_scores_do_not_depend_on_the_kind_of_table_or_the_number_of_jobs(tmp_pat
 
 
 def test_a_numeric_target_is_regressed():
-    found = nacre.evaluate(damaged(TRAIN), train=TRAIN, holdout=HOLDOUT, schema=SCHEMA, target="income")
+    asked = {"schema": SCHEMA, "target": "income", "suites": ("default", "joint")}
+    found = nacre.evaluate(damaged(TRAIN), train=TRAIN, holdout=HOLDOUT, **asked)
     assert value(found, "r2_ridge").value < value(found, "r2_ridge", "real").value
     assert value(found, "r2", "majority").value == pytest.approx(0, abs=0.02)
+    assert value(found, "kl_knn").rows <= 1_500 and any("kl_knn looks at" in n for n in found.notes)
+    assert value(found, "kl_knn").value > value(found, "kl_knn", "real").value
     assert value(found, "mse_hgb", "real").value > 0 and not [s for s in found.scores if s.metric.startswith("auc_")]
 
 
@@ -195,3 +209,19 @@ def test_values_that_the_schema_does_not_cover_are_counted_and_told():
     endless = pa.table({"savings": np.where(far, np.inf, x), "kind": kind})
     wild = nacre.evaluate(endless, train=real, schema=schema, suites="fidelity")
     assert value(wild, "ks", columns=("savings",)).value == pytest.approx(0.18)
+
+
+def test_the_private_table_is_refused_as_its_own_holdout(tmp_path):
+    write_table(TRAIN, tmp_path / "train.csv")
+    path = tmp_path / "train.csv"
+    for holdout in (path, tmp_path / "." / "train.csv"):
+        with pytest.raises(NacreError, match="the private table itself"):
+            nacre.evaluate(TRAIN, train=str(path), holdout=holdout, schema=SCHEMA)
+    with pytest.raises(NacreError, match="the private table itself"):
+        nacre.evaluate(TRAIN, train=TRAIN, holdout=TRAIN, schema=SCHEMA)
+
+
+def test_a_page_says_what_was_compared_and_when(report):
+    assert any("mmd_p: 200 permutations" in n and "0.005" in n for n in report.notes)
+    assert report.facts["made"].endswith("UTC") and "nacre " in report.facts["versions"]
+    assert "files" not in report.facts  # tables from memory have no names

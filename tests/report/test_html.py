@@ -114,12 +114,15 @@ def test_scores_shown_are_scores_given(report, html):
 
 
 def test_the_farthest_column_comes_first(report, html):
-    order = [c.name for c in sorted(report.columns, key=lambda c: -c.distance)]
+    far = {s.columns[0]: s.value for s in report.scores if s.metric == "tvd1" and s.columns}
+    order = sorted((c.name for c in report.columns), key=lambda name: -far[name])
     cards = [t for a, t in Page(html).all("article") if a["class"] == "card"]
     heads = [next(n for n in sorted(order, key=len, reverse=True) if t.startswith(n)) for t in cards]
     assert heads == order
     first = Page(html).all("article")[0][1]
-    assert order[0] in first and f"{max(c.distance for c in report.columns):.3f}" in first
+    assert order[0] in first and number(max(far.values())) in first
+    told = report.to_markdown().partition("## Column by column")[2]
+    assert [told.index(f"| {name} |") for name in order] == sorted(told.index(f"| {name} |") for name in order)
 
 
 def test_bars_are_as_long_as_shares():
@@ -289,3 +292,48 @@ def test_pairs_say_their_kind_and_a_missing_target_is_told():
     assert "Pair that changed most, Kendall's rank correlation" in text and "Pair that changed most, Cramér's V" in text
     assert "no target was given" in Page(report_html(Report((Score("tvd1", 0.1),)))).text
     assert "no target was given" not in text
+
+
+def test_a_difference_among_rare_categories_is_not_hidden_in_their_common_bar():
+    """Two columns look alike when drawn; the one whose rare categories changed places has the larger tvd1."""
+    even = np.array([0.5, 0.5])
+    columns = tuple(Comparison(name, "categorical", even, even, ("x", "30 others")) for name in ("a", "b"))
+    html = report_html(Report((Score("tvd1", 0.001, columns=("a",)), Score("tvd1", 0.4, columns=("b",))), columns))
+    tile, *cards = [t for a, t in Page(html).all("article")][1:]  # the first tile speaks of the lack of a certificate
+    assert "b" in tile and "0.400" in tile
+    assert cards[0].startswith("b") and "distance 0.400" in cards[0] and cards[1].startswith("a")
+
+
+def test_the_tile_of_models_is_ranked_as_the_list_above_it():
+    """The tree loses less in numbers, and more of the little that it gains from real rows."""
+    scores = []
+    for model, made, real in (("hgb", 0.90, 0.93), ("tree", 0.73, 0.75)):
+        scores += [
+            Score(f"auc_{model}", made),
+            Score(f"auc_{model}", real, "real"),
+            Score(f"auc_{model}_gap", real - made),
+        ]
+        scores += [Score(f"auc_{model}", 0.5, "majority")]
+    page = Page(report_html(Report(tuple(scores))))
+    assert [s.metric for s in weakest(Report(tuple(scores)))] == ["auc_tree_gap", "auc_hgb_gap"]
+    tile = next(t for a, t in page.all("article") if "Model that loses most" in t)
+    assert tile.index("decision tree") < tile.index("histogram gradient boosting")
+    assert "8.0% of what real rows gain" in tile
+
+
+def test_no_p_value_is_zero():
+    told = (Score("c2st_auc", 0.9), Score("c2st_auc", 0.51, "real"), Score("c2st_p", 0.0), Score("mmd_p", 0.25))
+    text = Page(report_html(Report(told))).text
+    assert text.count("below 0.001") == 2 and "0.250" in text and "real rows in their place: 0.510" in text
+    assert "| below 0.001 |" in Report((Score("c2st_p", 0.0),)).to_markdown()
+
+
+def test_a_drawing_can_be_heard():
+    """Its label says where the two tables differ most; without names of the bars only how far they are."""
+    far = Comparison("a", "categorical", np.array([0.5, 0.3, 0.2]), np.array([0.6, 0.1, 0.3]), ("x", "y", "z"))
+    line = dataclasses.replace(far, name="b", kind="numeric", labels=(), ends=("0", "3"), bins=("0 to 1", "2", "3"))
+    bare = dataclasses.replace(line, name="c", bins=())
+    labels = [a["aria-label"] for a, _ in Page(report_html(Report((), (far, line, bare)))).all("svg")]
+    assert "farthest apart at y, real 30%, synthetic 10%" in labels[0]
+    assert "farthest apart at 2, real 30%, synthetic 10%" in labels[1]
+    assert labels[2].startswith("c: shares of real and synthetic rows") and "farthest" not in labels[2]

@@ -59,6 +59,7 @@ def test_a_real_value_does_not_appear_and_the_real_table_does_not_matter():
     assert f"{CANARY:,}" not in html and str(CANARY) not in html
     other = nacre.fit(pa.table({"x": [1] * 400, "k": ["b"] * 400}), schema=schema, epsilon=1.0, method="independent")
     assert sheet(synthetic, other) == html
+    assert "0 to 1,000,000" in Page(html).text
 
 
 def test_without_a_promise_it_says_so_first():

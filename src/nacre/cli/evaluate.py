@@ -31,7 +31,9 @@ def evaluate(
     ] = None,
     suite: Annotated[
         list[str] | None,
-        typer.Option(rich_help_panel=WHAT, help="default, quick, strong, ten, nine, fidelity or a model; repeatable."),
+        typer.Option(
+            rich_help_panel=WHAT, help="default, quick, strong, ten, nine, fidelity, joint or a model; repeatable."
+        ),
     ] = None,
     rows: Annotated[
         int | None, typer.Option(min=0, rich_help_panel=WHAT, help="Most rows of each table; 0: all. Default: 100,000.")

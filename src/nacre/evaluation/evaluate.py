@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Sequence
@@ -82,9 +83,9 @@ def evaluate(
     return Report(
         scores=tuple(scores),
         columns=tuple(compare_columns(tables.train.table, tables.synthetic.table, plain)),
-        matrices=tuple(found["dependence"].matrices),
+        matrices=tuple(found["dependence synthetic"].matrices),
         target=target,
-        facts=_facts(tables, suites, time.monotonic() - start),
+        facts=_facts(tables, _files(synthetic=synthetic, train=train, holdout=holdout), suites, start),
         notes=tuple(notes),
         certificate=certificate,
     )
@@ -96,6 +97,8 @@ def _open(
     if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 10):
         raise NacreError(f"rows={rows!r}: expected the most rows of a table to use, at least 10, or None for all")
     need_libraries()
+    if _same(train, holdout):
+        raise NacreError("the holdout is the private table itself: give real rows that were not used, or no holdout")
     notes = []
     if schema is None:
         from nacre.engines import open_rows
@@ -119,6 +122,13 @@ def _open(
             notes += [note] if (note := read_in[what].note) else []
     tables = Tables(read_in["synthetic"], read_in["train"], read_in.get("holdout"), domain, schema, target, seed)
     return tables, notes
+
+
+def _same(train: Any, holdout: Any) -> bool:
+    """Testing on the rows that were synthesised would flatter every figure: refused where it can be seen."""
+    if isinstance(train, str | os.PathLike) and isinstance(holdout, str | os.PathLike):
+        return os.path.realpath(train) == os.path.realpath(holdout)
+    return holdout is not None and train is holdout
 
 
 def _some(names: Sequence[str]) -> str:
@@ -151,15 +161,31 @@ def _models(tables: Tables, suites: Sequence[str], notes: list[str]) -> tuple[st
     return ()
 
 
-def _facts(tables: Tables, suites: Sequence[str], seconds: float) -> dict[str, str]:
-    from importlib.metadata import version
+def _files(**sources: Any) -> str:
+    """Which files were compared, by name alone; empty for tables that came from memory."""
+    named = {what: os.path.basename(s) for what, s in sources.items() if isinstance(s, str | os.PathLike)}
+    return ", ".join(f"{what} {name}" for what, name in named.items())
 
+
+def _versions() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = []
+    for name in ("nacre", "scikit-learn", "numpy", "scipy"):
+        with contextlib.suppress(PackageNotFoundError):  # a checkout that was not installed
+            found.append(f"{name} {version(name)}")
+    return ", ".join(found)
+
+
+def _facts(tables: Tables, files: str, suites: Sequence[str], start: float) -> dict[str, str]:
     facts = {}
     for sample in (tables.synthetic, tables.train, tables.holdout):
         if sample is not None:
             used = "" if sample.rows == sample.total else f", of which {sample.rows:,} were used"
             facts[f"{sample.what} rows"] = f"{sample.total:,}{used}"
+    facts |= {"files": files} if files else {}
     facts |= {"columns": f"{len(tables.domain.names)}", "suites": ", ".join(suites), "seed": str(tables.seed)}
-    facts["versions"] = ", ".join(f"{name} {version(name)}" for name in ("scikit-learn", "numpy", "scipy"))
-    facts["seconds"] = f"{seconds:.1f}"
+    facts["versions"] = _versions()
+    facts["made"] = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
+    facts["seconds"] = f"{time.monotonic() - start:.1f}"
     return facts

@@ -44,8 +44,11 @@ def row_distances(
     return {"mmd2": mmd2(y, x), "mmd_p": p, "energy": energy_distance(y, x)}, size
 
 
-def divergence(real: pd.DataFrame, other: pd.DataFrame, domain: Domain, seed: int = 0, limit: int = KL_ROWS) -> float:
-    """`kl_knn` from the real to the other table over the numeric columns, standardised, rows with all values only.
+def divergence(
+    real: pd.DataFrame, other: pd.DataFrame, domain: Domain, seed: int = 0, limit: int = KL_ROWS
+) -> tuple[float, int]:
+    """`kl_knn` from the real to the other table over the numeric columns, standardised, and the rows it rests on: at
+    most `limit` of each table, of those with all values.
 
     NaN without numeric columns or with too few distinct rows. Whole numbers with few values say little here.
     """
@@ -58,6 +61,6 @@ def divergence(real: pd.DataFrame, other: pd.DataFrame, domain: Domain, seed: in
         samples.append(x[rng.choice(len(x), min(len(x), limit), replace=False)])
     a, b = samples
     if not a.shape[1] or min(len(np.unique(s, axis=0)) for s in samples) <= NEIGHBOURS:
-        return float("nan")
+        return float("nan"), min(len(a), len(b))
     scale = np.where(a.std(axis=0) > 0, a.std(axis=0), 1.0)
-    return kl_knn(a / scale, b / scale, NEIGHBOURS)
+    return kl_knn(a / scale, b / scale, NEIGHBOURS), min(len(a), len(b))

@@ -26,6 +26,9 @@ def _costs() -> list[Metric]:
         seconds("noise_s", "wall time to draw the noise of the stated number of cells"),
         seconds("run_s", "wall time of a fresh process from private rows in Parquet to synthetic rows in Parquet"),
         seconds("cpu_s", "CPU time of that process and its children, over all cores"),
+        seconds(
+            "evaluate_s", "wall time of a fresh process from three tables in Parquet to a report, imports included"
+        ),
         seconds("import_s", "wall time of `import nacre` in a fresh process, over starting Python alone"),
         seconds("help_s", "wall time of `nacre --help` in a fresh process"),
         Metric("rows_per_s", "higher", (0.0, INF), "rows/s", ("clock",), "rows counted per second in one pass"),

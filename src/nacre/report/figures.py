@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from nacre.metrics import metric
 from nacre.report.findings import Score
-from nacre.report.markup import details, number, signed, table, text
+from nacre.report.markup import chance, details, number, signed, table, text
 from nacre.report.svg import against_ceiling
 
 # Kinds of downstream figures by how their names begin; the first present is shown openly.
@@ -27,6 +27,7 @@ _OF = {
     "real": "Real",
     "majority": "Constant guess",
 }
+LONG = 60  # rows of a table that stays closed on paper
 KEY = (
     '<ul class="key"><li><i class="made"></i>synthetic, from the constant guess</li>'
     '<li><i class="whisker"></i>95 % interval</li><li><i class="tickmark"></i>ceiling: trained on the real table</li>'
@@ -180,7 +181,8 @@ def _with_interval(score: Score | None) -> str:
         return '<span class="soft">n/a</span>'
     unit = metric(score.metric).unit
     whole = unit != "1" and score.value.is_integer()
-    value = f"<strong>{f'{score.value:,.0f}' if whole else number(score.value)}</strong>"
+    shown = chance if score.metric.endswith("_p") else number
+    value = f"<strong>{f'{score.value:,.0f}' if whole else shown(score.value)}</strong>"
     value += f" {text(unit)}" if unit != "1" else ""
     if score.low is None or score.high is None:
         return value
@@ -201,7 +203,8 @@ def pair_table(scores: Scores, most: int = 100) -> str:
         for s in pairs[:most]
     ]
     caption = f"{len(rows):,} of {len(pairs):,} figures of pairs, the worst first"
-    return details("Pairs of columns", table(caption, ("Pair", "Figure", "Value"), rows, "  n"))
+    found = table(caption, ("Pair", "Figure", "Value"), rows, "  n")
+    return details("Pairs of columns", found, long=len(rows) > LONG)
 
 
 def _direction(direction: str) -> str:
@@ -224,4 +227,4 @@ def how_to_read(scores: Scores) -> str:
             )
         )
     heads = ("Figure", "What it is", "Better", "Range", "Computed from")
-    return details("Every figure by name", table("Figures on this page", heads, rows, " t  t"), long=len(rows) > 60)
+    return details("Every figure by name", table("Figures on this page", heads, rows, " t  t"), long=len(rows) > LONG)

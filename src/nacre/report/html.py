@@ -59,7 +59,10 @@ def _weakest(report: Report, scores: Scores) -> Part | None:
     found = weaknesses(report, scores)
     if not found:
         return None
-    lead = "What stands out most from chance, the worst first; below it the largest figure of every kind."
+    lead = (
+        "What stands out most from chance, the worst first: the share of rows that would have to move, or of what a "
+        "model gains from real rows that is lost. Below it the worst of every kind."
+    )
     ranked = [describe(s) for s in weakest(report)] or ["Nothing stands out from chance."]
     body = f'<ol class="ranked">{"".join(f"<li>{prose(line)}</li>" for line in ranked)}</ol>' if report.scores else ""
     return "weakest", "What is weakest", part("weakest", "What is weakest", lead, body + tiles(found))
@@ -79,13 +82,17 @@ def _columns(report: Report, scores: Scores) -> Part | None:
     if not report.columns:
         return None
     lead = (
-        "Shares of all rows, real and synthetic. The distance is half the sum of the differences of the bars: 0 is "
-        "equal, 1 has nothing in common. The farthest column comes first; the outermost bars of numbers and dates hold "
-        "all that lies beyond the axis, and values that the schema does not list have a bar of their own."
+        "Shares of all rows, real and synthetic. The distance is the share of rows that would have to move for the "
+        "column to agree: 0 is equal, 1 has nothing in common. The farthest column comes first; the outermost bars of "
+        "numbers and dates hold all that lies beyond the axis, and values that the schema does not list have a bar of "
+        "their own."
     )
     by_column = scores.of_columns()
-    if by_column:
-        lead += " Figures under a drawing have bins of their own and may differ from its distance."
+    if any(s.metric == "tvd1" for found in by_column.values() for s in found):
+        lead += (
+            " It is <code>tvd1</code>: over all categories, or over 20 equal parts of a number's public range. The "
+            "bars are finer or coarser, for the eye."
+        )
     body = comparison_cards(report.columns, by_column)
     return "columns", "Columns", part("columns", "Column by column", lead, body)
 

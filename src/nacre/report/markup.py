@@ -63,6 +63,11 @@ def number(value: float | None, digits: int = 3) -> str:
     return f"{value:.{digits}f}"
 
 
+def chance(p: float) -> str:
+    """A p-value: one too small to matter how small is not said to be 0."""
+    return "below 0.001" if p < 0.001 else number(p)
+
+
 def signed(value: float | None) -> str:
     """A difference with its sign."""
     return number(value) if value is None or not math.isfinite(value) else f"{value:+.3f}".replace("-", "\u2212")

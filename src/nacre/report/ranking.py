@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from nacre.metrics import MODELS, REGRESSORS, metric
-from nacre.report.findings import Report, Score
+from nacre.report.findings import Comparison, Report, Score
 
 
 def weakest(report: Report, k: int = 5) -> list[Score]:
@@ -50,10 +52,25 @@ def _excess(s: Score, found: dict) -> float:
 
 def _lost(gap: Score, found: dict) -> float:
     name = gap.metric.removesuffix("_gap")
-    real, base = found.get((name, (), "real")), found.get((name, (), "majority"))
-    if real is None or base is None or real.value <= base.value:
-        return gap.value
-    return gap.value / (real.value - base.value)
+    share = share_lost(gap.value, found.get((name, (), "real")), found.get((name, (), "majority")))
+    return gap.value if share is None else share
+
+
+def share_lost(gap: float, real: Score | None, guess: Score | None) -> float | None:
+    """A gap as a share of what the real table gains over a constant guess; None where it gains nothing."""
+    if real is None or guess is None or not (gain := abs(real.value - guess.value)) > 0:
+        return None
+    better = real.value > guess.value if metric(real.metric).direction != "lower" else real.value < guess.value
+    return gap / gain if better else None
+
+
+def distance_of(column: Comparison, scores: Iterable[Score]) -> float:
+    """How far a column is, everywhere in a report: its `tvd1` among the scores, without one the distance of its bars.
+
+    Bars are for the eye: rare categories are one bar, and the axis of a number leaves its ends out.
+    """
+    told = (s.value for s in scores if (s.metric, s.columns, s.of) == ("tvd1", (column.name,), "synthetic"))
+    return next(told, column.distance)
 
 
 def describe(s: Score) -> str:
@@ -61,5 +78,7 @@ def describe(s: Score) -> str:
     between = "" if s.low is None or s.high is None else f" (95 % interval {s.low:.3f} to {s.high:.3f})"
     if s.columns:
         kind = "column" if len(s.columns) == 1 else "pair"
-        return f"{kind} {', '.join(s.columns)}: {s.metric} {s.value:.3f}{between}"
+        within = "" if s.low is None or s.high is None else f", 95 % interval {s.low:.3f} to {s.high:.3f}"
+        moved = f"{100 * s.value:.1f} % of the rows would have to move for both tables to agree"
+        return f"{kind} {', '.join(s.columns)}: {moved} ({s.metric} {s.value:.3f}{within})"
     return f"{metric(s.metric.removesuffix('_gap')).text.split(';')[0]}: {s.value:.3f} below the real table{between}"

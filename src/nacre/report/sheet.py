@@ -89,4 +89,5 @@ def _limits(column: Any) -> str:
 
 
 def _end(value: Any) -> str:
-    return f"{value:,.0f}" if isinstance(value, float) and value.is_integer() else str(value)
+    whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    return f"{value:,.0f}" if whole else str(value)

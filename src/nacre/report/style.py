@@ -140,7 +140,7 @@ main,header,footer,.banner p{max-width:none;padding-left:0;padding-right:0}
 .grid{grid-template-columns:1fr 1fr}.tiles{grid-template-columns:1fr 1fr}
 .maps{grid-template-columns:1fr 1fr 1fr;gap:8px}
 .scroll{overflow:visible}details:not(.long)::details-content{content-visibility:visible;block-size:auto}
-table{font-size:9pt}th,td{padding-right:9px}tbody th{min-width:80px}td.t{min-width:0}}
+table{font-size:9pt}th,td{padding-right:9px}tbody th{min-width:80px}td.t{min-width:6em}}
 """
 
 

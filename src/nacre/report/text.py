@@ -14,7 +14,8 @@ from nacre.metrics import METRICS
 from nacre.report.attacks import NOT_PROOF
 from nacre.report.findings import Attack, Comparison, Hidden, Matrix, Report, Score
 from nacre.report.hidden import NOT_DP, of_words, verdict
-from nacre.report.ranking import describe, weakest
+from nacre.report.markup import chance
+from nacre.report.ranking import describe, distance_of, weakest
 
 WARNING = "Contains unprotected statistics of private rows: for the owner of the data, not for release."
 VERSION = 1
@@ -163,16 +164,20 @@ def _columns(report: Report) -> str:
     names = [c.name for c in report.columns]
     by = {(s.metric, s.columns[0]): s for s in report.scores if len(s.columns) == 1 and s.of == "synthetic"}
     kinds = [m for m in ("tvd1", "ks", "wasserstein") if any((m, n) in by for n in names)]
-    order = sorted(report.columns, key=lambda c: -c.distance)
-    rows = [(_cell(c.name), c.kind, *(_value(by.get((m, c.name))) for m in kinds)) for c in order]
+    order = sorted(report.columns, key=lambda c: -distance_of(c, filter(None, [by.get(("tvd1", c.name))])))
+    rows = [(c.name, c.kind, *(_value(by.get((m, c.name))) for m in kinds)) for c in order]
     return _table(("column", "kind", *kinds), rows)
 
 
 def _value(s: Score | None) -> str:
     if s is None or math.isnan(s.value):
         return ""
-    between = "" if s.low is None or s.high is None else f" ({s.low:.3f} to {s.high:.3f})"
-    return f"{s.value:.4g}{between}"
+    between = "" if s.low is None or s.high is None else f" ({_rounded(s.low)} to {_rounded(s.high)})"
+    return f"{chance(s.value) if s.metric.endswith('_p') else f'{s.value:.4g}'}{between}"
+
+
+def _rounded(value: float) -> str:
+    return f"{round(value, 3) + 0.0:.3f}"  # no minus before a zero
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:

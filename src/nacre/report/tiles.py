@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from nacre.metrics import metric
 from nacre.report.figures import MEASURES, Scores, gap, label
-from nacre.report.findings import Matrix, Report
+from nacre.report.findings import Matrix, Report, Score
 from nacre.report.heat import KINDS, ranked
-from nacre.report.markup import number, prose, short, signed, text
+from nacre.report.markup import chance, number, percent, prose, short, signed, text
+from nacre.report.ranking import distance_of, share_lost
 
 NEXT = 4  # runners-up named below the worst
 
@@ -29,7 +30,7 @@ class Weakness:
 
 def weaknesses(report: Report, scores: Scores) -> list[Weakness]:
     """A missing promise first, then columns, pairs, models, telling apart, and figures that could not be computed."""
-    found = [_no_promise(report), _column(report), *(_pair(m) for m in report.matrices), _model(scores)]
+    found = [_no_promise(report), _column(report, scores), *(_pair(m) for m in report.matrices), _model(scores)]
     return [w for w in (*found, _told_apart(scores), _undefined(scores)) if w is not None]
 
 
@@ -81,16 +82,17 @@ def _no_promise(report: Report) -> Weakness | None:
     return None
 
 
-def _column(report: Report) -> Weakness | None:
-    order = sorted(report.columns, key=lambda c: -c.distance)
+def _column(report: Report, scores: Scores) -> Weakness | None:
+    by = scores.of_columns()
+    order = sorted(((distance_of(c, by.get(c.name, ())), c.name) for c in report.columns), key=lambda pair: -pair[0])
     if not order:
         return None
     return Weakness(
         "Farthest column",
-        number(order[0].distance),
-        order[0].name,
-        "Share of rows that would have to change for the bars to agree: 0 is equal, 1 has nothing in common.",
-        tuple((c.name, number(c.distance)) for c in order[1 : 1 + NEXT]),
+        number(order[0][0]),
+        order[0][1],
+        "Share of rows that would have to move for the column to agree: 0 is equal, 1 has nothing in common.",
+        tuple((name, number(far)) for far, name in order[1 : 1 + NEXT]),
     )
 
 
@@ -117,19 +119,26 @@ def _clip(name: str) -> str:
 def _model(scores: Scores) -> Weakness | None:
     for kind, found in scores.downstream().items():
         gaps = [(gap(scores, s), s) for s in found]
-        known = sorted(((g, s) for g, s in gaps if g is not None and math.isfinite(g)), key=lambda p: -p[0])
+        known = [(g, _share(scores, g, s), s) for g, s in gaps if g is not None and math.isfinite(g)]
+        known.sort(key=lambda p: -(p[0] if p[1] is None else p[1]))  # as the list above is ranked
         if known:
-            lost, worst = known[0]
+            lost, share, worst = known[0]
             ceiling = scores.get(worst.metric, "real")
             real = f" and {number(ceiling.value)} on the real one" if ceiling else ""
+            if share is not None and share > 0:
+                real += f": {percent(share)} of what real rows gain over a constant guess is lost"
             return Weakness(
                 "Model that loses most",
                 signed(lost),
                 label(worst.metric),
                 f"{_short(kind)}: {number(worst.value)} when trained on the synthetic table{real}.",
-                tuple((label(s.metric), signed(g)) for g, s in known[1 : 1 + NEXT]),
+                tuple((label(s.metric), signed(g)) for g, _, s in known[1 : 1 + NEXT]),
             )
     return None
+
+
+def _share(scores: Scores, lost: float, s: Score) -> float | None:
+    return share_lost(lost, scores.get(s.metric, "real"), scores.get(s.metric, "majority"))
 
 
 def _short(kind: str) -> str:
@@ -146,8 +155,9 @@ def _told_apart(scores: Scores) -> Weakness | None:
     if s is None or math.isnan(s.value):
         return None
     says = "ROC area of a model that tells synthetic rows from real ones: 0.5 or below is chance, 1 is always right."
-    p = scores.get("c2st_p")
-    says += f" p-value {number(p.value)}." if p is not None else ""
+    p, held = scores.get("c2st_p"), scores.get("c2st_auc", "real")
+    says += f" p-value {chance(p.value)}." if p is not None else ""
+    says += f" Held-out real rows in their place: {number(held.value)}." if held is not None else ""
     return Weakness("Telling the tables apart", number(s.value), "classifier two-sample test", says)
 
 

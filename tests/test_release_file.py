@@ -249,6 +249,24 @@ def test_documents_of_another_shape(good, tmp_path, name, text):
     refused(tmp_path, pack({**members(good), name: text}))
 
 
+@pytest.mark.parametrize(
+    "changes",
+    (
+        {"guarantee": 5}, {"curve": "abc"}, {"curve": [[1]]}, {"curve": [["x", "y"]]}, {"entries": [1, 2]},
+        {"entries": [{}]}, {"entries": {}}, {"unit": None}, {"unit": {}}, {"versions": []}, {"schema": 3},
+        {"schema": {}}, {"schema": {"provenance": {"a": 1}}}, {"epsilon": "1"}, {"epsilon": 1.0, "delta": None},
+        {"neighbours": "none of them"}, {"assumptions": "x"}, {"extras": []}, {"extras": {"ledger": 1}},
+        {"extras": {"audit": {"findings": [1]}}}, {"reasons": None}, {"unknown": 1},
+    ),
+    ids=str,
+)  # fmt: skip
+def test_a_certificate_that_could_not_be_told(good, tmp_path, changes):
+    parts = members(good)
+    private = {"epsilon": 1.0, "delta": 1e-6, "guarantee": "proven"}
+    document = {**json.loads(parts["certificate.json"]), **private, **changes}
+    refused(tmp_path, pack({**parts, "certificate.json": json.dumps(document).encode()}), "certificate")
+
+
 def test_facts_of_another_shape(good, tmp_path):
     parts = members(good)
     for facts in ({}, [], None, {"rows": None}, {"rows": -1}, {"rows": "many"}, {"rows": [1]}, {"rows": 1e400}):

@@ -13,6 +13,12 @@ from nacre.privacy.budget import NEIGHBOURS, Level
 from nacre.privacy.plan import Plan
 
 CURVE_DELTAS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
+_NUMBER = (int, float, type(None))
+_KINDS = {  # what a file must hold under each name
+    "method": str, "guarantee": str, "reasons": tuple, "neighbours": str, "unit": Mapping, "epsilon": _NUMBER,
+    "delta": _NUMBER, "curve": tuple, "entries": tuple, "schema": Mapping, "assumptions": tuple, "noise": str,
+    "versions": Mapping, "extras": Mapping,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -39,9 +45,18 @@ class Certificate:
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Certificate:
+        """What `to_json` gave; ValueError for anything else, since the file may come from anybody."""
         fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
-        fields["curve"] = tuple(tuple(point) for point in fields["curve"])
-        return Certificate(**fields)
+        try:
+            for name, kinds in _KINDS.items():
+                if name in fields and not isinstance(fields[name], kinds):
+                    raise TypeError(f"{name} is {type(fields[name]).__name__}")
+            fields["curve"] = tuple((float(delta), float(epsilon)) for delta, epsilon in fields["curve"])
+            made = Certificate(**fields)
+            describe(made)  # what cannot be told in words is no certificate
+        except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:
+            raise ValueError(f"not a certificate: {type(error).__name__}, {error}") from None
+        return made
 
     def __str__(self) -> str:
         return describe(self)

@@ -311,9 +311,10 @@ def _report(shell: Shell, made: Any, written: dict[str, str], drawn: int | None,
     for option, path in written.items():
         size = f" ({drawn:,} rows, {len(made.schema.columns)} columns)" if option == "--output" else ""
         shell.show(f"{_LABELS[option]:12} {path}{size}")
-    for line in [*promise_lines(made.certificate), *(summary_lines(found) if found else [])]:
+    for line in promise_lines(made.certificate):
         shell.show(line)
     if found:
+        shell.tell_owner(summary_lines(found))
         shell.say("The report holds unprotected statistics of private rows: keep it as you keep the data.")
     if "--release" in written:
         shell.show(f"next         nacre sample {written['--release']} -o more.csv --rows 1000")

@@ -20,7 +20,7 @@ from nacre.privacy.ledger.payment import Account, paid, stamped
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.plan import Plan
 from nacre.privacy.transcript import Transcript
-from nacre.privacy.units import refuse_repeated_persons
+from nacre.privacy.units import refuse_blurred_persons, refuse_repeated_persons
 from nacre.release import Release
 from nacre.synthesizers.base import Progress, make, silent
 from nacre.table import Schema
@@ -237,7 +237,9 @@ def check_rows(rows: Rows, schema: Schema, beside: tuple[str, ...] = ()) -> None
             f"the schema does not match the table: missing in the table {missing[:5]}, not in the schema {extra[:5]}; "
             "correct the names, or add the columns to the schema (as identifiers if they are not to be learnt)"
         )
-    refuse_repeated_persons(getattr(rows, "whole", rows), schema)  # a person may repeat across a holdout
+    whole = getattr(rows, "whole", rows)  # a person may repeat across a holdout
+    refuse_blurred_persons(whole, schema)
+    refuse_repeated_persons(whole, schema)
 
 
 def warn_weak_delta(budget: Budget, rows: int | None) -> None:

@@ -26,6 +26,7 @@ SHARE = 0.15  # of μ² for a whole schema; a schema that lacks less pays in pro
 _KINDS = 0.15  # of that share for the kinds; the rest buys domains
 _FAILURE = 0.1  # of δ for texts that nobody else has
 OTHER = "other"
+_EMPTY = "empty"  # stands for the kind of a column in which nothing but nulls stands out of the noise
 
 
 def unknown(names: Sequence[str]) -> Schema:
@@ -137,6 +138,9 @@ def _kind(declared: Column, votes: np.ndarray, sigma: float, rows: int) -> _Kind
         "categorical": count["text"],
     }
     kind = max(options, key=lambda k: options[k])
+    faint = max(3 * sigma * math.sqrt(2), least)  # numbers and moments are sums of two noisy counts
+    if isinstance(declared, Undeclared) and options[kind] <= faint and count["null"] > faint:
+        return _Kind(_EMPTY, False, False, True, declared)  # whichever kind had most votes, it had them from the noise
     # What is neither null nor of that kind, as a plain sum: clipping first would let pure noise add up.
     values = dict(zip(probe.KINDS, votes.tolist()))
     own = {"numeric": ("integer", "decimal"), "datetime": ("date", "datetime"), "boolean": ("boolean",)}.get(kind, ())
@@ -168,6 +172,9 @@ def _column(kind: _Kind, histogram: np.ndarray | None, texts: list[str] | None, 
             return _completed(kind, bounds=bounds)
         unit = "day" if kind.day else "s"
         return Datetime(bounds=bounds, unit=unit, nullable=kind.nullable, provenance=bought | {"bounds": "bought"})
+    if kind.kind == _EMPTY:
+        provenance = {**bought, "categories": "bought", "other": "public"}
+        return Categorical(categories=(OTHER,), other=OTHER, nullable=True, provenance=provenance)
     if kind.kind == "boolean":
         return Boolean(nullable=kind.nullable, provenance=bought)
     return _text_column(kind, texts or [], bought)

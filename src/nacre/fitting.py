@@ -54,6 +54,7 @@ def prepare(
     lacking = schema.undeclared()
     if lacking and domain == "declared":
         name, fact = lacking[0]
+        fact = "kind" if isinstance(schema.columns[name], discovery.Undeclared) else fact
         more = f" (and {len(lacking) - 1} more)" if len(lacking) > 1 else ""
         raise DomainNotDeclared(
             f"column {name!r}: {fact} not declared{more}; declare them in the schema, let a part of the budget buy "

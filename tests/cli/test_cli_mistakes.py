@@ -50,7 +50,7 @@ MISTAKES = {
     "domain": (swap("--domain", "guess"), "domain='guess': expected one of buy, declared, from-data"),
     "domain not declared": (
         swap("--domain", "declared"),
-        "column 'person_id': categories not declared (and 7 more); *",
+        "column 'person_id': kind not declared (and 7 more); *",
     ),
     "option unknown": (
         (*SYNTH[:-2], "--option", "speed=9"),

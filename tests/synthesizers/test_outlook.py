@@ -75,6 +75,17 @@ def test_a_bought_domain_would_be_helped_by_a_schema():
     assert lines["a schema that declares the domain"].column < 0.5 * lines["as planned"].column
 
 
+@pytest.mark.parametrize("rows, verdict", ((40, "too little"), (2_600, "enough")))
+def test_a_schema_is_not_said_to_bring_more_than_it_would(rows, verdict):
+    """Where the noise drowns everything no distance is claimed; where only the purchase is in the way, it says so."""
+    schema = dataclasses.replace(unknown(["a", "b", "c"]), rows=rows)
+    _, found = seen(rows, None, schema=schema)
+    lines = {x.what: x for x in what_helps(dataclasses.replace(case(schema), options={"target": None}), found)}
+    line = lines["a schema that declares the domain"]
+    assert line.verdict == verdict and found.verdict != "enough"
+    assert (line.column is None) == (verdict == "too little")
+
+
 def test_methods_and_budgets_stand_side_by_side():
     lines = compare(case())
     assert [(x.method, x.epsilon) for x in lines] == [

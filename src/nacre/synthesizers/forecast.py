@@ -260,11 +260,16 @@ def _verdict(plan: Plan, rows: int, resolution: float, lost: float) -> tuple[str
     if lost / _DOMAIN_ENOUGH > ENOUGH / resolution:
         wish += ", and so would a schema that declares bounds and categories" if resolution >= ENOUGH else ""
         wish += "; buying what is not declared costs most here: declare what is public"
-    if resolution < LITTLE or lost > _DOMAIN_LITTLE:
+    if by_resolution(resolution) == "too little" or lost > _DOMAIN_LITTLE:
         return "too little", f"too little data for epsilon {epsilon:g}: the noise drowns most of the table; {wish}"
     if need > 1:
         return "little", f"little data for epsilon {epsilon:g}: only coarse relations will be kept; {wish}"
     return "enough", f"enough data for epsilon {epsilon:g}"
+
+
+def by_resolution(resolution: float) -> str:
+    """The verdict on a table whose domain is declared."""
+    return "too little" if resolution < LITTLE else "little" if resolution < ENOUGH else "enough"
 
 
 def _round(value: float) -> float | int:

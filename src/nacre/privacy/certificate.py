@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from nacre.errors import BudgetError
 from nacre.privacy import accounting
 from nacre.privacy.budget import NEIGHBOURS, Level
 from nacre.privacy.plan import Plan
@@ -97,6 +98,34 @@ def certify(plan: Plan, schema: Any, *, seeded: bool, noise: str, assumptions: t
         noise=noise,
         versions=_versions(),
     )
+
+
+def verify(stated: Certificate, schema: Any) -> None:
+    """Compose once more, by this machine's own accountant, what a certificate says was spent on a release of `schema`.
+
+    BudgetError when it promises more than that pays for, or more than its parts can give. That the doors were opened
+    so, and no others, is the word of whoever made the release.
+    """
+    levels = {level.label: level for level in Level}
+    if stated.epsilon is None or stated.delta is None or stated.guarantee not in levels:
+        if (stated.epsilon, stated.delta, stated.guarantee) != (None, None, Level.NONE.label):
+            raise BudgetError(f"its certificate states {stated.guarantee!r} without a whole promise, or one without it")
+        return
+    unit = {"column": schema.unit.column, "cap": schema.unit.cap} if schema.unit else {"column": None, "cap": 1}
+    if stated.schema.get("digest") != schema.digest() or dict(stated.unit) != unit:
+        raise BudgetError("its certificate is that of another schema or unit")
+    budget = {"epsilon": stated.epsilon, "delta": stated.delta, "neighbours": stated.neighbours, "large": True}
+    told = {"method": stated.method, "entries": stated.entries, "budget": budget, "cap": unit["cap"], "rows": None}
+    try:
+        plan = Plan.from_json(told)
+    except BudgetError:
+        raise BudgetError(
+            f"its certificate promises ({stated.epsilon:g}, {stated.delta:g})-differential privacy, but what it says "
+            "was spent costs more"
+        ) from None
+    level = Level.NONE if schema.weakest()[0] == "read" else plan.level
+    if levels[stated.guarantee] > level or level == Level.NONE:
+        raise BudgetError(f"its certificate states {stated.guarantee!r}, but its parts give {level.label!r} at most")
 
 
 def _provenance(schema: Any) -> dict[str, dict[str, str]]:

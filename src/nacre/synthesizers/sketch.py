@@ -24,7 +24,14 @@ from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Counts, Entry, Plan, Scope, Select, gaussian_share
 from nacre.synthesizers import grouping, structural, wide
 from nacre.synthesizers.allocation import UNKNOWN_ROWS, Allocation, allocate, spread
-from nacre.synthesizers.base import Progress, check_whole, refuse_tensors, refuse_unknown_target, silent
+from nacre.synthesizers.base import (
+    Progress,
+    check_whole,
+    refuse_tensors,
+    refuse_unknown_target,
+    silent,
+    target_place,
+)
 from nacre.synthesizers.drawing import Particles
 from nacre.synthesizers.table_model import TableModel
 from nacre.table import Schema
@@ -132,7 +139,7 @@ class Sketch:
             return lambda done, of: progress(name, done, of)
 
         columns = list(curator.schema.modelled)
-        target = columns.index(self.target) if self.target in columns else None
+        target = target_place(columns, self.target)
         progress("counting one-way tables", 0, None)
         coarse, parts = self._first_round(curator, plan, columns, target)
         tables = [c.table(j) for j, c in enumerate(coarse)]

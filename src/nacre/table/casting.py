@@ -66,6 +66,15 @@ def _decode_bytes(array: pa.DictionaryArray) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(array.indices, pa.array(texts, pa.large_string()))
 
 
+def unreadable_type(kind: pa.DataType) -> bool:
+    """Whether no kind of column but arrays can be read from what is stored: lists, structures, lengths of time."""
+    if isinstance(kind, pa.BaseExtensionType):
+        kind = kind.storage_type
+    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        kind = kind.value_type
+    return pa.types.is_nested(kind) or pa.types.is_duration(kind) or pa.types.is_interval(kind)
+
+
 def is_text(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 

@@ -117,7 +117,7 @@ def fit(
     `weights` states such a target in other ways (`nacre.targets`, or the name of a column of weights), for methods
     without a promise. With a `ledger` (its URL) the plan is charged to the `population` there, durably, before a door
     opens; the same `request` is charged once (docs/decisions/ledger.md). `engine` has the workers of a Ray cluster read
-    the files ("ray", "ray:4", "ray:// HOST:PORT"; docs/engines.md): with the same noise the release is the same.
+    the files ("ray", "ray:4", "ray://HOST:PORT"; docs/engines.md): with the same noise the release is the same.
     """
     schema = given_schema(schema)
     options = hiding_options(method, options, hide, alpha)

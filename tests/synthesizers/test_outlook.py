@@ -51,6 +51,23 @@ def test_every_pair_but_those_of_the_target_is_there():
         assert 0 <= one.expected.low <= one.expected.value <= one.expected.high <= 1
 
 
+def test_the_mean_over_a_million_pairs_is_that_of_all_of_them():
+    """Wide tables: by sizes, and pair by pair."""
+    from nacre.synthesizers.forecast import tvd
+    from nacre.table import Boolean, Numeric, Schema
+
+    sizes = [2, 5, 9, 14] * 15
+    columns = {f"c{i}": Numeric((1, g), integer=True) for i, g in enumerate(sizes)}
+    schema = Schema({**columns, "y": Boolean()}, rows=3_000)
+    job = prepare(list(schema.names), schema, Budget(0.5, 1e-6), target="y")
+    found = forecast(job.plan, schema, 3_000, job.synthesizer)
+    assert not found.each_pair and "pairs" in [e.name for e in job.plan.entries]
+    groups = [c.groups for c in found.columns]
+    sigma = job.plan["tables"].sigmas[0]
+    all_ = [tvd(a * b, sigma, 3_000) for i, a in enumerate(groups) for b in groups[i + 1 :]]
+    assert found.pair_tvd == pytest.approx(np.mean(all_), rel=1e-9)
+
+
 @pytest.mark.parametrize("of", ("column", "pair"))
 def test_less_noise_is_expected_to_be_less_error(of):
     values = [expected(raw, of) for raw in (0.001, 0.01, 0.1, 0.5, 1.0)]

@@ -37,7 +37,7 @@ class Shell:
     def say(self, text: str) -> None:
         """A remark for people, on stderr."""
         if not self.quiet:
-            typer.echo(text, err=True)
+            typer.echo(visible(text), err=True)
 
     def tell_owner(self, lines: Sequence[str]) -> None:
         """What only the owner of the data may see: on stderr alone. The answer for machines is public, whole."""
@@ -49,7 +49,7 @@ class Shell:
         if self.as_json or self.quiet:
             return
         if isinstance(renderable, str):
-            typer.echo(renderable)
+            typer.echo(visible(renderable))
             return
         console().print(renderable)
 
@@ -81,4 +81,9 @@ def plain(text: str) -> Any:
     """Text that rich must not read as markup: names and labels come from files."""
     from rich.text import Text
 
-    return Text(text)
+    return Text(visible(text))
+
+
+def visible(text: str) -> str:
+    """Text with control characters spelled out: names and certificates come from files, and a terminal obeys them."""
+    return "".join(c if c in "\n\t" or c.isprintable() else repr(c)[1:-1] for c in text)

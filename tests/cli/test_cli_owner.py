@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import zipfile
 
+import pyarrow.csv as pacsv
 import pytest
+from tests.privacy_contract import checks, tables
 
 FAST = ("--method", "independent")
 
@@ -12,8 +14,6 @@ FAST = ("--method", "independent")
 @pytest.fixture
 def strange(small, tmp_path):
     """The small table beside a schema that is too narrow for it; returns the schema and the exact counts."""
-    import pyarrow.csv as pacsv
-
     from nacre.table import Categorical, Numeric, Schema
 
     schema = Schema.load(small / "people.json")
@@ -66,3 +66,33 @@ def test_nothing_is_said_when_all_values_fit(call, small, tmp_path):
 def test_quiet_keeps_it_from_the_screen(call, small, strange, tmp_path):
     end = call("synth", small / "people.csv", "-o", tmp_path / "f.csv", "-e", 1, *FAST, "--schema", strange[0], "-q")
     assert (end.code, end.err) == (0, "")
+
+
+@pytest.mark.parametrize("domain", ("public", "bought"))
+@pytest.mark.parametrize("voice", (("--json",), ()), ids=("json", "words"))
+def test_neighbours_with_the_same_noisy_answers_give_the_same_stdout(call, tmp_path, monkeypatch, domain, voice):
+    """The contract of `tests/privacy_contract`, for what the command line prints and keeps: replayed answers, other
+    rows, the same bytes. What differs (values clamped) is on stderr alone, and marked."""
+    from nacre import fitting
+    from nacre.privacy import transcript
+
+    monkeypatch.setattr(fitting, "NoiseSource", checks.FixedNoise)
+    real, base = transcript.Transcript, tables.people(400)
+    recorded = real()
+    files = {name: tmp_path / name for name in ("t.csv", "f.csv", "c.json", "s.json", "p.json")}
+    tables.schema().save(files["p.json"])
+    known = ("--schema", files["p.json"]) if domain == "public" else ()
+
+    def run(table, kept):
+        monkeypatch.setattr(transcript, "Transcript", lambda: kept)
+        pacsv.write_csv(table, files["t.csv"])
+        end = call("synth", files["t.csv"], "-o", files["f.csv"], "-e", 8, *FAST, *known, *voice, "--force",
+                   "--certificate", files["c.json"], "--save-schema", files["s.json"])  # fmt: skip
+        assert end.code == 0, end.err
+        unmarked = [line for line in end.err.splitlines() if "owner only" not in line]
+        return end.out, unmarked, files["c.json"].read_bytes(), files["s.json"].read_bytes()
+
+    run(base, recorded)
+    first = run(base, real(replay=recorded))
+    for name in ("first row removed", "new category", "outlier"):
+        assert run(tables.neighbours(base)[name], real(replay=recorded)) == first, name

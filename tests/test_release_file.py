@@ -249,6 +249,24 @@ def test_documents_of_another_shape(good, tmp_path, name, text):
     refused(tmp_path, pack({**members(good), name: text}))
 
 
+@pytest.mark.parametrize(
+    "changes",
+    (
+        {"guarantee": 5}, {"curve": "abc"}, {"curve": [[1]]}, {"curve": [["x", "y"]]}, {"entries": [1, 2]},
+        {"entries": [{}]}, {"entries": {}}, {"unit": None}, {"unit": {}}, {"versions": []}, {"schema": 3},
+        {"schema": {}}, {"schema": {"provenance": {"a": 1}}}, {"epsilon": "1"}, {"epsilon": 1.0, "delta": None},
+        {"neighbours": "none of them"}, {"assumptions": "x"}, {"extras": []}, {"extras": {"ledger": 1}},
+        {"extras": {"audit": {"findings": [1]}}}, {"reasons": None}, {"unknown": 1},
+    ),
+    ids=str,
+)  # fmt: skip
+def test_a_certificate_that_could_not_be_told(good, tmp_path, changes):
+    parts = members(good)
+    private = {"epsilon": 1.0, "delta": 1e-6, "guarantee": "proven"}
+    document = {**json.loads(parts["certificate.json"]), **private, **changes}
+    refused(tmp_path, pack({**parts, "certificate.json": json.dumps(document).encode()}), "certificate")
+
+
 def test_facts_of_another_shape(good, tmp_path):
     parts = members(good)
     for facts in ({}, [], None, {"rows": None}, {"rows": -1}, {"rows": "many"}, {"rows": [1]}, {"rows": 1e400}):
@@ -376,3 +394,53 @@ def test_random_mutations_with_the_seal_renewed(good, tmp_path):
 
 def test_limits_name_every_member():
     assert set(release_file._LIMITS) == set(NAMES)
+
+
+# -------------------------------------------------------------------------------------------------- what it promises
+
+
+def test_a_certificate_holds_when_composed_again(release):
+    from nacre.privacy.certificate import verify
+
+    verify(release.certificate, release.schema)
+    verify(checks.fit_with("independent", None, {})(tables.people(120), noise_seed=1).certificate, release.schema)
+
+
+@pytest.mark.parametrize(
+    ("changes", "part"),
+    (
+        ({"epsilon": 7.9}, "spent costs more"),
+        ({"delta": 1e-9}, "spent costs more"),
+        ({"neighbours": "replace_one"}, "spent costs more"),
+        ({"guarantee": "certain"}, "without a whole promise"),
+        ({"delta": None}, "without a whole promise"),
+        ({"epsilon": None, "delta": None}, "without a whole promise"),
+        ({"unit": {"column": "person", "cap": 3}}, "another schema or unit"),
+        ({"schema": {"digest": "0", "provenance": {}}}, "another schema or unit"),
+    ),
+    ids=str,
+)
+def test_a_certificate_that_promises_more_than_was_paid_is_found_out(release, changes, part):
+    import dataclasses
+
+    from nacre.errors import BudgetError
+    from nacre.privacy.certificate import verify
+
+    with pytest.raises(BudgetError, match=part):
+        verify(dataclasses.replace(release.certificate, **changes), release.schema)
+
+
+def test_parts_that_promise_less_are_found_out(release):
+    import dataclasses
+
+    from nacre.errors import BudgetError
+    from nacre.privacy.certificate import verify
+
+    raw = (*release.certificate.entries, {"door": "reveal", "name": "all", "reason": ""})
+    with pytest.raises(BudgetError):
+        verify(dataclasses.replace(release.certificate, entries=raw), release.schema)
+    columns = {**release.schema.columns, "age": nacre.Numeric((0, 100), integer=True, provenance={"bounds": "read"})}
+    read = dataclasses.replace(release.schema, columns=columns)
+    own = dataclasses.replace(release.certificate, schema={"digest": read.digest(), "provenance": {}})
+    with pytest.raises(BudgetError, match="its parts give 'none' at most"):
+        verify(own, read)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from nacre.privacy.ledger.payment import Account, paid, stamped
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.plan import Plan
 from nacre.privacy.transcript import Transcript
-from nacre.privacy.units import refuse_repeated_persons
+from nacre.privacy.units import refuse_blurred_persons, refuse_repeated_persons
 from nacre.release import Release
 from nacre.synthesizers.base import Progress, make, silent
 from nacre.table import Schema
@@ -54,6 +55,7 @@ def prepare(
     lacking = schema.undeclared()
     if lacking and domain == "declared":
         name, fact = lacking[0]
+        fact = "kind" if isinstance(schema.columns[name], discovery.Undeclared) else fact
         more = f" (and {len(lacking) - 1} more)" if len(lacking) > 1 else ""
         raise DomainNotDeclared(
             f"column {name!r}: {fact} not declared{more}; declare them in the schema, let a part of the budget buy "
@@ -78,7 +80,7 @@ def fit(
     *,
     epsilon: float | None,
     delta: float | None = None,
-    schema: Schema | None = None,
+    schema: Schema | str | os.PathLike | None = None,
     target: str | None = None,
     method: str = "sketch",
     neighbours: str = "add_or_remove_one",
@@ -102,21 +104,22 @@ def fit(
 ) -> Release:
     """Fit a private model of a table and return a release with its certificate.
 
-    `table` is a pandas, polars or Arrow table, a path or list of paths, or `Rows`. What the schema does not declare is
-    bought with part of the budget (`domain="buy"`), refused ("declared") or read from the data ("from-data", guarantee
-    `none`). `epsilon=None` asks for a non-private run. `seed` fixes public randomness only; `noise_seed` makes the
-    noise repeatable and the guarantee `none`. `tell_owner` gets, per column, how many values were outside the domain:
-    exact counts of private rows, for the owner of the data alone; `tell_diagnostics` gets how Markov chains mixed, by
-    entry of the plan, for the owner alone too. `hide` names columns whose distribution the release must not show
-    (method "ppem"), `alpha` the level of the test for that; it is not differential privacy. `target_shares`
-    ({column: {value: share}}, public) says whom the rows shall stand for, where that is not whom the table holds:
-    methods that read raw rows weigh them in their loss, all others buy tables by class of the column where they can
-    and rebalance what they draw, by their noisy model and never by exact counts. `weights` states such a target in
-    other ways (`nacre.targets`, or the name of a column of weights), for methods without a promise. With a `ledger`
-    (its URL) the plan is charged to the `population` there, durably, before a door opens; the same `request` is charged
-    once (docs/decisions/ledger.md). `engine` has the workers of a Ray cluster read the files ("ray", "ray:4", "ray://
-    HOST:PORT"; docs/engines.md): with the same noise the release is the same.
+    `table` is a pandas, polars or Arrow table, a path or list of paths, or `Rows`; `schema` a `Schema` or the path of
+    one (docs/schema.md). What the schema does not declare is bought with part of the budget (`domain="buy"`), refused
+    ("declared") or read from the data ("from-data", guarantee `none`). `epsilon=None` asks for a non-private run.
+    `seed` fixes public randomness only; `noise_seed` makes the noise repeatable and the guarantee `none`. `tell_owner`
+    gets, per column, how many values were outside the domain: exact counts of private rows, for the owner of the data
+    alone; `tell_diagnostics` gets how Markov chains mixed, by entry of the plan, for the owner alone too. `hide` names
+    columns whose distribution the release must not show (method "ppem"), `alpha` the level of the test for that; it is
+    not differential privacy. `target_shares` ({column: {value: share}}, public) says whom the rows shall stand for,
+    where that is not whom the table holds: methods that read raw rows weigh them in their loss, all others buy tables
+    by class of the column where they can and rebalance what they draw, by their noisy model and never by exact counts.
+    `weights` states such a target in other ways (`nacre.targets`, or the name of a column of weights), for methods
+    without a promise. With a `ledger` (its URL) the plan is charged to the `population` there, durably, before a door
+    opens; the same `request` is charged once (docs/decisions/ledger.md). `engine` has the workers of a Ray cluster read
+    the files ("ray", "ray:4", "ray://HOST:PORT"; docs/engines.md): with the same noise the release is the same.
     """
+    schema = given_schema(schema)
     options = hiding_options(method, options, hide, alpha)
     weighing = weighing_options(method, target_shares, weights)
     account = Account(ledger, population, request)
@@ -151,6 +154,15 @@ def fit(
         certificate = dataclasses.replace(certificate, extras={**certificate.extras, **public(epsilon is not None)})
     certificate = with_shares(certificate, target_shares)
     return Release(method, schema, model, certificate, None if weighing else target_shares)
+
+
+def given_schema(schema: Any) -> Schema | None:
+    """A schema, or the one in the file of this name."""
+    if isinstance(schema, str | os.PathLike):
+        return Schema.load(schema)
+    if schema is not None and not isinstance(schema, Schema):
+        raise NacreError(f"schema is {type(schema).__name__}; give a nacre.Schema, or the path of a schema file")
+    return schema
 
 
 def hiding_options(method: str, options: dict[str, Any] | None, hide: Any, alpha: float | None) -> dict[str, Any]:
@@ -237,12 +249,29 @@ def check_columns(rows: Rows, schema: Schema, beside: tuple[str, ...] = ()) -> N
             f"the schema does not match the table: missing in the table {missing[:5]}, not in the schema {extra[:5]}; "
             "correct the names, or add the columns to the schema (as identifiers if they are not to be learnt)"
         )
+    _refuse_unreadable_types(rows, schema)
+
+
+def _refuse_unreadable_types(rows: Rows, schema: Schema) -> None:
+    """How a column is stored is public: what no method could read is refused at no cost, not learnt as missing."""
+    from nacre.table.casting import unreadable_type
+
+    for name in schema.modelled:
+        stored = rows.arrow_schema.field(name).type
+        if schema.columns[name].kind != "tensor" and unreadable_type(stored):
+            raise DataError(
+                f"column {name!r} is stored as {stored}, which cannot be read as numbers, labels or dates; convert it "
+                "(a length of time: to its number of seconds), or declare it as an identifier"
+            )
 
 
 def check_persons(rows: Rows, schema: Schema) -> None:
-    """Refuse persons that repeat without a unit. It reads rows, so with a ledger it comes after the debit: a
-    population that has nothing left is not read at all, and a refusal leaves its trace in the books, given back."""
-    refuse_repeated_persons(getattr(rows, "whole", rows), schema)  # a person may repeat across a holdout
+    """Refuse persons that repeat without a unit, or that cannot be told apart. It reads rows, so with a ledger it comes
+    after the debit: a population that has nothing left is not read at all, and a refusal leaves its trace in the books,
+    given back."""
+    whole = getattr(rows, "whole", rows)  # a person may repeat across a holdout
+    refuse_blurred_persons(whole, schema)
+    refuse_repeated_persons(whole, schema)
 
 
 def check_rows(rows: Rows, schema: Schema) -> None:

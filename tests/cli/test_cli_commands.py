@@ -215,7 +215,33 @@ def test_synth_warns_of_too_little_data_before_it_spends(call, small, tmp_path):
 def test_certificate_of_a_release(call, release):
     text, data = call("certificate", release), call("certificate", release, "--json")
     assert text.out.startswith("nacre certificate: method independent")
+    assert "Checked here: what was spent, as listed, is within the promise" in text.out
     assert data.json["guarantee"] == "proven" and data.json["epsilon"] == 1.0
+
+
+def test_a_certificate_that_promises_more_than_it_lists_is_refused(call, release, tmp_path):
+    import dataclasses
+
+    import nacre
+
+    made = nacre.load(release)
+    forged = dataclasses.replace(made, certificate=dataclasses.replace(made.certificate, epsilon=0.5))
+    forged.save(tmp_path / "forged.nacre")
+    end = call("certificate", tmp_path / "forged.nacre")
+    assert end.code == 2 and "do not rely on this release: its certificate promises (0.5, " in end.error
+
+
+def test_a_terminal_is_not_told_what_a_file_says(call, release, tmp_path):
+    import dataclasses
+
+    import nacre
+
+    made = nacre.load(release)
+    stated = dataclasses.replace(made.certificate, assumptions=("\x1b[2Jall is well \x07 \u202e", "Straße, 数, μ²"))
+    dataclasses.replace(made, certificate=stated).save(tmp_path / "loud.nacre")
+    out = call("certificate", tmp_path / "loud.nacre").out
+    assert "\\x1b[2Jall is well \\x07 \\u202e" in out and "Straße, 数, μ²" in out
+    assert all(c.isprintable() or c in "\n\t" for c in out)
 
 
 def test_methods(call):

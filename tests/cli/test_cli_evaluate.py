@@ -125,6 +125,7 @@ def test_pages_of_synth(call, small, tmp_path):
     end = synth(call, small, tmp_path / "fake.csv", "--report", tmp_path / "r.html", "--sheet", tmp_path / "s.html")
     assert end.code == 0, end.err
     assert "unprotected" in (tmp_path / "r.html").read_text()
+    assert "owner only: tvd1" in end.err and "tvd1" not in end.out  # figures of private rows stay on the screen
     assert "<!doctype html>" in (tmp_path / "s.html").read_text()[:40].lower()
 
 

@@ -50,7 +50,7 @@ MISTAKES = {
     "domain": (swap("--domain", "guess"), "domain='guess': expected one of buy, declared, from-data"),
     "domain not declared": (
         swap("--domain", "declared"),
-        "column 'person_id': categories not declared (and 7 more); *",
+        "column 'person_id': kind not declared (and 7 more); *",
     ),
     "option unknown": (
         (*SYNTH[:-2], "--option", "speed=9"),
@@ -170,10 +170,11 @@ def test_mistakes_in_json_are_one_object_too(call, small, tmp_path):
 def test_a_bug_is_exit_code_1_without_a_traceback(call, release, monkeypatch):
     import nacre.release
 
-    monkeypatch.setattr(nacre.release, "load", lambda path: 1 / 0)
-    end = call("certificate", release)
+    monkeypatch.setattr(nacre.release, "load", lambda path: int("a value of the table"))
+    end = call("certificate", release, "--json")
     assert end.code == 1
-    assert end.error.startswith("this is a bug in nacre (ZeroDivisionError: division by zero);")
+    assert end.error.startswith("this is a bug in nacre (ValueError at plan.py, line ")
+    assert "a value of the table" not in end.err + end.out, "errors of libraries quote values"
 
 
 def test_a_bug_shows_its_traceback_when_asked(call, release, monkeypatch):

@@ -1,11 +1,12 @@
-"""What only the owner of the data may see: said on stderr, in `--json` under `owner`, and nowhere else."""
+"""What only the owner of the data may see: said on stderr and nowhere else, `--json` included."""
 
 from __future__ import annotations
 
-import json
 import zipfile
 
+import pyarrow.csv as pacsv
 import pytest
+from tests.privacy_contract import checks, tables
 
 FAST = ("--method", "independent")
 
@@ -13,8 +14,6 @@ FAST = ("--method", "independent")
 @pytest.fixture
 def strange(small, tmp_path):
     """The small table beside a schema that is too narrow for it; returns the schema and the exact counts."""
-    import pyarrow.csv as pacsv
-
     from nacre.table import Categorical, Numeric, Schema
 
     schema = Schema.load(small / "people.json")
@@ -42,15 +41,17 @@ def test_values_outside_the_domain_are_told_to_the_owner(call, small, strange, t
     assert "counted as 'o'" in said[2] and "left out" in said[0]
 
 
-def test_they_are_in_the_json_but_in_nothing_that_leaves(call, small, strange, tmp_path):
+def test_they_are_in_nothing_that_leaves_nor_in_the_answer_for_machines(call, small, strange, tmp_path):
+    """What `--json` prints ends in logs and pipelines beside the certificate: the same bytes whatever was clamped."""
     schema, counts = strange
     paths = {"--release": tmp_path / "r.nacre", "--certificate": tmp_path / "c.json", "--save-schema": tmp_path / "s"}
     more = [str(p) for pair in paths.items() for p in pair]
     end = call(
         "synth", small / "people.csv", "-o", tmp_path / "f.csv", "-e", 1, *FAST, "--schema", schema, "--json", *more
     )
-    assert end.json["owner"] == {"outside": counts}
-    assert "outside" not in json.dumps({k: v for k, v in end.json.items() if k != "owner"})
+    assert set(end.json) == {"command", "written", "rows", "certificate", "schema"}
+    assert "outside" not in end.out and "owner" not in end.out
+    assert f"owner only: {counts['age']:,} values of column 'age'" in end.err
     with zipfile.ZipFile(paths["--release"]) as archive:
         parts = [archive.read(n) for n in archive.namelist()] + [p.read_bytes() for p in list(paths.values())[1:]]
     assert not any(b"outside" in part or b"owner" in part for part in parts)
@@ -59,9 +60,39 @@ def test_they_are_in_the_json_but_in_nothing_that_leaves(call, small, strange, t
 def test_nothing_is_said_when_all_values_fit(call, small, tmp_path):
     arguments = ("synth", small / "people.csv", "-e", 1, *FAST, "--schema", small / "people.json")
     assert "owner only" not in call(*arguments, "-o", tmp_path / "a.csv").err
-    assert call(*arguments, "-o", tmp_path / "b.csv", "--json").json["owner"] == {"outside": {}}
+    assert "owner" not in call(*arguments, "-o", tmp_path / "b.csv", "--json").out
 
 
 def test_quiet_keeps_it_from_the_screen(call, small, strange, tmp_path):
     end = call("synth", small / "people.csv", "-o", tmp_path / "f.csv", "-e", 1, *FAST, "--schema", strange[0], "-q")
     assert (end.code, end.err) == (0, "")
+
+
+@pytest.mark.parametrize("domain", ("public", "bought"))
+@pytest.mark.parametrize("voice", (("--json",), ()), ids=("json", "words"))
+def test_neighbours_with_the_same_noisy_answers_give_the_same_stdout(call, tmp_path, monkeypatch, domain, voice):
+    """The contract of `tests/privacy_contract`, for what the command line prints and keeps: replayed answers, other
+    rows, the same bytes. What differs (values clamped) is on stderr alone, and marked."""
+    from nacre import fitting
+    from nacre.privacy import transcript
+
+    monkeypatch.setattr(fitting, "NoiseSource", checks.FixedNoise)
+    real, base = transcript.Transcript, tables.people(400)
+    recorded = real()
+    files = {name: tmp_path / name for name in ("t.csv", "f.csv", "c.json", "s.json", "p.json")}
+    tables.schema().save(files["p.json"])
+    known = ("--schema", files["p.json"]) if domain == "public" else ()
+
+    def run(table, kept):
+        monkeypatch.setattr(transcript, "Transcript", lambda: kept)
+        pacsv.write_csv(table, files["t.csv"])
+        end = call("synth", files["t.csv"], "-o", files["f.csv"], "-e", 8, *FAST, *known, *voice, "--force",
+                   "--certificate", files["c.json"], "--save-schema", files["s.json"])  # fmt: skip
+        assert end.code == 0, end.err
+        unmarked = [line for line in end.err.splitlines() if "owner only" not in line]
+        return end.out, unmarked, files["c.json"].read_bytes(), files["s.json"].read_bytes()
+
+    run(base, recorded)
+    first = run(base, real(replay=recorded))
+    for name in ("first row removed", "new category", "outlier"):
+        assert run(tables.neighbours(base)[name], real(replay=recorded)) == first, name

@@ -118,3 +118,27 @@ def test_tables_of_an_undeclared_schema_have_equal_noise():
     known = Schema({n: c for n, c in mixed.columns.items() if n != "name"}, rows=10**6)
     plan = fitting.prepare(["yes", "code"], known, Budget(3.0, 1e-7), "sketch", None, "buy").plan
     assert plan["one-way"].sigmas[0] > 2 * plan["one-way"].sigmas[1]
+
+
+@pytest.mark.parametrize("values", ([None] * 3000, [""] * 2990 + ["2020-01-01"] * 10), ids=("all null", "nearly all"))
+def test_a_column_of_nulls_gets_no_kind_from_the_noise(values):
+    """Whatever the noise: no dates or numbers are made up where only nulls stand out."""
+    table = pa.table({"a": ["x", "y"] * 1500, "b": pa.array(values, pa.string())})
+    for seed in range(8):
+        made = nacre.fit(table, epsilon=1.0, method="independent", noise_seed=seed)
+        column = made.schema.columns["b"]
+        assert isinstance(column, Categorical) and (column.categories, column.nullable) == (("other",), True)
+        assert made.sample(2000, seed=0)["b"].isna().mean() > 0.9
+
+
+def test_a_count_that_is_all_noise_does_not_ask_for_millions_of_rows():
+    """With a cap of a million rows per person the noise is tens of millions; what stands out of it is kept as it is."""
+    table = pa.table({"who": range(600), "a": ["x", "y"] * 300})
+    columns = {"who": Identifier(person=True), "a": Categorical(("x", "y"))}
+    huge = Schema(columns, unit=Unit("who", 1_000_000))
+    found = [nacre.fit(table, schema=huge, epsilon=1.0, method="independent", noise_seed=s).rows for s in range(12)]
+    assert max(found) == discovery.FAINT_ROWS and min(found) >= 1
+    near = nacre.fit(
+        table, schema=Schema(columns, unit=Unit("who", 1)), epsilon=5.0, method="independent", noise_seed=0
+    )
+    assert near.rows != 600 and abs(near.rows - 600) < 100

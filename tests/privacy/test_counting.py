@@ -12,11 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.privacy_contract import tables
 
-from nacre.errors import PlanError
+from nacre.engines import MemoryRows
+from nacre.errors import DataError, PlanError
 from nacre.privacy import feature_sums
 from nacre.privacy.plan import Total
 from nacre.privacy.tables import TableCounter
 from nacre.privacy.units import UnitCap
+from nacre.table import Identifier, Numeric, Schema, Unit
 from nacre.table.encoding import Values
 
 SIZES = {"a": 3, "b": 4, "c": 2}
@@ -223,3 +225,22 @@ def test_repeats_are_found_across_batches():
     assert not unit.repeats(pa.array(["a", "b", None, None]))
     assert not unit.repeats(pa.array(["c"]))
     assert unit.repeats(pa.array(["d", "a"]))
+
+
+def test_persons_whom_floats_run_together_are_refused_and_reach_no_door():
+    """pandas makes floats of whole numbers where one is missing: 2**53 and 2**53 + 1 are then one person."""
+    import pandas as pd
+
+    from nacre.fitting import check_rows
+
+    schema = Schema({"who": Identifier(person=True), "x": Numeric(bounds=(0, 9))}, unit=Unit("who", 1))
+    exact = pd.DataFrame({"who": [2**53, 2**53 + 1, 2**53 - 1], "x": [1.0, 2.0, 3.0]})
+    check_rows(MemoryRows(exact), schema)
+    floats = exact.reindex(range(4))
+    assert floats["who"].dtype == float
+    with pytest.raises(DataError, match=r"'who' identifies persons by numbers beyond 2\*\*53 .* as floats"):
+        check_rows(MemoryRows(floats), schema)
+    kept = UnitCap("who", 1).keep(MemoryRows(floats).table.to_batches()[0])
+    assert kept.column("x").to_pylist() == [3.0]
+    small = exact.assign(who=[1, 2, 3]).reindex(range(4))
+    check_rows(MemoryRows(small), schema)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import math
 import re
 
+import pyarrow as pa
 import pytest
 from tests.privacy_contract import checks, tables
 
@@ -254,3 +256,42 @@ def test_an_epsilon_beyond_the_sampler_s_proof_is_refused_by_name():
     assert gaussian_share(Budget(25.0, 1e-7, large=True), scope) > gaussian_share(Budget(10.0, 1e-7), scope) > 0
     with pytest.raises(BudgetError, match="beyond what the noise sampler's proof covers"):
         gaussian_share(Budget(60.0, 1e-7, large=True), scope)
+
+
+@pytest.mark.parametrize(
+    "stored",
+    (pa.duration("s"), pa.list_(pa.int64()), pa.struct({"a": pa.int64()}), pa.month_day_nano_interval()),
+    ids=str,
+)
+def test_what_no_kind_can_be_read_from_is_refused_before_it_is_read(stored):
+    rows = checks.CountedRows(pa.table({"x": pa.nulls(9, stored), "y": ["u"] * 9}))
+    for schema in (None, nacre.Schema({"x": nacre.Categorical(("a",)), "y": nacre.Categorical(("u",))})):
+        with pytest.raises(DataError, match=r"column 'x' is stored as .* convert it"):
+            nacre.fit(rows, epsilon=1.0, schema=schema, method="independent")
+    assert rows.passes == 0
+
+
+def test_a_time_of_day_is_a_label():
+    times = [datetime.time(8), datetime.time(20)] * 1500
+    made = nacre.fit(pa.table({"x": times}), epsilon=3.0, method="independent", noise_seed=0)
+    assert set(made.sample(200, seed=0)["x"]) <= {"08:00:00.000000", "20:00:00.000000", "other"}
+
+
+def test_a_schema_may_be_named_by_its_file(tmp_path):
+    nacre.Schema({"x": nacre.Boolean()}, rows=40).save(tmp_path / "s.json")
+    table = pa.table({"x": [True, False] * 20})
+    made = nacre.fit(table, epsilon=3.0, method="independent", schema=tmp_path / "s.json")
+    assert made.schema == nacre.Schema.load(tmp_path / "s.json")
+    with pytest.raises(nacre.NacreError, match=r"schema is dict; give a nacre\.Schema, or the path"):
+        nacre.fit(table, epsilon=3.0, schema={"x": "boolean"})
+
+
+@pytest.mark.parametrize("method", ("sketch", "pearl"))
+@pytest.mark.parametrize("bought", (False, True))
+def test_a_target_that_is_left_alone_is_learnt_by_itself(method, bought):
+    """Nothing to relate it to: declared so, or because all other columns came out as mere names."""
+    table = pa.table({"x": ["u", "v"] * 1000, "name": [f"p{i}" for i in range(2000)]})
+    schema = None if bought else nacre.Schema({"x": nacre.Categorical(("u", "v")), "name": nacre.Identifier()})
+    options = {"steps": 2, "particles": 4}
+    made = nacre.fit(table, epsilon=3.0, schema=schema, target="x", method=method, options=options, noise_seed=0)
+    assert made.schema.modelled == ("x",) and {"u", "v"} <= set(made.sample(100, seed=0)["x"])

@@ -51,6 +51,23 @@ def test_every_pair_but_those_of_the_target_is_there():
         assert 0 <= one.expected.low <= one.expected.value <= one.expected.high <= 1
 
 
+def test_the_mean_over_a_million_pairs_is_that_of_all_of_them():
+    """Wide tables: by sizes, and pair by pair."""
+    from nacre.synthesizers.forecast import tvd
+    from nacre.table import Boolean, Numeric, Schema
+
+    sizes = [2, 5, 9, 14] * 15
+    columns = {f"c{i}": Numeric((1, g), integer=True) for i, g in enumerate(sizes)}
+    schema = Schema({**columns, "y": Boolean()}, rows=3_000)
+    job = prepare(list(schema.names), schema, Budget(0.5, 1e-6), target="y")
+    found = forecast(job.plan, schema, 3_000, job.synthesizer)
+    assert not found.each_pair and "pairs" in [e.name for e in job.plan.entries]
+    groups = [c.groups for c in found.columns]
+    sigma = job.plan["tables"].sigmas[0]
+    all_ = [tvd(a * b, sigma, 3_000) for i, a in enumerate(groups) for b in groups[i + 1 :]]
+    assert found.pair_tvd == pytest.approx(np.mean(all_), rel=1e-9)
+
+
 @pytest.mark.parametrize("of", ("column", "pair"))
 def test_less_noise_is_expected_to_be_less_error(of):
     values = [expected(raw, of) for raw in (0.001, 0.01, 0.1, 0.5, 1.0)]
@@ -89,6 +106,17 @@ def test_a_bought_domain_would_be_helped_by_a_schema():
     _, found = seen(2_000, None, schema=schema)
     lines = {x.what: x for x in what_helps(dataclasses.replace(case(schema), options={"target": None}), found)}
     assert lines["a schema that declares the domain"].column < 0.5 * lines["as planned"].column
+
+
+@pytest.mark.parametrize("rows, verdict", ((40, "too little"), (2_600, "enough")))
+def test_a_schema_is_not_said_to_bring_more_than_it_would(rows, verdict):
+    """Where the noise drowns everything no distance is claimed; where only the purchase is in the way, it says so."""
+    schema = dataclasses.replace(unknown(["a", "b", "c"]), rows=rows)
+    _, found = seen(rows, None, schema=schema)
+    lines = {x.what: x for x in what_helps(dataclasses.replace(case(schema), options={"target": None}), found)}
+    line = lines["a schema that declares the domain"]
+    assert line.verdict == verdict and found.verdict != "enough"
+    assert (line.column is None) == (verdict == "too little")
 
 
 def test_methods_and_budgets_stand_side_by_side():

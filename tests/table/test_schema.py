@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -20,6 +21,7 @@ from nacre.table import (
     Tensor,
     Unit,
 )
+from nacre.table.columns import KINDS
 
 
 def full_schema() -> Schema:
@@ -151,3 +153,15 @@ def test_dependencies_cannot_chain():
             {"x": labels, "y": labels, "z": labels},
             dependencies=(Dependency("x", "y", same), Dependency("y", "z", same)),
         )
+
+
+def test_the_schema_in_the_documents_is_one():
+    """Word for word what docs/schema.md shows; every kind but arrays, and every key that it explains."""
+    page = (Path(__file__).parents[2] / "docs" / "schema.md").read_text()
+    text = page.split("```json\n")[1].split("```")[0]
+    schema = Schema.from_json(text)
+    assert {c.kind for c in schema.columns.values()} == set(KINDS) - {"tensor"}
+    assert schema.unit == Unit("patient", 3) and not schema.undeclared() and "floor" not in schema.modelled
+    assert Schema.from_json(schema.to_json()) == schema
+    shown = {key for spec in json.loads(text)["columns"].values() for key in spec} | set(json.loads(text))
+    assert all(f"`{key}`" in page or f"**`{key}`**" in page for key in shown - {"format", "columns", "kind"})

@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import sys
+import traceback
 import warnings
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -103,10 +104,12 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _bug(error: Exception) -> str:
-    first = (str(error).splitlines() or [""])[0][:200]
+    """What kind of error, and where. Not its text: errors of libraries quote values, and logs keep what is printed."""
+    ours = [f for f in traceback.extract_tb(error.__traceback__) if f"{os.sep}nacre{os.sep}" in f.filename]
+    where = f" at {os.path.basename(ours[-1].filename)}, line {ours[-1].lineno}" if ours else ""
     return (
-        f"this is a bug in nacre ({type(error).__name__}: {first}); what was not reported as written does not exist. "
-        "Add --debug to see where, and please report it, without the data"
+        f"this is a bug in nacre ({type(error).__name__}{where}); what was not reported as written does not exist. "
+        "Add --debug to see more, which may quote the data, and please report it, without the data"
     )
 
 

@@ -176,15 +176,26 @@ def certificate(
 ) -> None:
     """Print the certificate of a release: what is promised, what it cost, what is assumed.
 
+    What it says was spent is composed once more here: a certificate that promises more is refused.
+
     Examples:
       nacre certificate people.nacre
       nacre certificate people.nacre --json > people.certificate.json
     """
+    from nacre.errors import BudgetError, PlanError, ReleaseFileError
+    from nacre.privacy.certificate import verify
     from nacre.release import load
 
     shell = Shell(as_json)
-    found = load(release).certificate
+    loaded = load(release)
+    found = loaded.certificate
+    try:
+        verify(found, loaded.schema)
+    except (BudgetError, PlanError) as error:
+        raise ReleaseFileError(f"{release}: do not rely on this release: {error}") from None
     shell.show(str(found))
+    if found.epsilon is not None:
+        shell.show("Checked here: what was spent, as listed, is within the promise")
     shell.answer(found.to_json())
 
 

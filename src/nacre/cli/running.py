@@ -73,7 +73,7 @@ def run(file: Any, terms: Terms, declared: Declared, shell: Shell) -> Any:
             if not transcript.questions:
                 raise
             raise type(error)(f"{error} (nothing was written{_opened(transcript)})") from None
-    shell.tell_owner({"outside": outside}, _outside_lines(made.schema, outside))
+    shell.tell_owner(_outside_lines(made.schema, outside))
     return made
 
 

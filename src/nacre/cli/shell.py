@@ -33,16 +33,14 @@ class Shell:
 
     def __init__(self, as_json: bool = False, quiet: bool = False):
         self.as_json, self.quiet = as_json, quiet
-        self._owner: dict[str, Any] = {}
 
     def say(self, text: str) -> None:
         """A remark for people, on stderr."""
         if not self.quiet:
-            typer.echo(text, err=True)
+            typer.echo(visible(text), err=True)
 
-    def tell_owner(self, facts: Mapping[str, Any], lines: Sequence[str]) -> None:
-        """What only the owner of the data may see: on stderr, and under `owner` in the answer for machines."""
-        self._owner.update(facts)
+    def tell_owner(self, lines: Sequence[str]) -> None:
+        """What only the owner of the data may see: on stderr alone. The answer for machines is public, whole."""
         for line in lines:
             self.say(f"nacre: owner only: {line}")
 
@@ -51,14 +49,13 @@ class Shell:
         if self.as_json or self.quiet:
             return
         if isinstance(renderable, str):
-            typer.echo(renderable)
+            typer.echo(visible(renderable))
             return
         console().print(renderable)
 
     def answer(self, data: Mapping[str, Any]) -> None:
-        """The result for machines; ignored without `--json`. What stands under `owner` is not for publication."""
+        """The result for machines; ignored without `--json`. Logs and pipelines keep it: public facts only."""
         if self.as_json:
-            data = {**data, "owner": self._owner} if self._owner else data
             typer.echo(json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False))
 
 
@@ -84,4 +81,9 @@ def plain(text: str) -> Any:
     """Text that rich must not read as markup: names and labels come from files."""
     from rich.text import Text
 
-    return Text(text)
+    return Text(visible(text))
+
+
+def visible(text: str) -> str:
+    """Text with control characters spelled out: names and certificates come from files, and a terminal obeys them."""
+    return "".join(c if c in "\n\t" or c.isprintable() else repr(c)[1:-1] for c in text)

@@ -12,7 +12,8 @@ from nacre.cli.shell import Interrupted, Shell
 from nacre.errors import NacreError
 
 RowsOut = Annotated[
-    int | None, typer.Option(min=1, rich_help_panel=o.FILES, help="Rows to draw. Default: as the table.")
+    int | None,
+    typer.Option(min=1, rich_help_panel=o.FILES, help="Rows to draw. Default: as many as declared or bought."),
 ]
 Release = Annotated[str | None, typer.Option(metavar="FILE", rich_help_panel=o.FILES, help="Keep the release as well.")]
 CertificateFile = Annotated[
@@ -221,7 +222,9 @@ def fit(
 def sample(
     release: Annotated[str, typer.Argument(metavar="RELEASE", help="A release file, *.nacre.")],
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The synthetic table to write.")],
-    rows: Annotated[int | None, typer.Option(min=1, help="Rows to draw. Default: as the table had.")] = None,
+    rows: Annotated[
+        int | None, typer.Option(min=1, help="Rows to draw. Default: as many as the release says, declared or bought.")
+    ] = None,
     where: Annotated[
         list[str] | None, typer.Option(metavar="CONDITION", help="Only rows like these; repeatable. See the examples.")
     ] = None,
@@ -311,9 +314,10 @@ def _report(shell: Shell, made: Any, written: dict[str, str], drawn: int | None,
     for option, path in written.items():
         size = f" ({drawn:,} rows, {len(made.schema.columns)} columns)" if option == "--output" else ""
         shell.show(f"{_LABELS[option]:12} {path}{size}")
-    for line in [*promise_lines(made.certificate), *(summary_lines(found) if found else [])]:
+    for line in promise_lines(made.certificate):
         shell.show(line)
     if found:
+        shell.tell_owner(summary_lines(found))
         shell.say("The report holds unprotected statistics of private rows: keep it as you keep the data.")
     if "--release" in written:
         shell.show(f"next         nacre sample {written['--release']} -o more.csv --rows 1000")

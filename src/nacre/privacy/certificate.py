@@ -8,11 +8,18 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from nacre.errors import BudgetError
 from nacre.privacy import accounting
 from nacre.privacy.budget import NEIGHBOURS, Level
 from nacre.privacy.plan import Plan
 
 CURVE_DELTAS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
+_NUMBER = (int, float, type(None))
+_KINDS = {  # what a file must hold under each name
+    "method": str, "guarantee": str, "reasons": tuple, "neighbours": str, "unit": Mapping, "epsilon": _NUMBER,
+    "delta": _NUMBER, "curve": tuple, "entries": tuple, "schema": Mapping, "assumptions": tuple, "noise": str,
+    "versions": Mapping, "extras": Mapping,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -39,9 +46,18 @@ class Certificate:
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Certificate:
+        """What `to_json` gave; ValueError for anything else, since the file may come from anybody."""
         fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
-        fields["curve"] = tuple(tuple(point) for point in fields["curve"])
-        return Certificate(**fields)
+        try:
+            for name, kinds in _KINDS.items():
+                if name in fields and not isinstance(fields[name], kinds):
+                    raise TypeError(f"{name} is {type(fields[name]).__name__}")
+            fields["curve"] = tuple((float(delta), float(epsilon)) for delta, epsilon in fields["curve"])
+            made = Certificate(**fields)
+            describe(made)  # what cannot be told in words is no certificate
+        except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:
+            raise ValueError(f"not a certificate: {type(error).__name__}, {error}") from None
+        return made
 
     def __str__(self) -> str:
         return describe(self)
@@ -82,6 +98,34 @@ def certify(plan: Plan, schema: Any, *, seeded: bool, noise: str, assumptions: t
         noise=noise,
         versions=_versions(),
     )
+
+
+def verify(stated: Certificate, schema: Any) -> None:
+    """Compose once more, by this machine's own accountant, what a certificate says was spent on a release of `schema`.
+
+    BudgetError when it promises more than that pays for, or more than its parts can give. That the doors were opened
+    so, and no others, is the word of whoever made the release.
+    """
+    levels = {level.label: level for level in Level}
+    if stated.epsilon is None or stated.delta is None or stated.guarantee not in levels:
+        if (stated.epsilon, stated.delta, stated.guarantee) != (None, None, Level.NONE.label):
+            raise BudgetError(f"its certificate states {stated.guarantee!r} without a whole promise, or one without it")
+        return
+    unit = {"column": schema.unit.column, "cap": schema.unit.cap} if schema.unit else {"column": None, "cap": 1}
+    if stated.schema.get("digest") != schema.digest() or dict(stated.unit) != unit:
+        raise BudgetError("its certificate is that of another schema or unit")
+    budget = {"epsilon": stated.epsilon, "delta": stated.delta, "neighbours": stated.neighbours, "large": True}
+    told = {"method": stated.method, "entries": stated.entries, "budget": budget, "cap": unit["cap"], "rows": None}
+    try:
+        plan = Plan.from_json(told)
+    except BudgetError:
+        raise BudgetError(
+            f"its certificate promises ({stated.epsilon:g}, {stated.delta:g})-differential privacy, but what it says "
+            "was spent costs more"
+        ) from None
+    level = Level.NONE if schema.weakest()[0] == "read" else plan.level
+    if levels[stated.guarantee] > level or level == Level.NONE:
+        raise BudgetError(f"its certificate states {stated.guarantee!r}, but its parts give {level.label!r} at most")
 
 
 def _provenance(schema: Any) -> dict[str, dict[str, str]]:

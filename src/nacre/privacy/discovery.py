@@ -25,7 +25,9 @@ ROWS = 0.01  # of μ² for the number of rows: one count, so even a small share 
 SHARE = 0.15  # of μ² for a whole schema; a schema that lacks less pays in proportion
 _KINDS = 0.15  # of that share for the kinds; the rest buys domains
 _FAILURE = 0.1  # of δ for texts that nobody else has
+FAINT_ROWS = 10_000  # at most so many rows where their noisy number does not stand out of the noise
 OTHER = "other"
+_EMPTY = "empty"  # stands for the kind of a column in which nothing but nulls stands out of the noise
 
 
 def unknown(names: Sequence[str]) -> Schema:
@@ -86,11 +88,19 @@ def _threshold(sigmas: Sequence[float], budget: Budget, cap: int) -> int:
 
 
 def buy_rows(curator: Curator, plan: Plan, schema: Schema) -> Schema:
-    """The schema with a noisy number of rows, at least 1, if the plan has an entry for it."""
+    """The schema with a noisy number of rows, at least 1, if the plan has an entry for it.
+
+    It is also the default size of a sample; a number that is all noise is cut, by a public rule.
+    """
     if "rows" not in [e.name for e in plan.entries]:
         return schema
     (noisy,) = curator.counts(plan["rows"], [()])
-    return dataclasses.replace(schema, rows=max(1, int(noisy)), provenance={**schema.provenance, "rows": "bought"})
+    rows = max(1, int(noisy))
+    if (
+        rows < 3 * plan["rows"].sigmas[0]
+    ):  # the noise alone may have made it: do not draw tens of millions of rows for it
+        rows = min(rows, FAINT_ROWS)
+    return dataclasses.replace(schema, rows=rows, provenance={**schema.provenance, "rows": "bought"})
 
 
 def buy_domain(curator: Curator, plan: Plan, schema: Schema) -> Schema:
@@ -137,6 +147,9 @@ def _kind(declared: Column, votes: np.ndarray, sigma: float, rows: int) -> _Kind
         "categorical": count["text"],
     }
     kind = max(options, key=lambda k: options[k])
+    faint = max(3 * sigma * math.sqrt(2), least)  # numbers and moments are sums of two noisy counts
+    if isinstance(declared, Undeclared) and options[kind] <= faint and count["null"] > faint:
+        return _Kind(_EMPTY, False, False, True, declared)  # whichever kind had most votes, it had them from the noise
     # What is neither null nor of that kind, as a plain sum: clipping first would let pure noise add up.
     values = dict(zip(probe.KINDS, votes.tolist()))
     own = {"numeric": ("integer", "decimal"), "datetime": ("date", "datetime"), "boolean": ("boolean",)}.get(kind, ())
@@ -168,6 +181,9 @@ def _column(kind: _Kind, histogram: np.ndarray | None, texts: list[str] | None, 
             return _completed(kind, bounds=bounds)
         unit = "day" if kind.day else "s"
         return Datetime(bounds=bounds, unit=unit, nullable=kind.nullable, provenance=bought | {"bounds": "bought"})
+    if kind.kind == _EMPTY:
+        provenance = {**bought, "categories": "bought", "other": "public"}
+        return Categorical(categories=(OTHER,), other=OTHER, nullable=True, provenance=provenance)
     if kind.kind == "boolean":
         return Boolean(nullable=kind.nullable, provenance=bought)
     return _text_column(kind, texts or [], bought)

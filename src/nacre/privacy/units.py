@@ -16,7 +16,7 @@ import numpy as np
 from nacre.errors import DataError
 from nacre.privacy.tally import KEY_BYTES, Tally, names_of
 from nacre.table.casting import names as _names
-from nacre.table.casting import text_bytes
+from nacre.table.casting import run_together, text_bytes
 
 
 class UnitCap:
@@ -57,6 +57,29 @@ class UnitCap:
         before = self._seen.add(people, np.bincount(known, minlength=len(people)))
         ranks[names.is_valid().to_numpy(zero_copy_only=False)] = before[known] + _occurrence(known)
         return ranks
+
+
+def refuse_blurred_persons(rows: Any, schema: Any) -> None:
+    """Raise DataError, before anything is spent, when persons are named by floats that stand for several of them.
+
+    One missing value turns whole numbers into floats in pandas, and beyond 2**53 neighbours become equal: two people
+    capped as one could change twice as many rows as the promise allows. The doors leave such rows out.
+    """
+    persons = [n for n, c in schema.columns.items() if getattr(c, "person", False)]
+    for name in {*persons, *([schema.unit.column] if schema.unit else [])} & {*rows.column_names}:
+        if not any(_is_float(part.arrow_schema, name) for part in getattr(rows, "sources", (rows,))):
+            continue
+        if any(run_together(batch.column(name)).any() for batch in rows.batches([name])):
+            raise DataError(
+                f"column {name!r} identifies persons by numbers beyond 2**53 that are stored as floats, where "
+                "different people read as one; store them as whole numbers (in pandas: Int64) or as text"
+            )
+
+
+def _is_float(stored: Any, name: str) -> bool:
+    import pyarrow as pa
+
+    return pa.types.is_floating(stored.field(name).type)
 
 
 def refuse_repeated_persons(rows: Any, schema: Any) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -47,6 +47,14 @@ def refuse_unknown_target(schema: Schema, target: str | None) -> None:
         raise SchemaError(
             f"target {target!r} is not a modelled column; choose among {', '.join(schema.modelled[:12])}{more}"
         )
+
+
+def target_place(columns: Sequence[str], target: str | None) -> int | None:
+    """The number of the target among the columns that are learnt; None where nothing is left to relate it to.
+
+    A bought schema may leave it as the only one, or turn it into a mere name.
+    """
+    return columns.index(target) if target in columns and len(columns) > 1 else None
 
 
 def check_whole(method: Any, *options: str) -> None:

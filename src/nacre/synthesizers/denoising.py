@@ -43,7 +43,7 @@ def denoise(
             out.append(replace(table, counts=held if table.columns[0] == others[0] else held.T))
         else:
             out.append(replace(table, counts=share))
-    return out
+    return [t if t.empty is None else replace(t, counts=np.where(t.empty, 0.0, t.counts)) for t in out]
 
 
 def near_target(sizes: Sequence[int], tables: Sequence[Table], total: float, target: int | None) -> dict[int, Floats]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -109,9 +110,8 @@ def forecast(plan: Plan, schema: Schema, rows: int | None, synthesizer: Any, pla
     lost = None if threshold is None else min(1.0, _LOST * threshold / rows)
     columns = tuple(_column(name, j, shape, groups, rows, lost or 0.0) for j, name in enumerate(schema.modelled))
     verdict, advice = _verdict(plan, rows, resolution, shape.bought * (lost or 0.0))
-    pairs = _pairs(plan, shape, schema.modelled, groups, rows)
-    mean = sum(p.tvd for p in pairs) / len(pairs) if pairs else None
-    each = pairs if shape.measured is not None else ()
+    each = _pairs(shape, schema.modelled, groups, rows) if shape.measured is not None else ()
+    mean = sum(p.tvd for p in each) / len(each) if each else _mean_of_any_pair(shape, groups, rows)
     return Forecast(rows, verdict, advice, resolution, columns, mean, shape.pairs, each, threshold, lost, **costs)
 
 
@@ -209,6 +209,15 @@ class _Shape:
         cells = self.cells[j]
         return self.ordered[j] and (cells is None or cells > groups[j])
 
+    @property
+    def free(self) -> list[int]:
+        """The columns whose pairs are measured: all, but the target where it is in every table."""
+        return [j for j in range(len(self.cells)) if not (self.with_target and j == self.target)]
+
+    def layers(self, groups: list[int]) -> int:
+        """How many classes of the target a table of a pair is summed over."""
+        return groups[self.target] if self.with_target and self.target is not None else 1
+
     def groups(self, rows: float) -> list[int]:
         """At most so many groups per column: its cells, the method's limit, and what the noise lets one tell apart."""
         telling = 1 + int(rows / self.least)
@@ -243,21 +252,30 @@ def _column(name: str, j: int, shape: _Shape, groups: list[int], rows: int, lost
     )
 
 
-def _pairs(plan: Plan, shape: _Shape, names: Sequence[str], groups: list[int], rows: int) -> tuple[PairForecast, ...]:
+def _pairs(shape: _Shape, names: Sequence[str], groups: list[int], rows: int) -> tuple[PairForecast, ...]:
     """Every pair of columns but those with the target: ½·g_a·g_b·σ·sqrt(2/π)/n; a table with the target is summed over
     its k classes first, which leaves σ = σ₂·sqrt(k)."""
-    if shape.sigma2 is None:
+    if shape.sigma2 is None or shape.measured is None:
         return ()
-    k = groups[shape.target] if shape.with_target and shape.target is not None else 1
-    free = [j for j in range(len(groups)) if not (shape.with_target and j == shape.target)]
-    pairs = list(itertools.combinations(free, 2))
-    sigmas = shape.measured if shape.measured is not None else (shape.sigma2,) * len(pairs)
     found = []
-    for (a, b), sigma in zip(pairs, sigmas):
-        raw = tvd(groups[a] * groups[b], sigma * math.sqrt(k), rows)
+    for (a, b), sigma in zip(itertools.combinations(shape.free, 2), shape.measured):
+        raw = tvd(groups[a] * groups[b], sigma * math.sqrt(shape.layers(groups)), rows)
         fine = shape.is_fine(a, groups) + shape.is_fine(b, groups)
         found.append(PairForecast((names[a], names[b]), groups[a] * groups[b], raw, expected(raw, "pair", fine), fine))
     return tuple(found)
+
+
+def _mean_of_any_pair(shape: _Shape, groups: list[int], rows: int) -> float | None:
+    """The mean distance over all pairs where the data chooses among them: a wide table has a million, and few sizes."""
+    sizes = Counter(groups[j] for j in shape.free)
+    if shape.sigma2 is None or len(shape.free) < 2:
+        return None
+    sigma = shape.sigma2 * math.sqrt(shape.layers(groups))
+    total = 0.0
+    for a, b in itertools.combinations_with_replacement(sizes, 2):
+        times = sizes[a] * sizes[b] if a != b else math.comb(sizes[a], 2)
+        total += times * tvd(a * b, sigma, rows)
+    return total / math.comb(len(shape.free), 2)
 
 
 def _verdict(plan: Plan, rows: int, resolution: float, lost: float) -> tuple[str, str]:
@@ -271,11 +289,16 @@ def _verdict(plan: Plan, rows: int, resolution: float, lost: float) -> tuple[str
     if lost / _DOMAIN_ENOUGH > ENOUGH / resolution:
         wish += ", and so would a schema that declares bounds and categories" if resolution >= ENOUGH else ""
         wish += "; buying what is not declared costs most here: declare what is public"
-    if resolution < LITTLE or lost > _DOMAIN_LITTLE:
+    if by_resolution(resolution) == "too little" or lost > _DOMAIN_LITTLE:
         return "too little", f"too little data for epsilon {epsilon:g}: the noise drowns most of the table; {wish}"
     if need > 1:
         return "little", f"little data for epsilon {epsilon:g}: only coarse relations will be kept; {wish}"
     return "enough", f"enough data for epsilon {epsilon:g}"
+
+
+def by_resolution(resolution: float) -> str:
+    """The verdict on a table whose domain is declared."""
+    return "too little" if resolution < LITTLE else "little" if resolution < ENOUGH else "enough"
 
 
 def _round(value: float) -> float | int:

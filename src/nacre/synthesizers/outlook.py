@@ -16,7 +16,7 @@ from nacre.privacy import discovery
 from nacre.privacy.budget import Budget
 from nacre.synthesizers.base import make
 from nacre.synthesizers.costs import Place
-from nacre.synthesizers.forecast import Forecast, forecast
+from nacre.synthesizers.forecast import Forecast, by_resolution, forecast
 from nacre.table import Schema
 
 METHODS = ("sketch", "pearl", "independent")  # those whose plans have a forecast and need no settings
@@ -116,8 +116,10 @@ def what_helps(case: Case, seen: Forecast) -> tuple[Line, ...]:
 def _declared(now: Line, seen: Forecast) -> Line:
     """Without what a bought domain loses; what it costs of the budget is left in."""
     bought = sum(c.cells is None for c in seen.columns) / max(len(seen.columns), 1)
-    column = None if now.column is None else max(0.0, now.column - bought * (seen.domain or 0.0))
-    return dataclasses.replace(now, what="a schema that declares the domain", column=column)
+    drowned = any(c.expected.value >= 1 for c in seen.columns)  # cut off at 1: what was added cannot be taken away
+    column = None if now.column is None or drowned else max(0.0, now.column - bought * (seen.domain or 0.0))
+    verdict = now.verdict if seen.resolution is None else by_resolution(seen.resolution)
+    return dataclasses.replace(now, what="a schema that declares the domain", column=column, verdict=verdict)
 
 
 def _mean(values: Any) -> float | None:

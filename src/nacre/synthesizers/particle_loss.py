@@ -24,12 +24,14 @@ class Table:
     """One noisy contingency table on groups of one, two or three columns (three only with the target among them).
 
     ``sigma`` is the standard deviation of a cell, or an array of them (a fine table summed into groups has
-    sigma * sqrt(cells in the group)); infinite for cells that were not measured.
+    sigma * sqrt(cells in the group)); infinite for cells that were not measured. ``empty`` marks cells that are known
+    to hold nothing.
     """
 
     columns: tuple[int, ...]
     counts: NDArray[np.float64]
     sigma: float | NDArray[np.float64]
+    empty: NDArray[np.bool_] | None = None
 
 
 class Problem(NamedTuple):

@@ -22,9 +22,16 @@ from nacre.errors import NacreError
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Counts, Entry, Plan, Scope, Select, gaussian_share
-from nacre.synthesizers import grouping, wide
+from nacre.synthesizers import grouping, structural, wide
 from nacre.synthesizers.allocation import UNKNOWN_ROWS, Allocation, allocate, spread
-from nacre.synthesizers.base import Progress, check_whole, refuse_tensors, refuse_unknown_target, silent
+from nacre.synthesizers.base import (
+    Progress,
+    check_whole,
+    refuse_tensors,
+    refuse_unknown_target,
+    silent,
+    target_place,
+)
 from nacre.synthesizers.drawing import Particles
 from nacre.synthesizers.table_model import TableModel
 from nacre.table import Schema
@@ -132,20 +139,22 @@ class Sketch:
             return lambda done, of: progress(name, done, of)
 
         columns = list(curator.schema.modelled)
-        target = columns.index(self.target) if self.target in columns else None
+        target = target_place(columns, self.target)
         progress("counting one-way tables", 0, None)
         coarse, parts = self._first_round(curator, plan, columns, target)
         tables = [c.table(j) for j, c in enumerate(coarse)]
         progress("counting tables", 0, None)
         tables += self._second_round(curator, plan, columns, target, coarse)
         total = max(1.0, total_rows(tables))
+        luts, insides = [c.lut for c in coarse], [c.inside for c in coarse]
+        rules = structural.rules_on_groups(curator.schema, columns, curator.grids, luts)
+        tables = structural.without_impossible(tables, rules)
         sizes = [c.groups for c in coarse]
         given = reconstruction.Problem(sizes, tables, total, target, jax.random.key(seed))
         chosen = reconstruction.Choice(parts.shrink, self.steps or parts.steps, self.particles or parts.particles)
         if self.thinning:
             chosen = reconstruction.choose(given, chosen, np.random.default_rng([seed, 1]), step("choosing"))
         found = reconstruction.reconstruct(given, chosen, step("fitting"))
-        luts, insides = [c.lut for c in coarse], [c.inside for c in coarse]
         particles = Particles(found.blocks, luts, insides, target, found.weights)
         return TableModel(curator.schema, particles, [c.slope for c in coarse], plan.rows or round(total))
 

@@ -66,6 +66,15 @@ def _decode_bytes(array: pa.DictionaryArray) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(array.indices, pa.array(texts, pa.large_string()))
 
 
+def unreadable_type(kind: pa.DataType) -> bool:
+    """Whether no kind of column but arrays can be read from what is stored: lists, structures, lengths of time."""
+    if isinstance(kind, pa.BaseExtensionType):
+        kind = kind.storage_type
+    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        kind = kind.value_type
+    return pa.types.is_nested(kind) or pa.types.is_duration(kind) or pa.types.is_interval(kind)
+
+
 def is_text(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
@@ -252,10 +261,18 @@ def unreadable(array: pa.Array, dtype: type) -> Parts:
 
 
 def names(identifiers: pa.Array) -> pa.Array:
-    """Identifiers as texts, null where a row has none (null, NaN, the empty text)."""
+    """Identifiers as texts, null where a row has none (null, NaN, the empty text, a float that stands for several)."""
     plain = unpack(identifiers)
     if pa.types.is_dictionary(plain.type):
         plain = unpack(plain.dictionary_decode())
     if pa.types.is_decimal(plain.type):
         return plain.cast(pa.string())  # exact: as numbers, long ones would run together
-    return as_text(plain)
+    found = as_text(plain)
+    return pc.if_else(pa.array(run_together(plain)), None, found) if pa.types.is_floating(plain.type) else found
+
+
+def run_together(identifiers: pa.Array) -> np.ndarray:
+    """Where a float is so large that it stands for several whole numbers: whose row it is cannot be told."""
+    if not pa.types.is_floating(identifiers.type):
+        return np.zeros(len(identifiers), bool)
+    return np.abs(_plain(identifiers.cast(pa.float64()), np.nan)) >= 2.0**53

@@ -46,6 +46,8 @@ def _kinds(array: pa.Array) -> np.ndarray:
     missing = casting.nulls(array)
     if pa.types.is_boolean(kind):
         found = np.full(len(array), KINDS.index("boolean"))
+    elif pa.types.is_time(kind):
+        found = np.full(len(array), KINDS.index("text"))  # a time of day is no moment: a label
     elif pa.types.is_temporal(kind):
         found = np.full(len(array), KINDS.index("date" if pa.types.is_date(kind) else "datetime"))
     else:

@@ -18,7 +18,14 @@ from nacre.errors import NacreError
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Counts, Entry, Plan, Scope, Total, gaussian_share
-from nacre.synthesizers.base import Progress, check_whole, refuse_tensors, refuse_unknown_target, silent
+from nacre.synthesizers.base import (
+    Progress,
+    check_whole,
+    refuse_tensors,
+    refuse_unknown_target,
+    silent,
+    target_place,
+)
 from nacre.synthesizers.drawing import Particles
 from nacre.synthesizers.grouping import simplex
 from nacre.synthesizers.pearl.characters import Characters, choose
@@ -95,7 +102,7 @@ class Pearl:
         from nacre.synthesizers.pearl.fitting import Effort, Measured, fit
 
         columns = list(curator.schema.modelled)
-        target = columns.index(self.target) if self.target in columns else None
+        target = target_place(columns, self.target)
         progress("counting one-way tables", 0, None)
         coarse, total = self._first_round(curator, plan, columns, target)
         characters = self._characters(curator, columns, coarse, target, seed)

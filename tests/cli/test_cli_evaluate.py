@@ -86,7 +86,8 @@ def test_synth_report_holds_rows_out_of_the_fit(call, small, tmp_path, monkeypat
     assert used == len(set(fitted)) and used + held == 700
     assert abs(held - 140) < 60  # binomial, deviation 10.6
     assert any(s["metric"] == "auc_hgb" and s["of"] == "real" for s in data["scores"])
-    assert "report       " in end.out and "auc_hgb" in end.out
+    assert "report       " in end.out and "auc_hgb" not in end.out
+    assert "owner only: " in end.err and "auc_hgb" in end.err  # figures of private rows
     # The declared size shrinks by the public share, never to the true number.
     assert pacsv.read_csv(tmp_path / "fake.csv").num_rows == 560 == data["certificate"]["schema"]["rows"]
 

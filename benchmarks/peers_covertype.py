@@ -17,7 +17,7 @@ STUDY = Study(
     load=data.covertype,
     cases=(
         Case("real", seeds=1),
-        *(Case(method, e, DELTA, seeds=1) for method in ("sketch", "mst-dpmm") for e in (1.0, 0.1, 10.0)),
+        *(Case(method, e, DELTA, seeds=1) for e in (1.0, 0.1, 10.0) for method in ("sketch", "mst-dpmm")),
     ),
     protocol=Protocol(suites=("nine",), train_rows=100_000),
     gaps=("f1_lr", "f1_tree", "f1_forest", "f1_hgb", "f1_mean9"),

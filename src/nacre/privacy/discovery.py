@@ -96,9 +96,7 @@ def buy_rows(curator: Curator, plan: Plan, schema: Schema) -> Schema:
         return schema
     (noisy,) = curator.counts(plan["rows"], [()])
     rows = max(1, int(noisy))
-    if (
-        rows < 3 * plan["rows"].sigmas[0]
-    ):  # the noise alone may have made it: do not draw tens of millions of rows for it
+    if rows < 3 * plan["rows"].sigmas[0]:  # the noise alone may have made it
         rows = min(rows, FAINT_ROWS)
     return dataclasses.replace(schema, rows=rows, provenance={**schema.provenance, "rows": "bought"})
 

@@ -119,7 +119,7 @@ def fit(
     opens; the same `request` is charged once (docs/decisions/ledger.md). `engine` has the workers of a Ray cluster read
     the files ("ray", "ray:4", "ray://HOST:PORT"; docs/engines.md): with the same noise the release is the same.
     """
-    schema = given_schema(schema)
+    schema = None if schema is None else Schema.given(schema)
     options = hiding_options(method, options, hide, alpha)
     weighing = weighing_options(method, target_shares, weights)
     account = Account(ledger, population, request)
@@ -154,15 +154,6 @@ def fit(
         certificate = dataclasses.replace(certificate, extras={**certificate.extras, **public(epsilon is not None)})
     certificate = with_shares(certificate, target_shares)
     return Release(method, schema, model, certificate, None if weighing else target_shares)
-
-
-def given_schema(schema: Any) -> Schema | None:
-    """A schema, or the one in the file of this name."""
-    if isinstance(schema, str | os.PathLike):
-        return Schema.load(schema)
-    if schema is not None and not isinstance(schema, Schema):
-        raise NacreError(f"schema is {type(schema).__name__}; give a nacre.Schema, or the path of a schema file")
-    return schema
 
 
 def hiding_options(method: str, options: dict[str, Any] | None, hide: Any, alpha: float | None) -> dict[str, Any]:

@@ -50,3 +50,15 @@ def test_records_within_the_bound_are_rounded_toward_zero():
     exact = [[int(Fraction(float(x)) / Fraction(feature_sums.grid_step(ENTRY))) for x in r] for r in records]
     assert np.abs(clipped(*records) - np.array(exact)).max() <= 1  # a product of floats may cross one step
     assert (np.abs(clipped(*records)) <= np.abs(records) / feature_sums.grid_step(ENTRY) + 1e-6).all()
+
+
+def test_a_record_gives_the_same_steps_in_any_company():
+    """Wide records beyond the bound: their norms are sums of many floats, which must not depend on the block."""
+    entry = Total("x", size=2000, bound=2.0, sigma=3.0)
+    records = np.random.default_rng(1).normal(size=(64, 2001))[:, 1:]  # not contiguous, as after a number of a part
+    whole = feature_sums._clipped(records, entry)
+    for start, size in ((0, 1), (3, 1), (5, 2), (7, 32), (17, 47)):
+        part = feature_sums._clipped(records[start : start + size], entry)
+        assert np.array_equal(part, whole[start : start + size])
+    records[9, 4] = np.inf
+    assert np.array_equal(np.delete(feature_sums._clipped(records, entry), 9, 0), np.delete(whole, 9, 0))

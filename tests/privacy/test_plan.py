@@ -16,6 +16,7 @@ from nacre import fitting
 from nacre.errors import BudgetError, DataError, DomainNotDeclared, NacreError, PlanError, SchemaError
 from nacre.privacy import accounting, discovery
 from nacre.privacy.budget import Budget, Level, default_delta
+from nacre.privacy.certificate import Certificate, certify, verify
 from nacre.privacy.plan import (
     Bounds,
     Categories,
@@ -127,6 +128,8 @@ def test_methods_spend_their_budget_and_no_more(method, relation, bought):
         spent = accounting.delta_at(plan.events(), 0.7)
         assert spent <= 1e-7
         assert accounting.delta_at(plan.events(), 0.7 * 0.999) > 1e-7
+        stated = certify(plan, schema, seeded=False, noise="", assumptions=())
+        verify(Certificate.from_json(json.loads(json.dumps(stated.to_json()))), schema)
 
 
 def test_plans_go_to_json_and_back():

@@ -13,7 +13,9 @@ from tests.privacy_contract import checks, tables
 from nacre.distances import stein
 from nacre.errors import PlanError
 from nacre.privacy import descent, unit_arrays
+from nacre.privacy.certificate import verify
 from nacre.privacy.plan import Descend, Part
+from nacre.release import load
 from nacre.synthesizers.ppem import losses, private
 from nacre.synthesizers.ppem.game import Game
 from nacre.synthesizers.tabular.heads import Heads
@@ -150,6 +152,9 @@ def test_the_certificate_names_the_hidden_columns_and_one_event_per_step(tmp_pat
     assert entry["group"] == 2 and [p["name"] for p in entry["parts"]] == ["xi", "gamma", "sums"]
     planned = Descend("pairs", **{k: entry[k] for k in ("q", "steps", "parts", "group")})
     assert planned.noise == pytest.approx(sum(p["sigma"] ** -2 for p in entry["parts"]) ** -0.5)
+    (tmp_path / "again.nacre").write_bytes(outcome.release)
+    release = load(tmp_path / "again.nacre")
+    verify(release.certificate, release.schema)
 
 
 @pytest.mark.parametrize(

@@ -68,9 +68,7 @@ def audit_report(report: Report | None, attacks: tuple[Attack, ...], facts: dict
 
 
 def _schema(schema: Any, real: Any) -> Schema:
-    if schema is None:
-        return Schema.draft(open_rows(real))
-    return schema if isinstance(schema, Schema) else Schema.load(schema)
+    return Schema.draft(open_rows(real)) if schema is None else Schema.given(schema)
 
 
 def _sampled(records: Records, rows: int, rng: np.random.Generator) -> Records:

@@ -107,8 +107,8 @@ def _open(
         train = open_rows(train)
         schema = Schema.draft(train)
         notes.append("No schema was given: ranges and categories were read from the real table.")
-    elif not isinstance(schema, Schema):
-        schema = Schema.load(schema)
+    else:
+        schema = Schema.given(schema)
     domain = Domain.of(schema)
     if target is not None and target not in domain.names:
         raise SchemaError(f"target {target!r}: no such column to predict; choose among {_some(domain.names)}")

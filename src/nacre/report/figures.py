@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from nacre.metrics import metric
 from nacre.report.findings import Score
-from nacre.report.markup import chance, details, number, signed, table, text
+from nacre.report.markup import details, number, shown, signed, table, text
 from nacre.report.svg import against_ceiling
 
 # Kinds of downstream figures by how their names begin; the first present is shown openly.
@@ -181,8 +181,7 @@ def _with_interval(score: Score | None) -> str:
         return '<span class="soft">n/a</span>'
     unit = metric(score.metric).unit
     whole = unit != "1" and score.value.is_integer()
-    shown = chance if score.metric.endswith("_p") else number
-    value = f"<strong>{f'{score.value:,.0f}' if whole else shown(score.value)}</strong>"
+    value = f"<strong>{f'{score.value:,.0f}' if whole else shown(score.metric, score.value)}</strong>"
     value += f" {text(unit)}" if unit != "1" else ""
     if score.low is None or score.high is None:
         return value

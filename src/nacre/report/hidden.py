@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nacre.metrics import metric
 from nacre.report.findings import Hidden
-from nacre.report.markup import chance, number, part, prose, table, text
+from nacre.report.markup import part, prose, shown, table, text
 
 NOT_DP = (
     "This is not differential privacy. It says that the released distribution of these columns is another one than the "
@@ -44,7 +44,7 @@ def _one(h: Hidden) -> str:
             f"<code>{text(s.metric)}</code>",
             text(", ".join(s.columns)),
             text(of_words(s.of)),
-            (chance if s.metric.endswith("_p") else number)(s.value),
+            shown(s.metric, s.value),
             f"{s.rows:,}" if s.rows else "",
             text(metric(s.metric).text, 200),
         )

@@ -63,6 +63,11 @@ def number(value: float | None, digits: int = 3) -> str:
     return f"{value:.{digits}f}"
 
 
+def shown(metric: str, value: float) -> str:
+    """A figure, or a p-value, by the name of its metric."""
+    return chance(value) if metric.endswith("_p") else number(value)
+
+
 def chance(p: float) -> str:
     """A p-value: one too small to matter how small is not said to be 0."""
     return "below 0.001" if p < 0.001 else number(p)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -190,6 +191,15 @@ class Schema:
         from nacre.table.schema_json import load
 
         return load(path)
+
+    @classmethod
+    def given(cls, schema: Any) -> Schema:
+        """A schema as it is, or the one in the file of this name."""
+        if isinstance(schema, str | os.PathLike):
+            return cls.load(schema)
+        if not isinstance(schema, Schema):
+            raise SchemaError(f"schema is {type(schema).__name__}; give a nacre.Schema, or the path of a schema file")
+        return schema
 
     def save(self, path: Any, force: bool = False) -> None:
         """Write the JSON file, whole or not at all; an existing file is kept unless `force`."""

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from nacre.nets.branched import forward
-from nacre.synthesizers.ppem import losses
+from nacre.synthesizers.ppem import losses, outset
 from nacre.synthesizers.ppem.game import LATENT, Game
 from nacre.synthesizers.ppem.training import ADAM, condition, moved
 
@@ -52,7 +52,10 @@ def records(columns: Any, public: Any) -> dict[str, np.ndarray]:
 def start(game: Game, key: jax.Array, chooser: dict[str, np.ndarray]) -> dict[str, Any]:
     keys = jax.random.split(key, 4)
     judges = {"xi": game.xi.start(keys[0])[0], "gamma": game.gamma.start(keys[1])[0]}
-    makers = {"omega": game.omega.start(keys[2])[0], "v": game.v.start(keys[3])[0]}
+    makers = {
+        "omega": outset.normal(game.omega, game.omega.start(keys[2])[0], game.hidden.numbers),
+        "v": outset.normal(game.v, game.v.start(keys[3])[0], game.visible.numbers),
+    }
     sets = len(game.sets)
     return {
         "judges": judges,

@@ -80,14 +80,14 @@ def hiding(study: Study, stem: str, hidden: tuple[str, ...], decoy: float | None
     names = [f"{stem}{lane}" for lane in LANES]
     left = study.left(*names)
     for some in [left] if together() else [[one] for one in left]:
-        for (name, one), model in _models(study, some, names, hidden, decoy):
+        for (name, one), model in models(study, some, names, hidden, decoy):
             if study.open(name, one.seed):
                 drawn = study.drawn(model, one)
                 figures = {**study.useful(drawn, one), **given(model, study, one), **distances(drawn, one, hidden)}
                 study.add(Setting(name, study.table), one, {**figures, "ksd_p": stein_p(model, one)})
 
 
-def _models(study: Study, some: list[Split], names: list[str], hidden: tuple[str, ...], decoy: float | None) -> Any:
+def models(study: Study, some: list[Split], names: list[str], hidden: tuple[str, ...], decoy: float | None) -> Any:
     """((name, split), model) of every lane: weights that are kept, or trained together."""
     method = Ppem(target=study.splits[0].target, hide=hidden, steps=study.count, batch=study.batch, decoy=decoy)
     parts = {one.seed: one.rows(split(one.schema, one.target, hidden)) for one in some}
@@ -141,6 +141,12 @@ def given(model: PpemModel, study: Study, one: Split) -> dict[str, float]:
 
 def gan(study: Study, name: str) -> None:
     """An adversarial method without a promise, all seeds."""
+    for one, model in gan_models(study, study.left(name), name):
+        scored(study, one, model, name, study.hidden_for_others)
+
+
+def gan_models(study: Study, some: list[Split], name: str) -> Any:
+    """(split, model) of every seed: weights that are kept, or trained together."""
     import jax
 
     from nacre.synthesizers.base import METHODS
@@ -148,14 +154,13 @@ def gan(study: Study, name: str) -> None:
     from nacre.synthesizers.gans.training import train, train_together
     from nacre.synthesizers.ppem.training import prepared
 
-    left = study.left(name)
-    if not left:
+    if not some:
         return
-    parts = {one.seed: one.rows((tuple(n for n in one.schema.modelled if n != one.target),)) for one in left}
-    first = parts[left[0].seed].coding
+    parts = {one.seed: one.rows((tuple(n for n in one.schema.modelled if n != one.target),)) for one in some}
+    first = parts[some[0].seed].coding
     rules: Any = METHODS[name].load().rules(first.heads(0), first.layout.classes, 256, batch=study.batch)
-    lacking = [one for one in left if not kept(study, name, one.seed)]
-    nets = {one.seed: kept(study, name, one.seed) for one in left}
+    lacking = [one for one in some if not kept(study, name, one.seed)]
+    nets: dict[int, Any] = {one.seed: kept(study, name, one.seed) for one in some}
     if lacking:
         tables = [_plain(parts[one.seed], prepared) for one in lacking]
         keys = [jax.random.key(one.seed) for one in lacking]
@@ -164,10 +169,10 @@ def gan(study: Study, name: str) -> None:
             nets[one.seed] = own
             keep(study, name, one.seed, own)
     kinds = {"maker": rules.maker, "decoder": rules.decoder}
-    for one in left:
+    for one in some:
         rows, own = parts[one.seed], nets[one.seed]
-        model = GanModel(rows.coding, {n: (kinds[n], w) for n, w in own.items()}, rows.shares, len(rows.kinds))  # type: ignore[union-attr]
-        scored(study, one, model, name, study.hidden_for_others)
+        whole = {n: (kinds[n], w) for n, w in own.items()}
+        yield one, GanModel(rows.coding, whole, rows.shares, len(rows.kinds))
 
 
 def _plain(rows: revealed.Rows, prepared: Any) -> Any:

@@ -26,7 +26,7 @@ from nacre.table.simulate_codes import CODES, ROWS, code_matrix, code_names, cod
 
 HIDDEN_CODES = {"50": 0.05, "200": 0.005}  # most frequent groups -> distance of the decoy: rare codes have little room
 HIDDEN = {"2": ("age", "gender"), "5": ("age", "gender", "num_medications", "number_diagnoses", "insulin")}
-BATCH, PASSES = 256, 100
+BATCH, PASSES = 256, 40
 RIDGE, CASES = 0.05, 20  # on the correlation matrix; held-out cases that a code must have to be predicted
 GANS = ("wgan", "medgan")
 HOLDOUT = 0.2
@@ -81,26 +81,33 @@ def codes_predicted(made: Records, one: Split) -> dict[str, float]:
     return {"auroc_codes": float((hits / (cases * (len(y) - cases))).mean())}
 
 
-def codes(options: Options, results: Results) -> None:
+def codes_study(options: Options, results: Results) -> hiding.Study:
     some = code_splits(options)
-    names = code_names(len(some[0].schema.modelled))
     steps = PASSES * len(some[0].private) // BATCH
-    sets = {size: tuple(names[: int(size)]) for size in HIDDEN_CODES}
-    job = hiding.Study("ppem-ehr", "codes", some, codes_predicted, steps, BATCH, sets["50"], options, results)
+    most = tuple(code_names(50))
+    return hiding.Study("ppem-ehr", "codes", some, codes_predicted, steps, BATCH, most, options, results)
+
+
+def codes(options: Options, results: Results) -> None:
+    job = codes_study(options, results)
     hiding.real(job)
     for size, decoy in HIDDEN_CODES.items():
-        hiding.hiding(job, f"ppem-{size}", sets[size], decoy)
+        hiding.hiding(job, f"ppem-{size}", tuple(code_names(int(size))), decoy)
     for name in GANS:
         hiding.gan(job, name)
     for size in HIDDEN_CODES:
-        hiding.private(job, f"ppem-{size}-dp", sets[size])
+        hiding.private(job, f"ppem-{size}-dp", tuple(code_names(int(size))))
 
 
-def hospital(options: Options, results: Results) -> None:
+def hospital_study(options: Options, results: Results) -> hiding.Study:
     some = hospital_splits(options)
     steps = PASSES * len(some[0].private) // BATCH
     useful = partial(predicted, number="time_in_hospital")
-    job = hiding.Study("ppem-ehr", "hospital", some, useful, steps, BATCH, HIDDEN["2"], options, results)
+    return hiding.Study("ppem-ehr", "hospital", some, useful, steps, BATCH, HIDDEN["2"], options, results)
+
+
+def hospital(options: Options, results: Results) -> None:
+    job = hospital_study(options, results)
     hiding.real(job)
     for size, hidden in HIDDEN.items():
         hiding.hiding(job, f"ppem-{size}", hidden)

@@ -1,4 +1,4 @@
-"""One process of `speed-ppem` for nacre: SEEDS REPEATS CORES, prints step_ms, trained_rows_per_s and finite_share as JSON.
+"""One process of `speed-ppem` for nacre: SEEDS REPEATS CORES, prints step_ms, trained_rows_per_s and finite_share.
 
 A step is five steps of the energies and one of the generators on batches of 256 rows of a made-up table with the shape
 of credit-card payments: 227,845 rows, 2 hidden and 27 visible numbers, a class of one row in 600. Several seeds are one

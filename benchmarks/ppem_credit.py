@@ -19,7 +19,7 @@ from nacre.table.schema import Schema
 
 HIDDEN = {"2": ("V1", "V2"), "5": ("V1", "V2", "V3", "V4", "V5")}
 STEPS, GAN_STEPS, BATCH = 32_000, 48_000, 256
-PRIVATE = {"steps": 600, "pairs": 256}  # of PPEM with epsilon; the others have the settings they come with
+PRIVATE = {"steps": 1500, "pairs": 256}  # of PPEM with epsilon; the others have the settings they come with
 TARGET = "Class"
 GANS = ("wgan", "ebgan", "steingan", "medgan")
 PRIVATE_GANS = ("dpgan", "pategan")

@@ -176,7 +176,7 @@ class Ppem:
 
         layout = Layout.of(curator.schema, self._class(curator.schema), self.name)
         progress("buying scales and means", 0, None)
-        coding, shares = linear.buy(curator, plan, layout, split(curator.schema, layout.target, self.hidden))
+        coding, shares, labels = linear.buy(curator, plan, layout, split(curator.schema, layout.target, self.hidden))
         game = self.game(coding, private=True)
         wide = outset.width_for(max(game.visible.numbers, game.hidden.numbers), game.width)
         game = replace(game, linear=True, maker_width=wide)
@@ -191,7 +191,7 @@ class Ppem:
         state = curator.descend(
             entry,
             private.query(job),
-            private.start(game, jax.random.key(seed), chooser),
+            private.start(game, jax.random.key(seed), chooser, labels),
             private.update(job, entry.steps),
             records=private.records,
             units=int(plan.rows or 2) // 2,

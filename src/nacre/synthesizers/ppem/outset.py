@@ -1,8 +1,9 @@
 """Where private training begins and what is set right after it, from public and bought things alone.
 
-Generators start at the standard normal law of their numbers. With the bought scales, class means and covariance that is
-the linear model of the table, so that noisy steps have to learn only what it lacks. After training p(class | x') is
-moved so that generated rows have the bought class shares: a normal x' seldom reaches where a rare class lives.
+Generators start at the standard normal law of their numbers and the bought shares of their labels. With the bought
+scales, class means and covariance that is the linear model of the table, so that noisy steps have to learn only what it
+lacks. After training p(class | x') is moved so that generated rows have the bought class shares: a normal x' seldom
+reaches where a rare class lives.
 """
 
 from __future__ import annotations
@@ -17,12 +18,23 @@ from nacre.synthesizers.ppem.game import LATENT, Game
 
 DRAWN = 20_000  # generated x' over which class shares are compared
 ROUNDS = 60
+QUIET = 0.3  # labels depend little on the noise at first
 
 
 def width_for(numbers: int, least: int) -> int:
     """A width at which `normal` can serve a conditional generator of so many numbers: two units for each in half of the
     first layer."""
     return max(least, -(-4 * numbers // 8) * 8)
+
+
+def begun(net: Branched, weights: Mapping[str, Any], numbers: int, labels: np.ndarray) -> dict[str, Any]:
+    """The weights of a generator that starts at the normal law of its numbers and these log shares of its labels."""
+    found = normal(net, weights, numbers)
+    if not len(labels):
+        return found
+    pull = np.where(np.arange(net.outputs) < numbers, 1.0, QUIET).astype(np.float32)
+    bias = np.concatenate([np.zeros(numbers), labels]).astype(np.float32)
+    return {**found, "out.weight": found["out.weight"] * pull, "out.bias": found["out.bias"] + bias}
 
 
 def normal(net: Branched, weights: Mapping[str, Any], numbers: int) -> dict[str, Any]:

@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 
 from nacre.nets.branched import Branched, forward
-from nacre.synthesizers.ppem import outset
+from nacre.synthesizers.pearl.layout import Layout
+from nacre.synthesizers.ppem import linear, outset
 from nacre.synthesizers.ppem.game import LATENT, Game
 from nacre.synthesizers.tabular.heads import Heads
+from nacre.table import Boolean, Categorical, Numeric, Schema
+from nacre.table.grid import Grid
 
 KEY = jax.random.key(4)
 
@@ -54,3 +57,28 @@ def test_classes_have_the_bought_shares_over_generated_rows():
     p = np.exp(logits - logits.max(axis=1, keepdims=True))
     np.testing.assert_allclose((p / p.sum(axis=1, keepdims=True)).mean(axis=0), shares, rtol=0.15)
     np.testing.assert_array_equal(found["out.weight"], chooser["out.weight"])
+
+
+def test_labels_begin_at_the_bought_shares():
+    """The noise of the network blurs them a little; a share of 0 starts at the least share."""
+    heads, rng = Heads(1, (3, 2)), np.random.default_rng(1)
+    net = Branched((LATENT,), heads.width, 64, 1, "layer", True)
+    wanted = np.array([0.7, 0.25, 0.05, 0.1, 0.9])
+    weights = outset.begun(net, net.start(KEY)[0], 1, np.log(wanted))
+    made = np.asarray(forward(net, weights, (rng.standard_normal((20_000, LATENT)),)))
+    vector, _ = heads.hard(made, rng)
+    np.testing.assert_allclose(vector[:, 1:].mean(axis=0), wanted, atol=0.04)
+    assert abs(np.std(made[:, 0]) - 1) < 0.05
+
+
+def test_bought_tables_give_the_shares_of_labels_and_of_missing_numbers():
+    schema = Schema(
+        {"size": Numeric((0.0, 1.0), nullable=True), "mark": Categorical(("a", "b", "c")), "flag": Boolean()}
+    )
+    layout = Layout.of(schema, "flag", "test")
+    sized = np.zeros(Grid.of(schema.columns["size"]).cells, np.int64)
+    sized[0], sized[-1] = 75, 25  # the last cell is for missing values
+    tables = {"size": sized, "mark": np.array([50, 54, -4]), "flag": np.array([1, 1])}
+    found = linear.label_logits(layout, tables, ("size", "mark"))
+    np.testing.assert_allclose(np.exp(found), [0.75, 0.25, 0.48, 0.52, linear.LEAST_SHARE], atol=1e-9)
+    assert len(linear.label_logits(layout, tables, ())) == 0

@@ -81,18 +81,18 @@ def hiding(study: Study, stem: str, hidden: tuple[str, ...], decoy: float | None
     left = study.left(*names)
     for some in [left] if together() else [[one] for one in left]:
         for (name, one), model in models(study, some, names, hidden, decoy):
-            if study.open(name, one.seed):
-                drawn = study.drawn(model, one)
-                figures = {**study.useful(drawn, one), **given(model, study, one), **distances(drawn, one, hidden)}
-                study.add(Setting(name, study.table), one, {**figures, "ksd_p": stein_p(model, one)})
+            drawn = study.drawn(model, one)
+            figures = {**study.useful(drawn, one), **given(model, study, one), **distances(drawn, one, hidden)}
+            study.add(Setting(name, study.table), one, {**figures, "ksd_p": stein_p(model, one)})
 
 
 def models(study: Study, some: list[Split], names: list[str], hidden: tuple[str, ...], decoy: float | None) -> Any:
     """((name, split), model) of every lane: weights that are kept, or trained together."""
     method = Ppem(target=study.splits[0].target, hide=hidden, steps=study.count, batch=study.batch, decoy=decoy)
     parts = {one.seed: one.rows(split(one.schema, one.target, hidden)) for one in some}
-    lacking = [(n, one) for one in some for n in names if not kept(study, n, one.seed)]
-    nets = {(n, one.seed): kept(study, n, one.seed) for one in some for n in names}
+    asked = [(n, one) for one in some for n in names if study.open(n, one.seed)]
+    lacking = [(n, one) for n, one in asked if not kept(study, n, one.seed)]
+    nets = {(n, one.seed): kept(study, n, one.seed) for n, one in asked}
     if lacking:
         game = method.game(parts[some[0].seed].coding)
         data = {one.seed: method.data(parts[one.seed]) for one in some}
@@ -101,11 +101,9 @@ def models(study: Study, some: list[Split], names: list[str], hidden: tuple[str,
         for (name, one), own in zip(lacking, found):
             nets[name, one.seed] = own
             keep(study, name, one.seed, own)
-    for one in some:
-        for name in names:
-            rows, own = parts[one.seed], nets[name, one.seed]
-            game = method.game(rows.coding)
-            yield (name, one), PpemModel(rows.coding, game, own, len(rows.kinds), own["xi"])  # type: ignore[index]
+    for name, one in asked:
+        rows, own = parts[one.seed], nets[name, one.seed]
+        yield (name, one), PpemModel(rows.coding, method.game(rows.coding), own, len(rows.kinds), own["xi"])  # type: ignore[index]
 
 
 def _lane(method: Ppem, name: str, rows: revealed.Rows, seed: int) -> Any:

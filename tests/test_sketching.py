@@ -90,10 +90,38 @@ def test_sketches_of_other_recipes_are_refused(change):
 
 def test_the_same_sketch_twice_and_nothing_at_all_are_refused():
     one = nacre.sketch(table(50), **SETTINGS)
-    with pytest.raises(SketchError, match="twice"):
+    with pytest.raises(SketchError, match="counted twice"):
         nacre.merge([one, one])
     with pytest.raises(SketchError):
         nacre.merge([])
+
+
+def test_no_site_is_counted_twice_within_merged_sketches(tmp_path):
+    a, b, c = (nacre.sketch(table(50, seed), **SETTINGS) for seed in range(3))
+    ab = nacre.merge([a, b])
+    for made, path in ((ab, "ab"), (a, "a")):
+        made.save(tmp_path / path)
+    for sketches in ([ab, a], [b, c, ab], [ab, nacre.merge([b, c])]):
+        with pytest.raises(SketchError, match="counted twice"):
+            nacre.merge(sketches)
+    with pytest.raises(SketchError, match="counted twice"):  # files tell as well
+        nacre.merge([nacre.load_sketch(tmp_path / "ab"), nacre.load_sketch(tmp_path / "a")])
+    assert nacre.merge([ab, c]).ids == (*a.ids, *b.ids, *c.ids)
+    assert len({*a.ids, *b.ids, *c.ids}) == 3
+
+
+@pytest.mark.parametrize("ids", (None, [], ["0" * 31], ["0" * 32, "1" * 32], [7], "0" * 32))
+def test_a_file_needs_one_id_for_each_site(ids, tmp_path):
+    from nacre.release_file import pack, unpack
+
+    nacre.sketch(table(50), **SETTINGS).save(tmp_path / "a")
+    documents, arrays = unpack(tmp_path / "a")
+    facts = documents["model.json"]["facts"]
+    assert len(facts.pop("ids")) == 1
+    facts |= {} if ids is None else {"ids": ids}
+    pack(tmp_path / "b", {name: json.dumps(d) for name, d in documents.items()}, arrays, force=False)
+    with pytest.raises(ReleaseFileError, match="make it again" if ids is None else "one id for each"):
+        nacre.load_sketch(tmp_path / "b")
 
 
 def test_an_undeclared_schema_is_refused_before_rows_are_read():
@@ -204,6 +232,7 @@ def test_the_whole_budget_of_a_site_goes_into_the_sketch_and_no_size_comes_out()
 def test_replay_on_neighbours_shows_the_same_bytes(tmp_path, monkeypatch):
     """Nothing of the rows is in the file but what went through the doors."""
     monkeypatch.setattr(sketching, "NoiseSource", checks.FixedNoise)
+    monkeypatch.setattr(sketching, "_new_id", lambda: "0" * 32)  # drawn by the operating system, apart from the rows
     base, seen, recorded = table(200), [], None
     near = [base, base[1:], base.assign(x=base["x"].where(base.index > 0, 99.0)), base[::-1]]
     for rows in near:

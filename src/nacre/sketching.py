@@ -10,6 +10,8 @@ import dataclasses
 import functools
 import json
 import os
+import re
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -38,17 +40,23 @@ _LEVELS = {level.label: level for level in Level}
 
 @dataclass(frozen=True)
 class SharedSketch:
-    """The recipe, the noisy sums, and the certificate of every site that is in them. Public, all of it."""
+    """The recipe, the noisy sums, and the certificate and id of every site's sketch in them. Public, all of it.
+
+    An id is drawn by the operating system when a site sketches and says nothing of its rows; it tells whether two sums
+    hold the same sketch.
+    """
 
     recipe: Recipe
     sums: Sums
     certificates: tuple[Certificate, ...]
+    ids: tuple[str, ...]
 
     def save(self, path: str | os.PathLike, force: bool = False) -> None:
         """Write the sketch file; an existing file is kept unless `force`."""
         from nacre.release_file import pack
 
-        facts = {**self.recipe.facts(), "table_sigma": self.sums.table_sigma, "sum_sigma": self.sums.sum_sigma}
+        scales = {"table_sigma": self.sums.table_sigma, "sum_sigma": self.sums.sum_sigma}
+        facts = {**self.recipe.facts(), **scales, "ids": list(self.ids)}
         sites = {"sites": [c.to_json() for c in self.certificates]}
         documents = {
             "schema.json": self.recipe.schema.to_json(),
@@ -113,11 +121,16 @@ def sketch(
         sums = common.measure(Curator(rows, plan, schema, noise, transcript, reading, held), plan, recipe)
         stated = certify(plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=assumptions(schema))
         stated = stamped(stated, held)
-    return SharedSketch(recipe, sums, (stated,))
+    return SharedSketch(recipe, sums, (stated,), (_new_id(),))
+
+
+def _new_id() -> str:
+    return secrets.token_hex(16)
 
 
 def merge(sketches: Sequence[SharedSketch]) -> SharedSketch:
-    """The sketch of the rows of all sites. SketchError when recipes or noise differ, naming what does."""
+    """The sketch of the rows of all sites. SketchError, naming what, when recipes or noise differ or a sketch would be
+    counted twice, on its own or within a merged one."""
     if not sketches:
         raise SketchError("there is no sketch to merge; name at least one")
     first = sketches[0]
@@ -133,10 +146,20 @@ def merge(sketches: Sequence[SharedSketch]) -> SharedSketch:
                     f"sketch 1 and sketch {number} differ in {fact}: {mine!r} and {theirs!r}; sketches add only if all "
                     "sites use the same schema, target, frequencies, seed and budget"
                 )
-        if any(np.array_equal(other.sums.sums, before.sums.sums) for before in sketches[: number - 1]):
-            raise SketchError(f"sketch {number} is there twice: its rows would be counted twice; name each once")
+        _refuse_overlap(sketches, number)
         sums = sums.plus(other.sums)
-    return SharedSketch(first.recipe, sums, tuple(c for s in sketches for c in s.certificates))
+    certificates = tuple(c for s in sketches for c in s.certificates)
+    return SharedSketch(first.recipe, sums, certificates, tuple(i for s in sketches for i in s.ids))
+
+
+def _refuse_overlap(sketches: Sequence[SharedSketch], number: int) -> None:
+    for place, before in enumerate(sketches[: number - 1], 1):
+        if both := set(before.ids) & set(sketches[number - 1].ids):
+            raise SketchError(
+                f"sketch {place} and sketch {number} both hold the sketch of {len(both)} "
+                f"site{'s' if len(both) > 1 else ''} (id {min(both)[:8]}): those rows would be counted twice; name "
+                "each sketch once, and none beside a merged one that it is in"
+            )
 
 
 def load_sketch(path: str | os.PathLike) -> SharedSketch:
@@ -148,12 +171,15 @@ def load_sketch(path: str | os.PathLike) -> SharedSketch:
         raise SketchError(f"{path}: a release, not a sketch; make sketches with `nacre sketch`")
     try:
         facts = documents["model.json"]["facts"]
+        if "ids" not in facts:
+            raise SketchError("written by an early version, without the ids of its sites; make it again")
         schema = Schema.from_json(documents["schema.json"])
         recipe = Recipe(schema, facts["target"], facts["frequencies"], tuple(facts["orders"]), facts["seed"])
         certificates = tuple(Certificate.from_json(c) for c in documents["certificate.json"]["sites"])
         tables = [arrays[f"table.{j}"] for j in range(len(schema.modelled))]
         scales = float(facts["table_sigma"]), float(facts["sum_sigma"])
         sums = Sums(tables, arrays["sums"], *scales, len(certificates))
+        ids = _checked_ids(facts["ids"], len(certificates))
         good, covered = _sound(recipe, sums, len(arrays)), all(_covered(c, recipe, sums) for c in certificates)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, NacreError) as error:
         raise ReleaseFileError(f"{path}: the sketch does not hold what it should ({error})") from None
@@ -161,7 +187,14 @@ def load_sketch(path: str | os.PathLike) -> SharedSketch:
         raise ReleaseFileError(f"{path}: the arrays of the sketch do not fit its schema")
     if not covered:
         raise ReleaseFileError(f"{path}: a certificate in it promises what the noise of the sketch does not give")
-    return SharedSketch(recipe, sums, certificates)
+    return SharedSketch(recipe, sums, certificates, ids)
+
+
+def _checked_ids(ids: Any, sites: int) -> tuple[str, ...]:
+    good = isinstance(ids, list) and all(isinstance(i, str) and re.fullmatch("[0-9a-f]{32}", i) for i in ids)
+    if not good or len(set(ids)) != len(ids) or len(ids) != sites:
+        raise SketchError(f"expected one id for each of {sites} sites, all different")
+    return tuple(ids)
 
 
 def _sound(recipe: Recipe, sums: Sums, arrays: int) -> bool:

@@ -229,6 +229,16 @@ def test_the_whole_budget_of_a_site_goes_into_the_sketch_and_no_size_comes_out()
     assert dict(stated.curve)[1e-5] == pytest.approx(8.0, rel=1e-4)
 
 
+def test_delta_follows_the_declared_rows_and_a_weak_one_is_told():
+    """As for `nacre.fit`, although the number of rows does not enter the recipe."""
+    sized = {**SETTINGS, "schema": dataclasses.replace(SCHEMA, rows=50_000_000), "delta": None}
+    made = nacre.sketch(table(60), **sized)
+    assert made.certificate.delta == 1e-12 and made.recipe.schema.rows is None
+    assert nacre.sketch(table(60), **{**SETTINGS, "delta": None}).certificate.delta == 1e-6
+    with pytest.warns(UserWarning, match="at least 1/rows"):
+        nacre.sketch(table(60), **{**sized, "delta": 1e-3})
+
+
 def test_replay_on_neighbours_shows_the_same_bytes(tmp_path, monkeypatch):
     """Nothing of the rows is in the file but what went through the doors."""
     monkeypatch.setattr(sketching, "NoiseSource", checks.FixedNoise)

@@ -97,7 +97,8 @@ def sketch(
 ) -> SharedSketch:
     """One site's sketch. The schema must be declared: what a site bought on its own rows would differ between sites.
 
-    Sites that want to add their sketches use the same schema, target, frequencies, seed and budget. A schema with facts
+    Sites that want to add their sketches use the same schema, target, frequencies, seed and budget. The default delta
+    follows the rows that the schema declares, so sites that declare different numbers agree on a delta. A schema with facts
     read from the data, a seeded noise or `epsilon=None` leave this sketch, and all it is added to, without a guarantee.
     `ledger`, `population`, `request` and `engine` are those of `nacre.fit`.
     """
@@ -105,15 +106,15 @@ def sketch(
     account.check(reads=epsilon is None or schema.weakest()[0] == "read", seeded=noise_seed is not None)
     for name, fact in schema.undeclared():
         raise DomainNotDeclared(f"column {name!r}: {fact} not declared; all sites must share one declared schema")
-    # The recipe is for all sites, whatever their sizes. Nothing needs the number of rows: none is bought.
+    budget = Budget(epsilon, default_delta(schema.rows) if delta is None else delta, neighbours)
+    warn_weak_delta(budget, schema.rows)
+    # The recipe is for all sites, whatever their sizes. Nothing below needs the number of rows: none is bought.
     provenance = {fact: source for fact, source in schema.provenance.items() if fact != "rows"}
     schema = dataclasses.replace(schema, rows=None, provenance=provenance)
     recipe = Recipe(schema, target, frequencies, seed=seed)
-    budget = Budget(epsilon, default_delta(None) if delta is None else delta, neighbours)
     plan = recipe.method.plan(schema, None, budget)
     rows = open_rows(table, engine=engine)
     check_columns(rows, schema)
-    warn_weak_delta(budget, None)
     noise = NoiseSource(noise_seed)
     with finished(rows), paid(account, plan, schema.unit.column if schema.unit else None) as held:
         check_persons(rows, schema)

@@ -23,7 +23,10 @@ FromSketch = Annotated[
     str | None, typer.Option(metavar="FILE", rich_help_panel=MODEL, help="A sketch, merged or not, instead of a table.")
 ]
 Delta = Annotated[
-    float | None, typer.Option(rich_help_panel=MODEL, help="Default: 10^-max(6, 1.5 log10 rows) of the declared rows.")
+    float | None,
+    typer.Option(
+        rich_help_panel=MODEL, help="Default: 10^-max(6, 1.5 log10 rows, rounded up) of declared rows, else 1e-6."
+    ),
 ]
 Neighbours = Annotated[str, typer.Option(rich_help_panel=MODEL, help="add_or_remove_one, zero_out or replace_one.")]
 Method = Annotated[str, typer.Option(rich_help_panel=MODEL, help="See `nacre methods`.")]

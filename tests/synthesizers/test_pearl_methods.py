@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from tests.privacy_contract import checks
 from tests.synthesizers.mixed import table
 
 import nacre
@@ -148,3 +149,28 @@ def test_more_budget_is_better():
         return marginals(cells(release.sample(4000, seed=0), SCHEMA), cells(table(), SCHEMA)).tvd2
 
     assert far(20.0) < 0.6 * far(0.05)
+
+
+@pytest.mark.parametrize("method", ("pearl-paper", "merf"))
+def test_a_table_of_the_target_alone_is_refused_before_rows_are_read(method):
+    rows = checks.CountedRows(table()[["y"]])
+    with pytest.raises(SchemaError, match="the only column"):
+        nacre.fit(rows, schema=Schema({"y": Boolean()}), epsilon=1.0, target="y", method=method, options=SMALL[method])
+    assert rows.passes == 0
+
+
+@pytest.mark.filterwarnings("ignore:too little")
+@pytest.mark.parametrize("columns", (("y",), ("y", "one"), ("one",)))
+def test_pearl_without_any_character_keeps_the_one_way_tables(columns):
+    """Nothing to relate: columns of one category have no characters, and a target alone has no other column."""
+    schema = Schema({n: {"y": Boolean(), "one": Categorical(categories=("a",))}[n] for n in columns}, rows=4000)
+    frame = table().assign(one="a")[list(columns)]
+    asked = {"schema": schema, "epsilon": 8.0, "delta": 1e-5, "target": "y" if "y" in columns else None}
+    small = {"particles": 16, "steps": 5}
+    for made in (
+        nacre.fit(frame, **asked, method="pearl", noise_seed=1, options={"frequencies": 20, **small}),
+        nacre.sketch(frame, **asked, noise_seed=1, frequencies=20).release(**small),
+    ):
+        fake = made.sample(4000, seed=1)
+        assert list(fake) == list(columns)
+        assert "y" not in columns or abs(fake["y"].mean() - frame["y"].mean()) < 0.08

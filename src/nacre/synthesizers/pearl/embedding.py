@@ -110,6 +110,11 @@ def supports(method: Any, schema: Schema) -> None:
     if not schema.modelled:
         raise SchemaError("the schema has no column to model: all are identifiers or follow from others")
     layout = Layout.of(schema, method.target, method.name)
+    if not layout.width:
+        raise SchemaError(
+            f"target {method.target!r} is the only column to model, and method {method.name!r} learns the others given "
+            "it; leave the target out, or use method 'independent'"
+        )
     batch = method.game(layout).batch
     if batch < 2 * layout.classes:
         raise NacreError(f"batch={batch}: expected at least two rows for each of {layout.classes} classes")

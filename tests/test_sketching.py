@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import warnings
 import zipfile
 
 import numpy as np
@@ -79,6 +80,34 @@ def test_a_model_of_all_sites(tmp_path):
         assert gap.abs().max() < 0.1
     release.save(tmp_path / "r.nacre")
     pd.testing.assert_frame_equal(nacre.load(tmp_path / "r.nacre").sample(20, seed=3), release.sample(20, seed=3))
+
+
+def alternating(labels, rows=8000):
+    """Labels of even number in one class and of odd number in the other, nine times in ten."""
+    rng = np.random.default_rng(5)
+    y = rng.random(rows) < 0.5
+    odd = (rng.random(rows) < 0.9) ^ y
+    names = tuple(f"v{i:03d}" for i in range(labels))
+    schema = Schema({"v": Categorical(categories=names), "y": Boolean()})
+    return pd.DataFrame({"v": np.array(names)[2 * rng.integers(0, labels // 2, rows) + odd], "y": y}), schema
+
+
+def test_classes_differ_in_every_second_of_many_categories():
+    """The highest harmonic of the listing order: no cap on the harmonics of labels may lose it."""
+    frame, schema = alternating(48)
+    made = nacre.sketch(frame, **{**SETTINGS, "schema": schema, "epsilon": 10.0}, noise_seed=1)
+    fake = made.release(particles=128, steps=150).sample(8000, seed=1)
+    even = fake["v"].str[1:].astype(int) % 2 == 0
+    assert abs(even[fake["y"]].mean() - 0.9) < 0.03 and abs(even[~fake["y"]].mean() - 0.1) < 0.03
+
+
+def test_more_categories_than_frequencies_are_told():
+    frame, schema = alternating(400, rows=200)
+    with pytest.warns(UserWarning, match="'v': 60 of the 200 harmonics.*raise frequencies"):
+        nacre.sketch(frame, **{**SETTINGS, "schema": schema})
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*harmonics")
+        nacre.sketch(frame, **{**SETTINGS, "schema": schema, "frequencies": 200})
 
 
 @pytest.mark.parametrize("change", ({"seed": 1}, {"frequencies": 61}, {"target": None}, {"epsilon": 4.0}))

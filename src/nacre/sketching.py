@@ -12,6 +12,7 @@ import json
 import os
 import re
 import secrets
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -115,6 +116,7 @@ def sketch(
     plan = recipe.method.plan(schema, None, budget)
     rows = open_rows(table, engine=engine)
     check_columns(rows, schema)
+    _warn_shortened(recipe)
     noise = NoiseSource(noise_seed)
     with finished(rows), paid(account, plan, schema.unit.column if schema.unit else None) as held:
         check_persons(rows, schema)
@@ -123,6 +125,16 @@ def sketch(
         stated = certify(plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=assumptions(schema))
         stated = stamped(stated, held)
     return SharedSketch(recipe, sums, (stated,), (_new_id(),))
+
+
+def _warn_shortened(recipe: Recipe) -> None:
+    for name, kept, whole in recipe.shortened():
+        warnings.warn(
+            f"column {name!r}: {kept} of the {whole} harmonics that tell all its categories apart fit into frequencies="
+            f"{recipe.frequencies}; how categories differ by class will be blurred: raise frequencies at all sites, or "
+            "join rare categories in the schema",
+            stacklevel=3,
+        )
 
 
 def _new_id() -> str:

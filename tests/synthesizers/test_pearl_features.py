@@ -12,7 +12,7 @@ from nacre.privacy import accounting, feature_sums
 from nacre.privacy.captured import MOST
 from nacre.privacy.plan import Total
 from nacre.synthesizers.pearl import fourier
-from nacre.synthesizers.pearl.characters import choose
+from nacre.synthesizers.pearl.characters import HARMONICS, choose, cut
 from nacre.synthesizers.pearl.columns import Groups
 from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.pearl.records import character_map
@@ -67,6 +67,29 @@ def test_order_one_of_a_label_column_is_the_fourier_transform_of_its_table():
     values = (counts[:, None] * (cos + 1j * sin)).sum(0)
     harmonics = chosen.harmonic[chosen.column == 0]
     np.testing.assert_allclose(values, np.fft.fft(counts).conj()[harmonics], atol=1e-12)
+
+
+@pytest.mark.parametrize("labels", (2, 33, 34, 48, 101))
+def test_all_labels_of_a_column_are_told_apart_and_the_norm_stays_one(labels):
+    """Cosines and sines of all harmonics and the constant span every function of the labels."""
+    angle = [2 * np.pi * np.arange(labels) / labels, np.pi * (np.arange(40) + 0.5) / 40]
+    chosen = choose(angle, [False, True], [0, 1], 200, np.random.default_rng(0), (0.3, 0.7, 0.0))
+    own, cos, sin = chosen.tables(0)
+    single = np.isin(own, chosen.members[chosen.order == 1, 0])
+    basis = np.concatenate([np.ones((labels, 1)), cos[:, single], sin[:, single]], axis=1)
+    assert np.linalg.matrix_rank(basis) == labels and cut(chosen, [False, True], [0, 1]) == []
+    assert np.square(chosen.amplitude).sum() == pytest.approx(1.0)
+    assert (chosen.column[chosen.harmonic > 0] == 1).sum() == HARMONICS
+
+
+def test_what_does_not_fit_is_shared_and_told():
+    """Half of the frequencies is left to pairs; large columns share the other half; every column has its part."""
+    angle = [2 * np.pi * np.arange(m) / m for m in (500, 30, 400)]
+    chosen = choose(angle, [False] * 3, [0, 1, 2], 150, np.random.default_rng(0), (0.3, 0.7, 0.0))
+    assert cut(chosen, [False] * 3, [0, 1, 2]) == [(0, 30, 250), (2, 30, 200)]
+    assert (chosen.order == 1).sum() == 75 == (chosen.order == 2).sum()
+    many = choose([np.arange(40) / 40] * 30, [True] * 30, range(30), 100, np.random.default_rng(0), (1, 0, 0))
+    assert np.bincount(many.column[many.members[:, 0]], minlength=30).min() == 3
 
 
 @pytest.mark.parametrize("parts", (1, 2))

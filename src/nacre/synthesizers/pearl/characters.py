@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 ORDER = 3  # most columns in one frequency
-HARMONICS = 16  # most harmonics of a column
+HARMONICS = 16  # most harmonics of an ordered column: the finer ones say little of a distribution
 
 
 @dataclass(frozen=True)
@@ -55,10 +55,16 @@ def choose(
     shares: tuple[float, float, float],
 ) -> Characters:
     """At most k frequencies on the columns `features`: all of order one first, then random ones of orders two and
-    three, spread evenly over pairs and triples. `shares` is how Σ amplitude² is divided over the orders."""
-    atoms, singles = _atoms(angle, ordered, features)
+    three, spread evenly over pairs and triples. `shares` is how Σ amplitude² is divided over the orders.
+
+    The labels of an unordered column stand in no order, so that its low harmonics say no more than its high ones: it
+    has all of them as long as those of order one fit into half of the frequencies (`cut` tells where they do not)."""
+    room = k // 2 if any(shares[1:]) and len(features) > 1 else k
+    atoms, singles = _atoms(angle, ordered, features, room)
     where = {atom: i for i, atom in enumerate(atoms)}
-    found = [(where[a],) for a in singles][:k]
+    if len(singles) > k:  # the low harmonics of every column, not the columns that come first
+        singles = sorted(singles, key=lambda atom: atom[1])[:k]
+    found = [(where[a],) for a in singles]
     left = k - len(found)
     orders = [order for order in (2, 3) if shares[order - 1] > 0 and len(features) >= order]
     weights = np.array([shares[order - 1] for order in orders])
@@ -79,18 +85,37 @@ def choose(
 Atom = tuple[int, int]  # column, harmonic
 
 
-def _atoms(angle, ordered, features) -> tuple[list[Atom], list[Atom]]:
+def cut(characters: Characters, ordered: Sequence[bool], features: Sequence[int]) -> list[tuple[int, int, int]]:
+    """(column, harmonics that it has, harmonics that tell all its labels apart) of the unordered columns that have not
+    all of theirs."""
+    single = characters.members[characters.order == 1, 0]
+    kept = np.bincount(characters.column[single], minlength=len(ordered))
+    whole = [len(angle) // 2 for angle in characters.angle]
+    return [(j, int(kept[j]), whole[j]) for j in features if not ordered[j] and kept[j] < whole[j]]
+
+
+def _atoms(angle, ordered, features, room: int) -> tuple[list[Atom], list[Atom]]:
     """All atoms, and those of order one (positive harmonics).
 
     The opposite of a harmonic is another atom, except for half the groups of a lattice, which is its own opposite.
     """
-    singles = []
-    for column in features:
-        groups = len(angle[column])
-        most = groups - 1 if ordered[column] else groups // 2
-        singles += [(column, h) for h in range(1, min(most, HARMONICS) + 1)]
+    full = {c: len(angle[c]) - 1 if ordered[c] else len(angle[c]) // 2 for c in features}
+    level = _level([min(full[c], HARMONICS) for c in features if ordered[c]],
+                   [full[c] for c in features if not ordered[c]], room)  # fmt: skip
+    most = {c: min(full[c], HARMONICS if ordered[c] else level) for c in features}
+    singles = [(c, h) for c in features for h in range(1, most[c] + 1)]
     opposite = [(c, -h) for c, h in singles if ordered[c] or 2 * h != len(angle[c])]
     return [*singles, *opposite], singles
+
+
+def _level(ordered: list[int], unordered: list[int], room: int) -> int:
+    """The most harmonics of one unordered column, at least HARMONICS, with which all of order one fit into `room`."""
+    low, high = HARMONICS, max(unordered, default=HARMONICS)
+    while low < high:
+        level = (low + high + 1) // 2
+        fits = sum(ordered) + sum(min(m, level) for m in unordered) <= room
+        low, high = (level, high) if fits else (low, level - 1)
+    return low
 
 
 def _products(singles, where, features, order: int, count: int, rng: np.random.Generator) -> list[tuple[int, ...]]:

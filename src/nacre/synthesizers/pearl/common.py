@@ -20,7 +20,7 @@ from nacre.privacy.plan import Plan
 from nacre.synthesizers.base import Progress, silent
 from nacre.synthesizers.drawing import Particles
 from nacre.synthesizers.grouping import simplex
-from nacre.synthesizers.pearl.characters import Characters, choose
+from nacre.synthesizers.pearl.characters import Characters, choose, cut
 from nacre.synthesizers.pearl.columns import Groups
 from nacre.synthesizers.pearl.method import Pearl
 from nacre.synthesizers.pearl.records import character_map
@@ -68,6 +68,12 @@ class Recipe:
         features = [j for j in range(len(grids)) if j != self.place]
         rng = np.random.default_rng([self.seed, 20213])
         return choose(angle, [g.ordered for g in grids], features, self.frequencies, rng, self.orders)
+
+    def shortened(self) -> list[tuple[str, int, int]]:
+        """(column, harmonics sketched, harmonics that tell all its categories apart) where the latter are more."""
+        features = [j for j in range(len(self.grids)) if j != self.place]
+        found = cut(self.characters(), [g.ordered for g in self.grids], features)
+        return [(self.schema.modelled[j], kept, whole) for j, kept, whole in found]
 
     def facts(self) -> dict[str, Any]:
         return {
@@ -127,8 +133,11 @@ def fit(
     from nacre.synthesizers.pearl.fitting import fit as fit_particles
 
     spread, chosen, place = math.sqrt(sums.sites), recipe.characters(), recipe.place
+    # As many categories apart as the harmonics of an unordered column tell apart: a joint group would mix their classes.
+    apart = 2 * np.bincount(chosen.column[chosen.harmonic > 0], minlength=len(recipe.grids)) + 1
+    limits = [groups if g.ordered else max(groups, int(m)) for g, m in zip(recipe.grids, apart)]
     found = [
-        Groups.of(grid, table, sums.table_sigma * spread, groups, j == place)
+        Groups.of(grid, table, sums.table_sigma * spread, limits[j], j == place)
         for j, (grid, table) in enumerate(zip(recipe.grids, sums.tables))
     ]
     total = max(1.0, float(np.mean([t.sum() for t in sums.tables])))

@@ -99,8 +99,9 @@ def sketch(
     """One site's sketch. The schema must be declared: what a site bought on its own rows would differ between sites.
 
     Sites that want to add their sketches use the same schema, target, frequencies, seed and budget. The default delta
-    follows the rows that the schema declares, so sites that declare different numbers agree on a delta. A schema with facts
-    read from the data, a seeded noise or `epsilon=None` leave this sketch, and all it is added to, without a guarantee.
+    follows the rows that the schema declares, so sites that declare different numbers agree on a delta. A schema with
+    facts read from the data, a seeded noise or `epsilon=None` leave this sketch, and all it is added to, without a
+    guarantee.
     `ledger`, `population`, `request` and `engine` are those of `nacre.fit`.
     """
     account = Account(ledger, population, request)

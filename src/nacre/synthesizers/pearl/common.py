@@ -133,7 +133,7 @@ def fit(
     from nacre.synthesizers.pearl.fitting import fit as fit_particles
 
     spread, chosen, place = math.sqrt(sums.sites), recipe.characters(), recipe.place
-    # As many categories apart as the harmonics of an unordered column tell apart: a joint group would mix their classes.
+    # Categories that the harmonics of an unordered column tell apart stay apart: a joint group would mix their classes.
     apart = 2 * np.bincount(chosen.column[chosen.harmonic > 0], minlength=len(recipe.grids)) + 1
     limits = [groups if g.ordered else max(groups, int(m)) for g, m in zip(recipe.grids, apart)]
     found = [

@@ -213,6 +213,15 @@ def test_studies_name_known_methods_and_metrics():
     assert {"auc_hgb", "auc_mean10", "f1_tree", "f1_forest", "tvd2", "kendall_rmse"} <= set(results_page.COLUMNS)
 
 
+def test_the_recorded_delta_is_the_one_that_the_certificate_states(tmp_path, monkeypatch):
+    def child(task, **asked):  # in this process, with fewer rows, whose default delta is another one
+        return speed_child.TASKS[task](**asked | ({"rows": 2000} if task == "shards" else {})), 0.0
+
+    monkeypatch.setattr(speed, "child", child)
+    [(setting, figures)] = speed.characters_of_rows(catalogue.Options(quick=True), tmp_path)
+    assert setting.delta == 1e-6 and set(figures) <= set(METRICS)
+
+
 def test_speed_measures_in_a_process_of_its_own():
     figures, seconds = speed.child("noise", cells=1_000, sigma=10.0)
     assert 0 < figures["noise_s"] < seconds

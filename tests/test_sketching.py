@@ -14,7 +14,7 @@ from tests.privacy_contract import checks
 
 import nacre
 from nacre import cli, sketching
-from nacre.errors import DomainNotDeclared, ReleaseFileError, SketchError
+from nacre.errors import DomainNotDeclared, NacreError, ReleaseFileError, SketchError
 from nacre.privacy.transcript import Transcript
 from nacre.table import Boolean, Categorical, Numeric, Schema
 
@@ -151,6 +151,21 @@ def test_a_file_needs_one_id_for_each_site(ids, tmp_path):
     pack(tmp_path / "b", {name: json.dumps(d) for name, d in documents.items()}, arrays, force=False)
     with pytest.raises(ReleaseFileError, match="make it again" if ids is None else "one id for each"):
         nacre.load_sketch(tmp_path / "b")
+
+
+@pytest.mark.parametrize("frequencies", (0, -1, 2.5, True, 10**9))
+def test_impossible_settings_are_refused_before_rows_are_read(frequencies):
+    rows = checks.CountedRows(table(50))
+    with pytest.raises(NacreError, match="frequencies="):
+        nacre.sketch(rows, **{**SETTINGS, "frequencies": frequencies})
+    assert rows.passes == 0
+
+
+@pytest.mark.parametrize("option", ({"particles": 0}, {"particles": 10**9}, {"steps": -1}, {"steps": 1.5}))
+def test_impossible_settings_of_the_fit_are_refused(option):
+    made = nacre.sketch(table(50), **SETTINGS)
+    with pytest.raises(NacreError, match=f"{next(iter(option))}="):
+        made.release(**option)
 
 
 def test_an_undeclared_schema_is_refused_before_rows_are_read():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
+import re
+from dataclasses import fields, replace
 
 import jax
 import jax.numpy as jnp
@@ -11,8 +12,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from nacre.errors import ConvergenceError
+from nacre.synthesizers.merf import Merf
 from nacre.synthesizers.pearl import critic, fitting, training
 from nacre.synthesizers.pearl.characters import choose
+from nacre.synthesizers.pearl.method import Pearl
+from nacre.synthesizers.pearl.paper import PearlPaper
 from nacre.synthesizers.pearl.shrinking import project, shrink
 
 ANGLES = [np.arange(3) * 2 * np.pi / 3, np.linspace(0, np.pi, 4), np.arange(2) * np.pi, np.arange(2) * np.pi]
@@ -168,6 +173,23 @@ def test_the_log_says_how_many_frequencies_are_left(caplog):
     (record,) = caplog.records
     step, steps, left, k = record.args
     assert (step, steps, k) == (30, 30, 40) and 4 <= left < 35
+
+
+def test_numbers_that_are_lost_are_told_with_options_that_exist():
+    """What an error advises can be done: each name in it is a setting of the method."""
+    chosen, measured = small()
+    lost = replace(measured, phi=measured.phi * np.nan)
+    with pytest.raises(ConvergenceError) as told:
+        fitting.fit(lost, chosen, fitting.Effort(particles=8, steps=2), jax.random.key(0))
+    assert _named(told) and _named(told) <= {f.name for f in fields(Pearl)}
+    released = training.Embedding(np.full((2, 8), np.nan), 0.01, np.full(2, 0.5), np.ones((4, 7)), 10)
+    with pytest.raises(ConvergenceError) as told:
+        training.train(released, replace(GAME, steps=2), jax.random.key(0))
+    assert _named(told) and all(_named(told) <= {f.name for f in fields(m)} for m in (PearlPaper, Merf))
+
+
+def _named(told):
+    return set(re.findall("`(.*?)`", str(told.value)))
 
 
 def test_shrinking_lowers_the_error_where_columns_are_independent_and_keeps_strong_ones():

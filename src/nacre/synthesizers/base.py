@@ -197,7 +197,15 @@ METHODS: dict[str, Method] = {
 
 
 # Settings beyond these would fill the memory of any machine before an error came.
-LIMITS = {"particles": 1 << 16, "steps": 1_000_000, "groups": 4096}
+LIMITS = {"particles": 1 << 16, "steps": 1_000_000, "groups": 4096, "frequencies": 1 << 17}
+
+
+def check_limits(options: Mapping[str, Any]) -> None:
+    """Raise NacreError for a setting that is larger than any use of it."""
+    for option, most in LIMITS.items():
+        value = options.get(option)
+        if isinstance(value, int) and value > most:
+            raise NacreError(f"{option}={value!r}: expected at most {most:,}; more costs memory, not error")
 
 
 def make(method: str, options: Mapping[str, Any]) -> Any:
@@ -209,7 +217,5 @@ def make(method: str, options: Mapping[str, Any]) -> Any:
     for option in options:
         if option not in known:
             raise NacreError(f"method {method!r} has no option {option!r}; it has {', '.join(known) or 'none'}")
-        value = options[option]
-        if option in LIMITS and isinstance(value, int) and value > LIMITS[option]:
-            raise NacreError(f"{option}={value!r}: expected at most {LIMITS[option]:,}; more costs memory, not error")
+    check_limits(options)
     return kind(**options)

@@ -249,7 +249,7 @@ def fit(
         progress(done + length, effort.steps)
     blocks = np.asarray(_made(players[0], key, member, len(sizes), effort))
     if not np.isfinite(blocks).all():
-        raise ConvergenceError("the fit left finite numbers: lower the option `rate`")
+        raise ConvergenceError(f"the fit left finite numbers in {effort.steps} steps: take fewer (`steps`)")
     return blocks
 
 

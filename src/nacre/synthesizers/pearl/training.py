@@ -103,7 +103,10 @@ def train(
             LOG.info("step %d of %d: %.0f of %d frequencies effective", step, game.steps, left, len(weight))
     found = {name: np.asarray(a, np.float32) for part in state[:2] for name, a in part.items()}
     if not all(np.isfinite(a).all() for a in found.values()):
-        raise ConvergenceError("training left finite numbers: lower the option `rate`")
+        raise ConvergenceError(
+            f"training left finite numbers in {game.steps} steps of {game.batch} rows: take fewer (option `steps`), or "
+            "more rows a step (`batch`)"
+        )
     return found
 
 

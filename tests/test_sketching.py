@@ -308,6 +308,53 @@ def test_the_command_line(tmp_path, monkeypatch, capsys):
     assert cli.run(["fit", "--from-sketch", "all.sketch", "-o", "all.nacre", "--target", "x", "-q"]) == 2
     assert cli.run(["fit", "--from-sketch", "all.sketch", "-o", "all.nacre", "-q"]) == 0
     assert len(nacre.load("all.nacre").sample(7)) == 7
+    assert cli.run(["merge", "all.sketch", "1.sketch", "-o", "twice.sketch", "-q"]) == 2
+    assert "counted twice" in capsys.readouterr().err
     assert cli.run(["merge", "0.sketch", "0.sketch", "-o", "twice.sketch", "-q"]) == 2
     assert cli.run(["fit", "-o", "x.nacre", "-q"]) == 2
     assert "one of the two" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sites")
+    one, other = (nacre.sketch(table(60, seed), **SETTINGS) for seed in (0, 1))
+    one.save(folder / "one.sketch")
+    nacre.merge([one, other]).save(folder / "two.sketch")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "words",
+    (
+        "--method pearl-paper",
+        "--method pearl",
+        "--seed 3",
+        "--neighbours replace_one",
+        "--domain declared",
+        "--i-understand",
+        "--target y",
+    ),
+)
+def test_what_a_sketch_has_settled_is_refused(words, files, tmp_path, capsys):
+    output = ["-o", str(tmp_path / "r.nacre"), "-q"]
+    assert cli.run(["fit", "--from-sketch", str(files / "one.sketch"), *words.split(), *output]) == 2
+    assert f"{words.split()[0]}: the sketch has settled that" in capsys.readouterr().err
+    assert not (tmp_path / "r.nacre").exists()
+
+
+def test_a_sketch_shows_its_promise(files, capsys):
+    assert cli.run(["certificate", str(files / "one.sketch")]) == 0
+    shown = capsys.readouterr().out
+    assert "epsilon" in shown and "Checked here" in shown
+    assert cli.run(["certificate", str(files / "two.sketch"), "--json"]) == 0
+    stated = json.loads(capsys.readouterr().out)
+    assert (stated["epsilon"], stated["delta"], stated["extras"]["sites"]) == (8.0, 1e-5, 2)
+
+
+def test_no_rows_are_drawn_from_a_sketch(files, tmp_path, capsys):
+    path = str(files / "one.sketch")
+    assert cli.run(["sample", path, "-o", str(tmp_path / "fake.csv")]) != 0
+    assert f"nacre fit --from-sketch {path}" in capsys.readouterr().err
+    with pytest.raises(ReleaseFileError, match="a sketch, not a release"):
+        nacre.load(path)

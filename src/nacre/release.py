@@ -26,6 +26,7 @@ from nacre.targets.raking import checked, from_json, to_json
 
 CHUNK = 250_000  # rows drawn at a time: memory does not grow with the number of rows asked for
 CHUNK_NUMBERS = 10_000_000  # of arrays in such a chunk
+SKETCH = "shared sketch"  # stands for the method in the file of a sketch (nacre.sketching)
 _ROUNDS = 200  # redraws of rows that break a declared impossibility
 
 
@@ -220,6 +221,11 @@ def load(path: str | os.PathLike) -> Release:
     from nacre.release_file import unpack
 
     documents, arrays = unpack(path)
+    if documents["model.json"].get("method") == SKETCH:
+        raise ReleaseFileError(
+            f"{path}: a sketch, not a release; fit a model to it first: nacre fit --from-sketch {path} -o FILE.nacre "
+            "(in Python nacre.load_sketch, then release())"
+        )
     try:
         schema = Schema.from_json(documents["schema.json"])
         certificate = Certificate.from_json(documents["certificate.json"])

@@ -29,7 +29,7 @@ from nacre.privacy.ledger.payment import Account, paid, stamped
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.plan import Counts, Plan, Total
 from nacre.privacy.transcript import Transcript
-from nacre.release import Release
+from nacre.release import SKETCH, Release
 from nacre.synthesizers.base import Progress, silent
 from nacre.synthesizers.pearl import common
 from nacre.synthesizers.pearl.common import Recipe, Sums
@@ -62,7 +62,7 @@ class SharedSketch:
         documents = {
             "schema.json": self.recipe.schema.to_json(),
             "certificate.json": json.dumps(sites, indent=1, sort_keys=True),
-            "model.json": json.dumps({"method": "shared sketch", "facts": facts}, indent=1, sort_keys=True),
+            "model.json": json.dumps({"method": SKETCH, "facts": facts}, indent=1, sort_keys=True),
         }
         arrays = {f"table.{j}": t for j, t in enumerate(self.sums.tables)} | {"sums": self.sums.sums}
         pack(path, documents, arrays, force)
@@ -181,7 +181,7 @@ def load_sketch(path: str | os.PathLike) -> SharedSketch:
     from nacre.release_file import unpack
 
     documents, arrays = unpack(path)
-    if documents["model.json"].get("method") != "shared sketch":
+    if documents["model.json"].get("method") != SKETCH:
         raise SketchError(f"{path}: a release, not a sketch; make sketches with `nacre sketch`")
     try:
         facts = documents["model.json"]["facts"]

@@ -171,32 +171,45 @@ def _seconds(seconds: float) -> str:
 
 
 def certificate(
-    release: Annotated[str, typer.Argument(metavar="RELEASE", help="A release file, *.nacre.")],
+    release: Annotated[str, typer.Argument(metavar="RELEASE", help="A release file, *.nacre, or a sketch.")],
     as_json: o.Json = False,
 ) -> None:
-    """Print the certificate of a release: what is promised, what it cost, what is assumed.
+    """Print the certificate of a release or sketch: what is promised, what it cost, what is assumed.
 
     What it says was spent is composed once more here: a certificate that promises more is refused.
 
     Examples:
       nacre certificate people.nacre
       nacre certificate people.nacre --json > people.certificate.json
+      nacre certificate site1.sketch
     """
     from nacre.errors import BudgetError, PlanError, ReleaseFileError
     from nacre.privacy.certificate import verify
-    from nacre.release import load
 
     shell = Shell(as_json)
-    loaded = load(release)
-    found = loaded.certificate
+    found, schema = _promise(release)
     try:
-        verify(found, loaded.schema)
+        verify(found, schema)
     except (BudgetError, PlanError) as error:
         raise ReleaseFileError(f"{release}: do not rely on this release: {error}") from None
     shell.show(str(found))
     if found.epsilon is not None:
         shell.show("Checked here: what was spent, as listed, is within the promise")
     shell.answer(found.to_json())
+
+
+def _promise(path: str) -> tuple[Any, Any]:
+    """The certificate in a file, and the schema that it is about."""
+    from nacre.release import SKETCH, load
+    from nacre.release_file import unpack
+
+    if unpack(path)[0]["model.json"].get("method") == SKETCH:
+        from nacre.sketching import load_sketch
+
+        sketch = load_sketch(path)
+        return sketch.certificate, sketch.recipe.schema
+    loaded = load(path)
+    return loaded.certificate, loaded.schema
 
 
 def methods(as_json: o.Json = False) -> None:

@@ -21,6 +21,7 @@ from nacre.table import Boolean, Categorical, Numeric, Schema
 SCHEMA = Schema(
     {"x": Numeric(bounds=(0.0, 1.0)), "c": Categorical(categories=("a", "b", "c"), nullable=True), "y": Boolean()}
 )
+pytestmark = pytest.mark.filterwarnings("ignore:.*little data")
 SETTINGS = {"schema": SCHEMA, "epsilon": 8.0, "delta": 1e-5, "target": "y", "frequencies": 60}
 
 
@@ -281,6 +282,22 @@ def test_delta_follows_the_declared_rows_and_a_weak_one_is_told():
     assert nacre.sketch(table(60), **{**SETTINGS, "delta": None}).certificate.delta == 1e-6
     with pytest.warns(UserWarning, match="at least 1/rows"):
         nacre.sketch(table(60), **{**sized, "delta": 1e-3})
+
+
+@pytest.mark.filterwarnings("error:.*little data")
+def test_little_data_is_told_by_the_sketch_the_sum_and_the_fit():
+    """One in four of the rows that would be enough, by the rule of `nacre plan`; what is enough draws no warning."""
+    few = [table(150, seed) for seed in range(2)]
+    with pytest.warns(UserWarning, match="little data for epsilon 8.*other sites add"):
+        one = nacre.sketch(few[0], **SETTINGS)
+    with pytest.warns(UserWarning, match="little data"):
+        other = nacre.sketch(few[1], **SETTINGS)
+    with pytest.warns(UserWarning, match="little data.*at 2 sites"):
+        both = nacre.merge([one, other])
+    with pytest.warns(UserWarning, match="little data.*at 2 sites"):
+        both.release(particles=16, steps=1)
+    enough = [nacre.sketch(table(3000, seed), **SETTINGS) for seed in range(2)]
+    nacre.merge(enough).release(particles=16, steps=1)
 
 
 def test_replay_on_neighbours_shows_the_same_bytes(tmp_path, monkeypatch):

@@ -68,7 +68,8 @@ class SharedSketch:
         pack(path, documents, arrays, force)
 
     def release(self, particles: int = 1024, steps: int = 300, progress: Progress = silent) -> Release:
-        """One model of all rows, with the joint certificate."""
+        """One model of all rows, with the joint certificate. Warns where these are few for the noise."""
+        _warn_if_little(self)
         model = common.fit(self.recipe, self.sums, particles, steps, progress=progress)
         return Release(METHOD, self.recipe.schema, model, self.certificate)
 
@@ -125,7 +126,26 @@ def sketch(
         sums = common.measure(Curator(rows, plan, schema, noise, transcript, reading, held), plan, recipe)
         stated = certify(plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=assumptions(schema))
         stated = stamped(stated, held)
-    return SharedSketch(recipe, sums, (stated,), (_new_id(),))
+    made = SharedSketch(recipe, sums, (stated,), (_new_id(),))
+    _warn_if_little(made)
+    return made
+
+
+def _warn_if_little(made: SharedSketch) -> None:
+    """What `nacre plan` says of a plan, by the noisy count of the rows of all sites and the noise that these added."""
+    from nacre.synthesizers.forecast import forecast
+
+    stated, recipe = made.certificates[0], made.recipe
+    if stated.epsilon is None or stated.delta is None:
+        return
+    plan = recipe.method.plan(recipe.schema, None, Budget(stated.epsilon, stated.delta, stated.neighbours, large=True))
+    louder = dataclasses.replace(plan["sketch"], sigma=made.sums.sum_sigma * made.sums.sites**0.5)
+    plan = dataclasses.replace(plan, entries=(plan["one-way"], louder))
+    rows = max(1, round(float(np.mean([t.sum() for t in made.sums.tables]))))
+    seen = forecast(plan, recipe.schema, rows, recipe.method)
+    if seen.verdict in ("little", "too little"):
+        more = "; other sites add to them" if made.sums.sites == 1 else f" at {made.sums.sites} sites"
+        warnings.warn(f"{seen.advice} (by the noisy count of about {rows:,} rows{more})", stacklevel=3)
 
 
 def _warn_shortened(recipe: Recipe) -> None:
@@ -163,7 +183,9 @@ def merge(sketches: Sequence[SharedSketch]) -> SharedSketch:
         _refuse_overlap(sketches, number)
         sums = sums.plus(other.sums)
     certificates = tuple(c for s in sketches for c in s.certificates)
-    return SharedSketch(first.recipe, sums, certificates, tuple(i for s in sketches for i in s.ids))
+    made = SharedSketch(first.recipe, sums, certificates, tuple(i for s in sketches for i in s.ids))
+    _warn_if_little(made)
+    return made
 
 
 def _refuse_overlap(sketches: Sequence[SharedSketch], number: int) -> None:

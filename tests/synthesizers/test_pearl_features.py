@@ -192,8 +192,8 @@ def furthest(contribution, pool, rng, pairs=60, rounds=150):
 
 @pytest.mark.parametrize("name", MAPS)
 def test_no_replacement_moves_the_sum_further_than_twice_the_bound(name):
-    """A search for the worst pair, changes of class included (specs/pearl.md E4). It gets beyond pairs at random, in one
-    class further than any change of class, and never beyond the bound."""
+    """A search for the worst pair, changes of class included (specs/pearl.md E4). It gets beyond pairs at random,
+    in one class further than any change of class, and never beyond the bound."""
     rng, bound = np.random.default_rng(6), MAPS[name]
     pool = records(rng, 300)
     for column in ("b", "x"):  # the ends of the domain, where the waves turn furthest

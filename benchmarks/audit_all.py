@@ -63,7 +63,7 @@ SMALL: dict[str, dict[str, Any]] = {
 # Every run of these compiles its training: one run with many canaries (ppem: one of each of its 250 pairs).
 CANARIES = dict.fromkeys(("hflow", "hflow-paper", "dpgan", "dpcgan", "gswgan", "pategan"), 400) | {"ppem": 250}
 SLOW = {"pearl", "pearl-paper", "merf", "kme"}  # feature maps are checked at every run: few of them, white-box only
-SLOW_RUNS = 300
+SLOW_RUNS = 500
 LABELLED = {"pearl-paper", "merf", "dpcgan"}
 TERMS: dict[str, dict[str, Any]] = {"ppem": {"neighbours": "zero_out"}}
 

@@ -8,7 +8,7 @@ left out are the curator's checks and its copies of the rows, so a fit of the le
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -19,7 +19,7 @@ from jax.flatten_util import ravel_pytree
 from nacre.audit.descents import Asked
 from nacre.learners import flow as flows
 from nacre.learners import losses
-from nacre.learners.exponential import X_STEPS, exact_utility, network_utility, prior_sd, smooth_utility
+from nacre.learners.exponential import X_STEPS, centre_of, exact_utility, prior_sd, utility_of
 from nacre.learners.training import Task
 from nacre.nets import sylvester
 from nacre.nets.gru_d import GruD
@@ -61,7 +61,7 @@ class Data:
 
     @property
     def utility(self) -> Any:
-        return network_utility(self.network) if self.network else smooth_utility(self.x.shape[1], 2)
+        return utility_of(self.task)
 
     def areas(self, thetas: Any, outcome: int) -> np.ndarray:
         """AUC on the test rows of parameter vectors [m, d]."""
@@ -115,7 +115,7 @@ def _flow_program(shape: Any, size: int, worth: Any, rows: int, own: int | None)
     def one(columns: jax.Array, rate: jax.Array, key: jax.Array, tau: Any) -> Any:
         flow = sylvester.start(key, size, shape.layers, shape.kind, shape.rank, shape.affine)
         flow = jax.tree.map(lambda x: x.astype(columns.dtype), flow)
-        return many(flow, jax.random.split(jax.random.fold_in(key, 1), shape.steps), columns, rate, tau)
+        return many(flow, jax.random.split(jax.random.fold_in(key, 1), shape.steps), columns.T, rate, tau)
 
     return jax.jit(jax.vmap(jax.vmap(one, (None, 0, own, None)), (0, None, own, None)))
 
@@ -130,7 +130,7 @@ def _flows(trainings: dict[float | None, Any], data: Data, seed: int) -> Found:
     training = trainings[values[0]]
     shape, tau, key = training.shape, prior_sd(training.tau, size), learner_key(seed)
     rates = [t.epsilon_tilde / (2 * losses.sensitivity(2)) for t in trainings.values()]
-    worth = data.utility.per_record
+    worth, centre = data.utility.per_record, centre_of(data.task)
     made = train_flows(shape, size, worth, data.columns, rates, tau, key)
     told: Found = {}
     for outcome in range(len(data.outcomes)):
@@ -139,7 +139,7 @@ def _flows(trainings: dict[float | None, Any], data: Data, seed: int) -> Found:
             theta, log_q = flows.draw(flow, shape, size, training.diagnostic_draws, jax.random.fold_in(key, 2))
             log_p = flows.log_densities(flows.Target(worth, rates[i], tau), theta, data.columns[outcome])
             fit = flows.fit_of_weights(np.asarray(log_p, np.float64) - np.asarray(log_q, np.float64))
-            fitted = flows.FittedFlow(flow, shape, size, np.zeros(1), jax.random.fold_in(key, 3))
+            fitted = flows.FittedFlow(flow, shape, size, np.zeros(1), centre, jax.random.fold_in(key, 3))
             drawn = np.concatenate([fitted.draw(1), fitted.draw(MORE)])
             told[outcome, value] = {"auc": float(np.median(data.areas(drawn, outcome))), "ess_share": fit["ess_share"]}
     return told
@@ -246,13 +246,38 @@ class _Door:
         raise Asked(entry, query, state, update, settings)
 
 
-_STEPS: dict[Any, tuple[Any, Any]] = {}  # (training, sizes) -> (all steps compiled, entry)
+@dataclass(frozen=True)
+class AnyNoise(descent.Descent):
+    """The door's steps with the noise as an argument, so that all values of epsilon share one program: `own` holds the
+    grid and the noise in steps of it (`descent.with_noise`), both computed as the door computes them."""
+
+    def step(self, own: Any, state: Any, units: Any, key: Any, step: Any) -> tuple[Any, dict[str, Any]]:
+        (part,) = self.entry.parts
+        flat, whole = ravel_pytree(self.clipped_sums(state, units, key, step)[part.name])
+        if part.sigma:
+            grid, scale = own
+            drawn = stream.normals(key, flat.size, step, stream.NOISE)
+            flat = jnp.rint(flat / grid) * grid + jnp.rint(drawn * scale) * grid
+        return own, {part.name: whole(flat / self.expected)}
 
 
-def asked_of(training: Any, data: Data, seed: int) -> Asked:
-    """What that training asks of the door."""
+_STEPS: dict[Any, tuple[Any, Asked]] = {}  # (training but for epsilon, sizes) -> (all steps compiled, what was asked)
+
+
+@functools.cache
+def noise_of(training: Any, rows: int, size: int) -> tuple[float, float]:
+    """(grid, noise in steps of it) for a parameter vector of that size; ones where there is no noise."""
+    part = training.entries(Task(1, 2, rows, "replace_one", 0))[0].parts[0]
+    if not part.sigma:
+        return 1.0, 1.0
+    grid = descent.grid_of(part)
+    return grid, part.sigma * descent.sensitivity(part, size) / grid
+
+
+def asked_of(training: Any, data: Data) -> Asked:
+    """What that training asks of the door `descend`."""
     task = data.task
-    task.seed, task.curator = seed, _Door()
+    task.curator = _Door()
     task.plan = Plan(training.name, training.entries(task), training.budget(task), rows=task.rows)
     try:
         training.train(task, lambda told: None)
@@ -261,30 +286,40 @@ def asked_of(training: Any, data: Data, seed: int) -> Asked:
     raise AssertionError(f"{training.name}: asked nothing of the door descend")
 
 
-def _compiled(training: Any, data: Data, asked: Asked) -> Any:
-    name = (training, data.x.shape, data.cut)
+def compiled(training: Any, data: Data) -> tuple[Any, Asked]:
+    """All steps of a training as one compiled function for any noise, and what it asked of the door."""
+    kind = replace(training, epsilon=1.0) if hasattr(training, "epsilon") else training
+    name = (kind, data.x.shape, data.cut)
     if name not in _STEPS:
-        entry = asked.entry
-        size = poisson.physical_size(entry.q, data.cut)
-        job = descent.Descent(entry, asked.query, asked.update, entry.q * data.cut, size, 0)
-        _STEPS[name] = jax.jit(job.several), entry
+        asked = asked_of(kind, data)
+        entry, size = asked.entry, poisson.physical_size(asked.entry.q, data.cut)
+        job = AnyNoise(entry, asked.query, asked.update, entry.q * data.cut, size, 0)
+        _STEPS[name] = jax.jit(job.several), asked
     return _STEPS[name]
+
+
+def ready(training: Any, data: Data, outcome: int, seed: int) -> Any:
+    """A function of a secret key that runs all steps on one outcome; `seed` is that of a network's start."""
+    run, asked = compiled(training, data)
+    state = unit_arrays.as_arrays(asked.state)
+    if data.network is not None:
+        start = unit_arrays.as_arrays(data.network.start(seed))
+        state = {**state, "parameters": start, "mean": start}
+    labels = jnp.asarray(np.append(data.outcomes[outcome, : data.cut], 0).astype(np.int32))
+    there = jnp.asarray(np.append(np.ones(data.cut, bool), False))
+    units = unit_arrays.Units({"x": data.train_x, "y": labels}, None, there)
+    noise = tuple(map(jnp.float32, noise_of(training, data.cut, data.task.size)))
+    return lambda key: run(state, noise, units, key, jnp.int32(0), jnp.int32(asked.entry.steps))
 
 
 def _descents(trainings: dict[float | None, Any], data: Data, seed: int) -> Found:
     told: Found = {}
-    there = np.append(np.ones(data.cut, bool), False)
     for value, training in trainings.items():
-        asked = asked_of(training, data, seed)
-        run, entry = _compiled(training, data, asked)
-        for outcome, y in enumerate(data.outcomes):
-            labels = jnp.asarray(np.append(y[: data.cut], 0).astype(np.int32))
-            units = unit_arrays.Units({"x": data.train_x, "y": labels}, None, jnp.asarray(there))
-            key = stream.draw_key(NoiseSource())
-            state = unit_arrays.as_arrays(asked.state)
-            state, _, last = run(state, (), units, key, jnp.int32(0), jnp.int32(entry.steps))
-            assert int(last) == entry.steps, "a step that is not finite"
-            told[outcome, value] = {"auc": float(data.areas(_vector(state["mean"])[None], outcome)[0])}
+        for outcome in range(len(data.outcomes)):
+            state, _, last = ready(training, data, outcome, seed)(stream.draw_key(NoiseSource()))
+            assert int(last) == training.steps, "a step that is not finite"
+            theta = _vector(state["mean"])
+            told[outcome, value] = {"auc": float(data.areas(theta[None], outcome)[0])}
     return told
 
 

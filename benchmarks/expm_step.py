@@ -1,6 +1,7 @@
 """One process of `speed-expm` for nacre: METHOD MODEL REPEATS, prints {"step_ms", "peak_mb"} as JSON.
 
-`expm-nf`: a training step of the flow (parameter draws, batch of rows, reverse KL, RMSProp). `dpsgd`: a whole step of
+`expm-nf`: a training step of the flow (parameter draws, batch of rows, reverse KL, RMSProp), as `expm-icu` makes them,
+and `expm-nf-few` with a quarter of the draws. `dpsgd`: a whole step of
 the door `descend`, with coins for all rows. `sgd`: the same without clip and noise.
 """
 
@@ -23,11 +24,10 @@ from nacre.learners.descending import DpSgd, Sgd
 from nacre.learners.exponential import prior_sd
 from nacre.nets import sylvester
 from nacre.nets.gru_d import GruD
-from nacre.privacy import unit_arrays
 
 ROWS, HOURS, INPUTS, HIDDEN = 15_313, 24, 104, 10
 BATCH = {"lr": 256, "grud": 128}  # rows of a step, for every method
-DRAWS = {"lr": 16, "grud": 8}  # parameter vectors of a step of the flow
+DRAWS = {"lr": {"expm-nf": 16, "expm-nf-few": 4}, "grud": {"expm-nf": 8, "expm-nf-few": 2}}  # parameters of a step
 STEPS, MOST_SECONDS = 10, 20.0
 
 
@@ -40,32 +40,29 @@ def made(model: str) -> grid.Data:
     return grid.Data(x, (rng.random((1, ROWS)) < 0.3).astype(np.int32), ROWS, network)
 
 
-def flow_steps(model: str, data: grid.Data) -> Callable[[], Any]:
+def flow_steps(method: str, model: str, data: grid.Data) -> Callable[[], Any]:
     size = data.task.size
     shape = flows.FlowShape(
-        layers=4, affine=False, sd=0.02, draws=DRAWS[model], batch=BATCH[model], steps=STEPS, rate=1e-3
+        layers=4, affine=False, sd=0.02, draws=DRAWS[model][method], batch=BATCH[model], steps=STEPS, rate=1e-3
     )
-    key, columns = jax.random.key(0), data.columns[0]
+    key, table = jax.random.key(0), jnp.asarray(np.concatenate([data.x, data.outcomes[0][:, None]], axis=1, dtype="f4"))
     start = sylvester.start(key, size, shape.layers, shape.kind, shape.rank, shape.affine)
     keys, rate, tau = jax.random.split(key, STEPS), jnp.float32(0.5), jnp.float32(prior_sd(3.0, size))
     run = flows._trainer(shape, size, data.utility.per_record, data.cut)
-    return lambda: jax.block_until_ready(run(start, keys, columns, rate, tau))
+    return lambda: jax.block_until_ready(run(start, keys, table, rate, tau))
 
 
 def descents(model: str, data: grid.Data, private: bool) -> Callable[[], Any]:
     sizes = ("l2", STEPS, float(BATCH[model]), 1e-3)
-    asked = grid.asked_of(DpSgd(*sizes, epsilon=1.0, delta=1e-5) if private else Sgd(*sizes), data, 0)
-    run, _ = grid._compiled(asked.entry, data, asked)
-    labels = jnp.asarray(np.append(data.outcomes[0], 0))
-    there = jnp.asarray(np.append(np.ones(data.cut, bool), False))
-    units = unit_arrays.Units({"x": data.train_x, "y": labels}, None, there)
-    state, key = unit_arrays.as_arrays(asked.state), jnp.arange(4, dtype=jnp.uint32)
-    return lambda: jax.block_until_ready(run(state, (), units, key, jnp.int32(0), jnp.int32(STEPS)))
+    training = DpSgd(*sizes, epsilon=1.0, delta=1e-5) if private else Sgd(*sizes)
+    run, key = grid.ready(training, data, 0, 0), jnp.arange(4, dtype=jnp.uint32)
+    return lambda: jax.block_until_ready(run(key))
 
 
 def main(method: str, model: str, repeats: int) -> None:
     data = made(model)
-    run = flow_steps(model, data) if method == "expm-nf" else descents(model, data, method == "dpsgd")
+    flow = method.startswith("expm-nf")
+    run = flow_steps(method, model, data) if flow else descents(model, data, method == "dpsgd")
     run()
     took, now = [], time.process_time if jax.default_backend() == "cpu" else time.perf_counter
     while len(took) < min(repeats, 3) or (len(took) < repeats and sum(took) < MOST_SECONDS):

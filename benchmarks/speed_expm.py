@@ -1,10 +1,10 @@
 """A training step of ExpM+NF, of our DP-SGD and of Opacus's: logistic regression (2,496 features) and GRU-D.
 
 256 rows a step for the regression and 128 for GRU-D (24 hours of 104 measurements, 10 units), for every method; the
-flow evaluates 16 and 8 parameter vectors on each of them. Each figure comes from a process of its own on one core; a
-step's time is the best of several runs of ten steps, in processor time, or in wall time on an accelerator. Opacus runs
-where NACRE_OPACUS_PYTHON names an environment that has it. On a machine with an accelerator `--only` takes the same
-names with `-gpu` behind them.
+flow evaluates 16 and 8 parameter vectors on each of them (`expm-nf-few`: 4 and 2). Each figure comes from a process of
+its own on one core; a step's time is the best of several runs of ten steps, in processor time, or in wall time on an
+accelerator. Opacus runs where NACRE_OPACUS_PYTHON names an environment that has it. On a machine with an accelerator
+`--only` takes the same names with `-gpu` behind them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from benchmarks.catalogue import Options
 from benchmarks.results import Results, Setting
 
 ROOT = Path(__file__).parent.parent
-METHODS = ("sgd", "dpsgd", "expm-nf", "opacus")
+METHODS = ("sgd", "dpsgd", "expm-nf", "expm-nf-few", "opacus")
 MODELS = ("lr", "grud")
 PEER = "NACRE_OPACUS_PYTHON"
 

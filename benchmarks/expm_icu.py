@@ -22,7 +22,6 @@ from nacre.learners.flow_chain import FlowChain
 from nacre.learners.grud import GRUD
 from nacre.learners.hamiltonian import Hamiltonian
 from nacre.learners.labelled import Scale
-from nacre.learners.logistic import LogisticRegression
 from nacre.nets.gru_d import GruD
 from nacre.table.icu import simulate_icu
 
@@ -65,54 +64,6 @@ def features(stays: Any, wide: bool) -> np.ndarray:
     return (filled if wide else filled[:, -1:]).reshape(len(filled), -1)
 
 
-def area(score: np.ndarray, truth: np.ndarray) -> float:
-    from sklearn.metrics import roc_auc_score
-
-    return float(roc_auc_score(truth, score))
-
-
-def measure(options: Options, results: Results, wide: bool) -> None:
-    stays_wanted = 2000 if options.quick else 21_877
-    for seed in range(options.seeds):
-        stays = simulate_icu(stays_wanted, seed)
-        x, cut = features(stays, wide), int(TRAIN * stays_wanted)
-        for name, y in (("lr-mortality", stays.died), ("lr-los", stays.stayed)):
-            dataset = name if wide else f"{name}-last"
-            cases = [("sgd", None), *((m, e) for e in (GRID[:1] if options.quick else GRID) for m in METHODS)]
-            for method, epsilon in cases:
-                case = f"{dataset}/{method}/{epsilon}"
-                if options.wants(method) and not results.has(case, seed):
-                    _one(results, (x, y, cut), (dataset, method, epsilon, seed, wide), case)
-
-
-def _one(results: Results, data: tuple, what: tuple, case: str) -> None:
-    (x, y, cut), (dataset, method, epsilon, seed, wide) = data, what
-    told: dict[str, Any] = {}
-    learner = LogisticRegression(training(method, epsilon, wide), bounds=(-4.0, 4.0), classes=(False, True), seed=seed)
-    learner.fit(x[:cut], y[:cut], tell_owner=told.update)
-    if method.startswith("expm-nf"):  # the median draw: one draw of a flow says little
-        draws = [learner.predict_proba(x[cut:])[:, 1], *_more(learner, x[cut:], 20)]
-        auc = float(np.median([area(p, y[cut:]) for p in draws]))
-    else:
-        auc = area(learner.predict_proba(x[cut:])[:, 1], y[cut:])
-    certificate = learner.certificate_
-    setting = Setting(method, dataset, epsilon, certificate.delta, certificate.guarantee)
-    figures = {"auc": auc, **{k: told[k] for k in ("ess_share",) if k in told}}
-    if method == "expm-mh":
-        figures["accepted"] = told["accepted"]
-    plain = results.of(Setting("sgd", dataset, None, None, "none"), seed)
-    if "auc" in plain:
-        figures["auc_share"] = auc / plain["auc"]
-    results.add(setting, seed, figures, case)
-    results.write()
-    print(f"{case} seed {seed}: {figures}", flush=True)
-
-
-def _more(learner: LogisticRegression, x: np.ndarray, count: int) -> list[np.ndarray]:
-    scaled = learner.scale_(x)
-    return [scaled @ theta[:-1] for theta in learner.draw(count)]
-
-
 # ------------------------------------------------------------------------------------------------------------- GRU-D
 
 
@@ -135,7 +86,7 @@ def series(stays: Any) -> np.ndarray:
 
 
 def logistic_data(stays: Any) -> Any:
-    from benchmarks.expm_icu_grid import Data
+    from benchmarks.expm_icu_data import Data
 
     x = features(stays, wide=True)
     return Data(Scale.of((-4.0, 4.0), x)(x), np.stack([stays.died, stays.stayed]), int(TRAIN * len(x)))
@@ -143,7 +94,7 @@ def logistic_data(stays: Any) -> Any:
 
 def series_data(stays: Any, hidden: int = HIDDEN) -> Any:
     """Records as the learner `GRUD` makes them."""
-    from benchmarks.expm_icu_grid import Data
+    from benchmarks.expm_icu_data import Data
 
     x = series(stays)
     network = GruD(*x.shape[1:], hidden)
@@ -178,11 +129,11 @@ def measure_grid(options: Options, results: Results, seed: int, grud: bool) -> N
         make = grud_training if grud else lambda m, e: training(m, e, True)
         found = expm_icu_grid.found(method, {v: make(method, v) for v in lacking}, data, seed)
         for (outcome, value), figures in found.items():
-            _keep(results, datasets[outcome], method, value, seed, figures)
+            keep(results, datasets[outcome], method, value, seed, figures)
         results.write()
 
 
-def _keep(results: Results, dataset: str, method: str, value: float | None, seed: int, figures: dict) -> None:
+def keep(results: Results, dataset: str, method: str, value: float | None, seed: int, figures: dict) -> None:
     guarantee, delta = PROMISES.get(method, ("none", None))
     setting = Setting(method, dataset, value, delta, guarantee)
     results.add(setting, seed, figures, f"{dataset}/{method}/{value}")

@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks import expm_icu_grid as grid
+from benchmarks.expm_icu_data import Data
 from nacre.learners import flow as flows
 from nacre.learners.descending import DpSgd, Sgd
 from nacre.learners.exponential import prior_sd
@@ -31,16 +32,16 @@ DRAWS = {"lr": {"expm-nf": 16, "expm-nf-few": 4}, "grud": {"expm-nf": 8, "expm-n
 STEPS, MOST_SECONDS = 10, 20.0
 
 
-def made(model: str) -> grid.Data:
+def made(model: str) -> Data:
     rng = np.random.default_rng(0)
     network = GruD(HOURS, INPUTS, HIDDEN) if model == "grud" else None
     x = rng.standard_normal((ROWS, HOURS * INPUTS), np.float32).clip(-1, 1)
     if network:
         x = np.concatenate([x, rng.random(x.shape, np.float32) < 0.11], axis=1).astype(np.float32)
-    return grid.Data(x, (rng.random((1, ROWS)) < 0.3).astype(np.int32), ROWS, network)
+    return Data(x, (rng.random((1, ROWS)) < 0.3).astype(np.int32), ROWS, network)
 
 
-def flow_steps(method: str, model: str, data: grid.Data) -> Callable[[], Any]:
+def flow_steps(method: str, model: str, data: Data) -> Callable[[], Any]:
     size = data.task.size
     shape = flows.FlowShape(
         layers=4, affine=False, sd=0.02, draws=DRAWS[model][method], batch=BATCH[model], steps=STEPS, rate=1e-3
@@ -52,7 +53,7 @@ def flow_steps(method: str, model: str, data: grid.Data) -> Callable[[], Any]:
     return lambda: jax.block_until_ready(run(start, keys, table, rate, tau))
 
 
-def descents(model: str, data: grid.Data, private: bool) -> Callable[[], Any]:
+def descents(model: str, data: Data, private: bool) -> Callable[[], Any]:
     sizes = ("l2", STEPS, float(BATCH[model]), 1e-3)
     training = DpSgd(*sizes, epsilon=1.0, delta=1e-5) if private else Sgd(*sizes)
     run, key = grid.ready(training, data, 0, 0), jnp.arange(4, dtype=jnp.uint32)

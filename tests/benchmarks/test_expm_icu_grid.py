@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from benchmarks.expm_icu_data import Data
 
 from benchmarks import audit_all, expm_icu_grid
 from nacre.learners.descending import DpSgd
@@ -19,7 +20,7 @@ def data():
     rng = np.random.default_rng(0)
     x = rng.uniform(-1, 1, (ROWS, 3)).astype(np.float32)
     died, stayed = x[:, 0] + 0.5 * rng.normal(size=ROWS) > 0, x[:, 1] + 0.5 * rng.normal(size=ROWS) > 0
-    return expm_icu_grid.Data(x, np.stack([died, stayed]), CUT)
+    return Data(x, np.stack([died, stayed]), CUT)
 
 
 def learner(training, data, outcome, seed=0):

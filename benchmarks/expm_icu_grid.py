@@ -162,13 +162,15 @@ def _chain_program(shape: Any, moves: int, worth: Any) -> Any:
 
 def _exact(trainings: dict[float | None, Any], data: Data) -> Found:
     from nacre.learners.exponential import THETA_STEPS
+    from nacre.privacy.feature_sums import CHUNK
     from nacre.privacy.rejection import Rejection
     from nacre.privacy.sampling import STEPS
 
     size, noise, utility = data.task.size, NoiseSource(), exact_utility(data.x.shape[1], 2)
     told: Found = {}
     for outcome, y in enumerate(data.outcomes):
-        vectors = [np.concatenate([np.rint(data.x[: data.cut] * X_STEPS), y[: data.cut, None]], axis=1)]
+        rows = np.concatenate([np.rint(data.x[: data.cut] * X_STEPS), y[: data.cut, None]], axis=1)
+        vectors = [rows[a : a + CHUNK] for a in range(0, len(rows), CHUNK)]
         for value, training in trainings.items():
             tau, rate = prior_sd(training.tau, size), _entry(training, data)[1]
 

@@ -47,7 +47,7 @@ def mu_at(epsilon: float) -> float:
     """μ of a Gaussian mechanism at (ε, δ); above ε = 20, where the proof of the sampler ends, by the plain formula."""
     if epsilon <= 20:
         return accounting.gaussian_mu(epsilon, DELTA)
-    return accounting._largest(lambda mu: accounting.gaussian_delta(epsilon, mu) <= DELTA, 1.0)
+    return accounting.largest(lambda mu: accounting.gaussian_delta(epsilon, mu) <= DELTA, 1.0)
 
 
 def method_for(name: str, points: int, epsilon: float) -> Any:

@@ -33,11 +33,11 @@ def fit(file: str, schema: str, target: str, out: str) -> dict[str, float]:
     return {"fit_warm_s": once(out + ".warm"), "peak_mb": cold_peak}
 
 
-def cold(file: str, schema: str, target: str, out: str) -> dict[str, float]:
+def cold(file: str, schema: str, target: str, out: str, method: str = "sketch") -> dict[str, float]:
     """One fit; the parent times the whole process, start and imports included."""
     import nacre
 
-    nacre.fit(file, schema=nacre.Schema.load(schema), target=target, **BUDGET).save(out)
+    nacre.fit(file, schema=nacre.Schema.load(schema), target=target, **BUDGET | {"method": method}).save(out)
     return {"peak_mb": peak_mb()}
 
 

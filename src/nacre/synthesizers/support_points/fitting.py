@@ -18,20 +18,22 @@ from nacre.synthesizers.support_points.geometry import CORNER, Geometry
 from nacre.synthesizers.support_points.waves import Waves
 
 FACTORS = 4  # common factors of a bell
+ROUGH = (0.02, 0.007, 0.002)  # noise of the first fits
 ROUNDS = 100  # of putting points into the box and giving them their covariance again
 
 
 @dataclass(frozen=True)
 class Priors:
     """Standard deviations of what is expected before looking: of a bell's mean, log spread and loads, of labels' log
-    shares, and of how far a point goes from its place in the bell. `spread` is the expected spread of a column."""
+    shares, and of how far one point would go from its place in the bell; of n points each may go √n times as far, which
+    leaves what is expected of their common law the same. `spread` is the expected spread of a column."""
 
     mean: float = 0.3
     spread: float = 0.2
     log_spread: float = 0.3
     load: float = 0.5
     label: float = 1.5
-    travel: float = 0.03
+    travel: float = 0.01
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ def fit_points(
 
     with jax.enable_x64(True):
         problem = _problem(geometry, waves, target, priors)
-        bell = _fit_bell(geometry, problem)
+        bell = _fit_bell(geometry, problem, waves.bound)
         found = [_move_points(geometry, problem, bell, points, seed + r) for r in range(restarts)]
     return min(found, key=lambda f: f[0])[1]
 
@@ -147,14 +149,21 @@ def _point_objective(points: int, d: int, sizes: tuple[int, ...]) -> Callable[..
     return jax.jit(jax.value_and_grad(objective))
 
 
-def _fit_bell(geometry: Geometry, problem: dict[str, Any]) -> dict[str, np.ndarray]:
+def _fit_bell(geometry: Geometry, problem: dict[str, Any], bound: float) -> dict[str, np.ndarray]:
+    """The bell of the sketch, found from rough to fine: with little noise a bell far off is stuck between two waves, so
+    that the first fits take the noise for larger, in shares of the features' bound, than it is."""
     d, labels = geometry.numbers, geometry.width - geometry.numbers
     cuts = _bell_cuts(d)
     loads = 0.1 * np.random.default_rng(4).standard_normal(cuts[2] - cuts[1])  # no slope leads away from 0
-    start = np.concatenate([np.full(d, 0.5), np.full(d, np.log(problem["spread"])), loads, np.zeros(labels)])
+    theta = np.concatenate([np.full(d, 0.5), np.full(d, np.log(problem["spread"])), loads, np.zeros(labels)])
     box = [(0.0, 1.0)] * d + [(np.log(0.005), np.log(0.6))] * d + [(-5.0, 5.0)] * len(loads) + [(-12.0, 12.0)] * labels
     objective = _bell_objective(d, tuple(size for _, size in geometry.blocks))
-    _, theta = _minimise(objective, start, problem, box, 150)
+    finest = problem["precision"]
+    for level in ROUGH:
+        rough = 1 / (level * bound) ** 2
+        if rough < finest:
+            _, theta = _minimise(objective, theta, {**problem, "precision": rough}, box, 60)
+    _, theta = _minimise(objective, theta, problem, box, 150)
     mean, log_spread, loads, logits = np.split(theta, cuts)
     factor = np.asarray(_bell_factor(log_spread, loads, d))
     return {"mean": mean, "covariance": factor @ factor.T, "logits": logits}
@@ -196,7 +205,7 @@ def _move_points(
     home = homes(bell["mean"], bell["covariance"], points, seed)
     tilt = np.random.default_rng([seed, 6]).standard_normal((points, labels))
     first = np.concatenate([home, bell["logits"] + tilt], axis=1)
-    scale = np.concatenate([np.full(d, problem["travel"]), np.full(labels, 2.0)])
+    scale = np.concatenate([np.full(d, problem["travel"] * np.sqrt(points)), np.full(labels, 2.0)])
     box = ([(0.0, 1.0)] * d + [(-12.0, 12.0)] * labels) * points
     held = {**problem, "home": first, "scale": scale}
     best, theta = _minimise(_point_objective(points, d, sizes), first.ravel(), held, box, 120)

@@ -1,7 +1,11 @@
-"""Tests that spend most of their time compiling networks, or repeat for a further network what a small one has shown:
-`make test` leaves them to `make test-all`."""
+"""What a run leaves to `make test-all`, and how it compiles a program once where many fits need it."""
+
+import os
+import tempfile
 
 import pytest
+
+# Tests that spend most of their time compiling networks, or repeat for a further network what a small one has shown.
 
 LONG = (
     "test_replay.py::test_replay_on_neighbours_shows_the_same_bytes[hflow-paper",
@@ -28,3 +32,24 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if any(long in item.nodeid for long in LONG):
             item.add_marker(pytest.mark.slow)
+
+
+def pytest_configure(config):
+    """One folder of compiled programs for all workers of this run. The settings are read when jax is imported."""
+    if not hasattr(config, "workerinput"):
+        config.programs = tempfile.TemporaryDirectory(prefix="nacre-programs-")
+        os.environ["JAX_COMPILATION_CACHE_DIR"] = config.programs.name
+        os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.3"
+
+
+def pytest_unconfigure(config):
+    if hasattr(config, "programs"):
+        config.programs.cleanup()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def programs_are_kept():
+    """nacre keeps no program on disk that saw private rows; the rows of tests are made up, so theirs may be kept."""
+    from nacre.privacy import unit_arrays
+
+    unit_arrays.NEVER = 0.3

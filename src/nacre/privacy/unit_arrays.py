@@ -165,12 +165,15 @@ def check_records(records: Records, public: Any, schema: Any, where: str) -> Any
     return arrays_of(records, made, public)
 
 
+NEVER = 1e9  # seconds of compiling: programs that took less are not kept
+
+
 @contextlib.contextmanager
 def no_cache_on_disk() -> Iterator[None]:
     """Compile without writing to the persistent cache: the shapes of the room tell the number of rows."""
     option = "jax_persistent_cache_min_compile_time_secs"
     before = getattr(jax.config, option)
-    jax.config.update(option, 1e9)
+    jax.config.update(option, NEVER)
     try:
         yield
     finally:

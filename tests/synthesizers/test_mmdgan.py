@@ -34,20 +34,21 @@ def test_critic_loss_of_each_mode_by_hand():
     none = np.zeros((10, 0), np.float32)
     for mode in ("ehr", "li2017", "ae01"):
         game = Mmdgan(mode=mode, width=6, batch=10).game(Heads(3, ()))
-        state = training.start(game, KEY)["judge"]
-        ex, ey = (np.asarray(game.judge(state["judge"], (r,))) for r in (x, y))
-        again = [np.asarray(game.back(state["back"], (e,))) for e in (ex, ey)]
+        state = jax.jit(lambda key, g=game: training.start(g, key)["judge"])(KEY)
+        encode = jax.jit(lambda r, g=game, s=state: g.judge(s["judge"], (r,)))
+        ex, ey = (np.asarray(encode(r)) for r in (x, y))
+        again = [np.asarray(jax.jit(lambda e, g=game, s=state: g.back(s["back"], (e,)))(e)) for e in (ex, ey)]
         rebuilt = ((x - again[0]) ** 2).sum(1).mean() + ((y - again[1]) ** 2).sum(1).mean()
         k = lambda a, b: sum(np.exp(-((a[:, None] - b[None]) ** 2).sum(-1) / (2 * s * s)) for s in (1, 2, 4, 8, 16))  # noqa: E731
         u = k(ex, ex).mean() + k(ey, ey).mean() - 2 * k(ex, ey).mean()
-        slope = losses.steepness(lambda r, g=game, s=state: g.judge(s["judge"], (r,)), x, y, jax.random.split(KEY)[1])
+        slope = jax.jit(lambda a, b, f=encode: losses.steepness(f, a, b, jax.random.split(KEY)[1]))(x, y)
         above = np.maximum(ey.mean(0) - ex.mean(0), 0).mean()
         wanted = {
             "ehr": rebuilt - 0.1 * u + float(slope),
             "ae01": 0.1 * rebuilt - u + float(slope),
             "li2017": 8 * rebuilt - np.sqrt(max(u, 0) + 1e-8) + 16 * above,
         }[mode]
-        found = training.judge_loss(state, game, data, x, y, w, none, KEY)
+        found = jax.jit(training.judge_loss, static_argnums=1)(state, game, data, x, y, w, none, KEY)
         assert float(found) == pytest.approx(wanted, rel=2e-4)
 
 

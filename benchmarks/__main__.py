@@ -24,7 +24,7 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--jobs", type=_positive, default=_cores(), help="classifiers fitted at a time (default: cores)")
     run.add_argument("--only", default="", help="comma-separated methods; the others are left alone")
     run.add_argument("--resume", action="store_true", help="keep what an earlier run of this name has measured")
-    run.add_argument("--note", default="", help="a remark that the result file keeps, such as a busy machine")
+    run.add_argument("--note", default="", help="a remark that the result file keeps, such as a busy machine, in place of earlier ones")
     return top
 
 
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> None:
     name = f"{args.name}.quick" if args.quick else args.name
     results = Results(name, command_line(args), resume=args.resume, keep=bool(only) or args.resume)
     if args.note:
-        results.note(args.note)
+        results.only_note(args.note)
     CATALOGUE[args.name].runner()(options, results)
     results.write()
     print(f"wrote {results.path.relative_to(results.path.parents[2])}")

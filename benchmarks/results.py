@@ -106,9 +106,14 @@ class Results:
         if text not in self.notes:
             self._log({"note": text})
 
+    def only_note(self, text: str) -> None:
+        """Keep this remark in place of all earlier ones, those of the file included."""
+        self._before.pop("notes", None)
+        self._log({"note": text, "alone": True})
+
     def _keep(self, record: Mapping[str, Any]) -> None:
         if "note" in record:
-            self.notes.append(record["note"])
+            self.notes = [*([] if record.get("alone") else self.notes), record["note"]]
             return
         if "about" in record:
             self._told[record["case"]] = record["about"]

@@ -85,6 +85,9 @@ def test_remarks_and_facts_outlive_an_interruption_and_reach_the_page(make):
     again.note("a busy machine")
     assert again.document()["notes"] == ["a busy machine"]
     assert again.document()["peers"] == results.document()["peers"] and not again.has("adult/aim/1.0", 0)
+    again.only_note("an idle machine")
+    assert make(resume=True).document()["notes"] == ["an idle machine"]
+    again.note("a busy machine")
     page = results_page.render([again.document()])
     assert "\na busy machine\n" in page and "| adult | aim | p 2 | 1 | died | yes | no | n |" in page
 

@@ -48,7 +48,7 @@ def character_map(
             out[:, 0] = 0 if target is None else public["classes"][grids[target].codes(records[names[target]])]
         for start in range(0, rows, BLOCK):
             block = slice(start, start + BLOCK)
-            atoms = _atoms({j: c[block] for j, c in codes.items()}, public["tables"], one)
+            atoms = _atoms({j: c[block] for j, c in codes.items()}, public["tables"], one, len(out[block]))
             cosines, sines = out[block, front : front + k], out[block, front + k : front + 2 * k]
             _product(*atoms, public["members"], cosines, sines)
             cosines *= public["amplitude"]
@@ -64,9 +64,10 @@ def _padded(characters: Characters, column: int, lut: np.ndarray) -> tuple[np.nd
     return own, np.concatenate([cos[lut], nothing]), np.concatenate([sin[lut], nothing])
 
 
-def _atoms(codes: Mapping[int, np.ndarray], tables: Mapping[int, Any], one: int) -> tuple[np.ndarray, np.ndarray]:
+def _atoms(
+    codes: Mapping[int, np.ndarray], tables: Mapping[int, Any], one: int, rows: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Cosines and sines [rows, atoms + 1] of the records' atoms; the last is the constant 1."""
-    rows = len(next(iter(codes.values()))) if codes else 0
     cosine, sine = np.ones((rows, one + 1)), np.zeros((rows, one + 1))
     for column, (own, cos, sin) in tables.items():  # a code of -1 picks the row of zeros at the end
         cosine[:, own], sine[:, own] = cos[codes[column]], sin[codes[column]]

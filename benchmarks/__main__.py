@@ -24,7 +24,7 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--jobs", type=_positive, default=_cores(), help="classifiers fitted at a time (default: cores)")
     run.add_argument("--only", default="", help="comma-separated methods; the others are left alone")
     run.add_argument("--resume", action="store_true", help="keep what an earlier run of this name has measured")
-    run.add_argument("--note", default="", help="a remark that the result file keeps, such as a busy machine, in place of earlier ones")
+    run.add_argument("--note", default="", help="a remark that the file keeps in place of earlier ones")
     return top
 
 

@@ -52,3 +52,20 @@ def credit() -> Balanced:
     frame = data.credit()
     schema = replace(data.Schema.load(data.SCHEMAS / "credit.json"), rows=2_600)
     return Balanced("credit-balanced", frame, schema, "Class", "1", 0.01, 2_600)
+
+
+# Principal components are centred at zero and have no unit: cells that double in width on both sides resolve any
+# magnitude alike, and say so without a look at the rows. An amount of money gets 1, 2, 5, 10 and so on.
+HALF = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 150.0)
+COMPONENT = (*(-h for h in reversed(HALF)), 0.0, *HALF)
+MONEY = tuple(float(m) for m in (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 30_000))
+
+
+def credit_cells() -> Balanced:
+    """The same payments, described with cells of growing width in place of ends alone."""
+    wide = credit()
+    columns = {
+        name: replace(column, edges=MONEY if name == "Amount" else COMPONENT) if column.kind == "numeric" else column
+        for name, column in wide.schema.columns.items()
+    }
+    return replace(wide, name="credit-balanced, cells", schema=replace(wide.schema, columns=columns))

@@ -43,6 +43,8 @@ CATALOGUE: Mapping[str, Benchmark] = {
         Benchmark("sketch-covertype", "benchmarks.sketch_covertype", "the sketch on Covertype: macro-F1 and Kendall"),
         Benchmark("pearl-adult", "benchmarks.pearl_adult", "PEARL and DP-MERF on thinned Adult, hard labels"),
         Benchmark("ppem-credit", "benchmarks.ppem_credit", "hidden columns of credit-card payments: Table 1 of PPEM"),
+        Benchmark("ppem-ehr", "benchmarks.ppem_ehr", "hidden columns of medical records: simulated and open tables"),
+        Benchmark("speed-ppem", "benchmarks.speed_ppem", "a training step of PPEM, one and five seeds, beside PyTorch"),
         Benchmark("iw-synthetic", "benchmarks.iw_synthetic", "weighted generators on simulated tables, 20 seeds"),
         Benchmark("iw-mnist", "benchmarks.iw_mnist", "weighted generators of digits: classes and attributes"),
         Benchmark("iw-images", "benchmarks.iw_images", "weighted generators of clothes: rare, grown and tail classes"),

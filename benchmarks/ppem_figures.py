@@ -67,26 +67,29 @@ def figure_two(plt: Any) -> dict[str, float]:
 
 
 def columns(plt: Any) -> None:
-    from benchmarks.ppem_credit import HIDDEN, TARGET, frame_of, kept, nets_of, rows_of, splits
+    from benchmarks import hiding
+    from benchmarks.catalogue import Options
+    from benchmarks.ppem_credit import HIDDEN, TARGET, study
+    from benchmarks.results import Results
     from nacre.synthesizers.ppem.method import Ppem
     from nacre.synthesizers.ppem.model import PpemModel, split
 
-    one = next(splits(1, False))
-    hidden = HIDDEN["2"]
-    rows = rows_of(one, split(one.schema, TARGET, hidden))
-    made = {}
+    job = study(Options(seeds=1), Results("ppem-credit", "", resume=True))
+    one, hidden, made = job.splits[0], HIDDEN["2"], {}
+    rows = one.rows(split(one.schema, TARGET, hidden))
     for name, words in (("ppem-2", "PPEM"), ("ppem-2-control", "control")):
-        flat = kept(f"{name}-0")
-        if flat is None:
+        nets = hiding.kept(job, name, one.seed)
+        if nets is None:
             raise SystemExit("run `python -m benchmarks run ppem-credit` first")
-        game = Ppem(target=TARGET, hide=hidden).game(rows.coding)
-        made[words] = frame_of(PpemModel(rows.coding, game, nets_of(flat), 1), 0, 40_000)
+        model = PpemModel(rows.coding, Ppem(target=TARGET, hide=hidden).game(rows.coding), nets, 1)
+        made[words] = model.draw(40_000, np.random.default_rng(0))
     shown = [*hidden, "V3", "V4", "V10", "Amount"]
     figure, axes = plt.subplots(2, 3, figsize=(9, 4.6))
     for axis, name in zip(axes.ravel(), shown):
         low, high = np.quantile(one.private[name], [0.005, 0.98 if name == "Amount" else 0.995])
-        for words, values in (("real", one.private[name]), *((w, f[name]) for w, f in made.items())):
-            axis.hist(np.clip(values, low, high), bins=60, density=True, histtype="step", label=words)
+        for words, records in (("real", one.real), *made.items()):
+            values = np.clip(records[name].values, low, high)
+            axis.hist(values, bins=60, density=True, histtype="step", label=words)
         axis.set_title(f"{name} ({'hidden' if name in hidden else 'visible'})", fontsize=9)
         axis.set_yticks([])
     axes[0, 0].legend(fontsize=7)

@@ -19,6 +19,8 @@ COLUMNS = (
     "marginal_l1", "fid_lenet", "fid_over_real", "fid_over_merf", "kid_lenet", "kid_over_merf", "cnn_accuracy", "tvd1",
     "tvd2", "tvd2_holdout", "kendall_rmse", "kendall_mae", "fit_s", "train_s", "train_processor_s",
     "sample_s", "run_s", "cpu_s", "step_ms", "peak_mb",
+    "auroc", "auroc_given", "auroc_codes", "auroc_codes_given", "r2", "r2_given", "mse", "mmd_p", "ksd_p", "ks_hidden",
+    "ks_visible", "ks_given", "dwp_rmse", "recovered_error", "recovered_share",
 )  # fmt: skip
 ARROWS = {"higher": "↑", "lower": "↓", "none": ""}
 HEAD = """# Results
@@ -66,8 +68,9 @@ def _is_study(rows: Iterable[Mapping[str, Any]]) -> bool:
 def _about(document: Mapping[str, Any]) -> str:
     machine = document["hardware"]
     versions = ", ".join(f"{k} {v}" for k, v in document["versions"].items())
+    commit, _, changes = document["commit"].partition("+")
     return (
-        f"## {document['name']}\n\n`{document['command']}`, commit `{document['commit'][:12]}`, "
+        f"## {document['name']}\n\n`{document['command']}`, commit `{commit[:12]}`{' with changes' * bool(changes)}, "
         f"{machine['cores']} cores of {machine['cpu']}, accelerator {machine['accelerator']}; {versions}.\n"
     ) + "".join(f"\n{note}\n" for note in document.get("notes", ()))
 

@@ -18,7 +18,7 @@ LONG = (
     "privacy_contract/test_learning.py::test_twin_is_caught[a_start_from_the_rows]",
     *(f"test_lessons_that_cannot_be_given_safely_are_refused_before_a_row_is_read[change{i}" for i in range(1, 9)),
     "privacy/test_teach.py::test_compiled_and_recorded_steps_are_the_same",
-    "synthesizers/test_ppem.py::test_lanes_trained_together_equal_lanes_trained_alone",
+    "synthesizers/test_ppem.py::test_five_seeds_trained_together_equal_seeds_trained_alone_and_stay_finite",
     "synthesizers/test_private_gans.py::test_fit_sample_save_load[gswgan]",
     "synthesizers/test_private_gans.py::test_fit_sample_save_load[pategan]",
     "synthesizers/test_private_gans.py::test_without_epsilon_nothing_is_promised[pategan]",

@@ -12,7 +12,8 @@ from tests.privacy_contract import checks, tables
 
 from nacre.distances import stein
 from nacre.errors import PlanError
-from nacre.privacy import descent, unit_arrays
+from nacre.privacy import accounting, descent, unit_arrays
+from nacre.privacy.accounting import PoissonGaussian
 from nacre.privacy.certificate import verify
 from nacre.privacy.plan import Descend, Part
 from nacre.release import load
@@ -130,6 +131,27 @@ def test_the_conditional_generator_never_sees_a_row():
     for key in made[0]:
         np.testing.assert_array_equal(made[0][key], made[1][key])
         assert not np.array_equal(made[0][key], now["makers"]["v"][key]) or key.endswith("bias")
+
+
+@pytest.mark.parametrize(
+    ("q", "steps", "delta", "sigma"),
+    [
+        (64 / 142_403, 222_505, 1 / 284_807, 1.13), (64 / 142_403, 222_505, 1e-6, 1.18),
+        (64 / 142_403, 1_112_527, 1 / 284_807, 2.14), (64 / 142_403, 1_112_527, 1e-6, 2.26),
+        (64 / 23_260, 36_343, 1 / 46_520, 2.16), (64 / 23_260, 36_343, 1e-6, 2.49),
+        (64 / 23_260, 181_718, 1 / 46_520, 4.60), (64 / 23_260, 181_718, 1e-6, 5.37),
+    ],
+)  # fmt: skip
+def test_the_accountant_reproduces_the_noise_of_the_spec(q, steps, delta, sigma):
+    """specs/ppem.md 4: σ_eff for ε = 1, by Rényi orders, to the two decimals that are printed there."""
+    less, more = (accounting._rdp_delta(0.0, [PoissonGaussian(q, sigma + e, steps)], 1.0) for e in (-0.01, 0.01))
+    assert more < delta < less
+
+
+def test_parts_of_one_sample_are_one_event():
+    """specs/ppem.md 3.7: three parts with σ_eff = 1 cost ε 7.05; booked as three samples they would claim 5.10."""
+    assert accounting.epsilon_at([PoissonGaussian(0.1, 1.0, 100)], 1e-5) == pytest.approx(7.05, abs=0.01)
+    assert accounting.epsilon_at([PoissonGaussian(0.1, 3**0.5, 100)] * 3, 1e-5) == pytest.approx(5.10, abs=0.01)
 
 
 @pytest.mark.parametrize("relation", ["zero_out", pytest.param("replace_one", marks=pytest.mark.slow)])

@@ -93,3 +93,20 @@ def test_the_autoencoder_loss_is_squared_error_and_cross_entropy():
     entropy = -jnp.take_along_axis(jax.nn.log_softmax(raw[:, 2:]), jnp.array([0, 2, 1, 1])[:, None], axis=1)[:, 0]
     wanted = (((raw[:, :2] - x[:, :2]) ** 2).sum(1) + entropy).mean()
     assert float(rules.rebuilding_loss(coder, decoder, x)) == pytest.approx(float(wanted), rel=1e-5)
+
+
+@pytest.mark.slow
+def test_seeds_trained_together_equal_seeds_trained_alone():
+    from nacre.synthesizers.gans.training import train, train_together
+    from nacre.synthesizers.ppem.training import prepared
+
+    def table(seed):
+        rng = np.random.default_rng(seed)
+        return prepared(np.zeros((50, 0)), rng.normal(size=(50, 3)), rng.integers(0, 2, 50), 2, [1.0])
+
+    rules, keys = MedganRules(Heads(3, ()), 2, 16, batch=8), [jax.random.key(0), jax.random.key(1)]
+    together = train_together([table(0), table(1)], rules, 8, keys)
+    alone = train(table(1), rules, 8, keys[1])
+    for net, weights in alone.items():
+        for name, a in weights.items():
+            np.testing.assert_allclose(together[1][net][name], a, atol=1e-4)

@@ -104,10 +104,20 @@ def test_tilted_ranks_follow_the_truncated_exponential_law():
     assert weights.mean() == pytest.approx(1.0)
 
 
-def test_a_decoy_that_cannot_be_is_refused():
+def test_columns_that_run_against_each_other_are_tilted_apart():
+    """For x and −x no tilt upwards moves either; in opposite directions the weights are those of one column."""
     x = np.random.default_rng(1).normal(size=(500, 1))
+    both = np.concatenate([x, -x], axis=1)
+    weights = decoy.tilt(both, 0.3)
+    np.testing.assert_allclose(weights, decoy.tilt(x, 0.3), rtol=1e-6)
+    means = np.average(both, axis=0, weights=weights)
+    assert means[0] > 0.4 and means[1] < -0.4
+
+
+def test_a_decoy_that_cannot_be_is_refused():
+    constant = np.column_stack([np.random.default_rng(1).normal(size=500), np.ones(500)])
     with pytest.raises(NacreError, match="no tilt of these rows"):
-        decoy.tilt(np.concatenate([x, -x], axis=1), 0.3)
+        decoy.tilt(constant, 0.3)
 
 
 # ---------------------------------------------------------------------------------------------------- coding
@@ -183,10 +193,22 @@ def lane(seed, weight=10.0, n=400):
     return training.Lane(jax.random.key(seed), jnp.float32(weight), jnp.float32(0.0), jnp.arange(n, dtype=jnp.int32))
 
 
-def test_lanes_trained_together_equal_lanes_trained_alone():
+def test_the_shift_of_class_logits_is_what_balanced_batches_do_to_the_shares():
+    """Four classes, one without rows: log(share among drawn rows / share among all) from 512,000 draws, five sd."""
+    kinds = np.repeat([0, 1, 3], [700, 250, 50])
+    data = training.prepared(np.zeros((1000, 1)), np.zeros((1000, 1)), kinds, 4, [1.0])
+    game = Game(Heads(1, ()), Heads(1, ()), 4, ((0,),), batch=512, width=8)
+    places = jax.vmap(lambda key: training.balanced(data, key, game))(jax.random.split(KEY, 1000))
+    share = np.bincount(np.asarray(data.kinds)[np.asarray(places).ravel()], minlength=4) / 512_000
+    drawn = np.exp(np.asarray(training.drawn_shift(data.counts))) * np.bincount(kinds, minlength=4) / 1000
+    np.testing.assert_allclose(drawn, share, atol=5 * (0.25 / 512_000) ** 0.5)
+
+
+def test_five_seeds_trained_together_equal_seeds_trained_alone_and_stay_finite():
     game = Game(Heads(2, ()), Heads(2, ()), 2, ((0, 1),), steps=20, batch=16, width=8)
     data = made_data()
-    together = training.train(data, game, [lane(1), lane(2, 0.0)])
+    together = training.train(data, game, [lane(1), lane(2, 0.0), lane(3), lane(4), lane(5)])
+    assert all(np.isfinite(a).all() for nets in together for net in nets.values() for a in net.values())
     for found, own in zip(together, [lane(1), lane(2, 0.0)]):
         alone = training.train(data, game, [own])[0]
         for name in ("omega", "v", "xi", "chooser"):
@@ -231,6 +253,16 @@ def test_a_release_hides_says_so_and_promises_nothing(release, tmp_path):
     assert again.sample(50, seed=4).equals(release.sample(50, seed=4))
     some = again.sample(20, where={"late_payment": True, "age": nacre.Between(30, 60)})
     assert some["late_payment"].all() and some["age"].between(30, 60).all()
+
+
+def test_filled_rows_keep_their_hidden_columns(release):
+    """What p(x*|x') is worth can be looked at apart from p(x')."""
+    schema = people_schema()
+    records = encode(people(200, 5).to_batches()[0], schema).columns
+    made = release.model.filled(records, np.random.default_rng(0))
+    np.testing.assert_array_equal(made["age"].values, records["age"].values)
+    np.testing.assert_array_equal(made["region"].values, records["region"].values)
+    assert not np.array_equal(made["hours"].values, records["hours"].values)
 
 
 def test_the_energy_is_never_saved(release, tmp_path):

@@ -32,6 +32,10 @@ def _costs() -> list[Metric]:
         seconds("import_s", "wall time of `import nacre` in a fresh process, over starting Python alone"),
         seconds("help_s", "wall time of `nacre --help` in a fresh process"),
         Metric("rows_per_s", "higher", (0.0, INF), "rows/s", ("clock",), "rows counted per second in one pass"),
+        Metric(
+            "trained_rows_per_s", "higher", (0.0, INF), "rows/s", ("clock",), "rows that judges learn from, a second"
+        ),
+        Metric("finite_share", "higher", SHARE, "1", ("clock",), "share of seeds whose loss was finite at every look"),
         Metric("peak_mb", "lower", (0.0, INF), "MiB", ("memory",), "highest resident memory of the process"),
         Metric(
             "step_ms", "lower", (0.0, INF), "ms", ("clock",), "wall time of one step of training, best of several runs"

@@ -159,6 +159,11 @@ def _hidden() -> list[Metric]:
         fact("share_gap", 1.0, "largest error of the share of a label in a hidden column"),
         fact("ks_hidden", 1.0, "least Kolmogorov-Smirnov distance of the hidden columns from the real ones"),
         fact("ks_visible", 1.0, "mean Kolmogorov-Smirnov distance of the columns that were not hidden"),
+        _score("auroc_given", "auroc of rows whose hidden columns are real and whose others are drawn given them"),
+        _score("auroc_codes", "area under the ROC curve, mean over codes, ridge regression on all other codes"),
+        _score("auroc_codes_given", "auroc_codes of rows whose hidden codes are real"),
+        Metric("r2_given", "higher", (-INF, 1.0), "1", TRAINED, "r2 of rows whose hidden columns are real"),
+        Metric("ks_given", "lower", SHARE, "1", COMPARED, "ks_visible of rows whose hidden columns are real"),
     ]
 
 

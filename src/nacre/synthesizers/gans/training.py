@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -104,19 +104,46 @@ def _rebuild(state: Any, data: Data, key: jax.Array, rules: Any, length: int) ->
     return {**state, "coder": both["coder"], "makers": makers, "mean": jax.tree.map(jnp.array, makers)}
 
 
+@partial(jax.jit, static_argnames=("rules", "length"))
+def _chunks(states: Any, data: Data, keys: jax.Array, first: Any, total: Any, rules: Rules, length: int) -> Any:
+    return jax.vmap(lambda s, d, k: _chunk(s, d, k, first, total, rules, length))(states, data, keys)
+
+
 def train(
     data: Data, rules: Rules, steps: int, key: jax.Array, progress: Callable[[int, int], None] = lambda done, of: None
 ) -> dict[str, dict[str, np.ndarray]]:
     """Weights of the generator (averaged over steps), and of the decoder where there is one. `steps` counts the
     judge's. Deterministic given key and device; ConvergenceError if a weight is not finite."""
+    state = _begun(data, rules, steps, key)
     total = max(1, steps // rules.turns)
-    state = start(rules, jax.random.fold_in(key, 2**31 - 1))
-    if rules.decoder is not None:
-        state = _rebuild(state, data, jax.random.fold_in(key, 2**31 - 2), rules, min(REBUILDING, steps))
     for done in range(0, total, CHUNK):
         length = min(CHUNK, total - done)
         state = _chunk(state, data, key, done, float(total), rules, length)
         progress(done + length, total)
+    return _nets(state)
+
+
+def train_together(
+    data: Sequence[Data], rules: Rules, steps: int, keys: Sequence[jax.Array]
+) -> list[dict[str, dict[str, np.ndarray]]]:
+    """What `train` gives for every table (all of one length) and key: one compiled loop over all of them, for a device
+    that one training does not fill."""
+    begun = [_begun(one, rules, steps, key) for one, key in zip(data, keys)]
+    states, rows, stacked = (jax.tree.map(lambda *x: jnp.stack(x), *several) for several in (begun, data, keys))
+    total = max(1, steps // rules.turns)
+    for done in range(0, total, CHUNK):
+        states = _chunks(states, rows, stacked, done, float(total), rules, min(CHUNK, total - done))
+    return [_nets(jax.tree.map(lambda leaf: leaf[i], states)) for i in range(len(begun))]  # noqa: B023
+
+
+def _begun(data: Data, rules: Rules, steps: int, key: jax.Array) -> dict[str, Any]:
+    state = start(rules, jax.random.fold_in(key, 2**31 - 1))
+    if rules.decoder is not None:
+        state = _rebuild(state, data, jax.random.fold_in(key, 2**31 - 2), rules, min(REBUILDING, steps))
+    return state
+
+
+def _nets(state: Any) -> dict[str, dict[str, np.ndarray]]:
     nets = {**state["mean"], "maker": {**state["mean"]["maker"], **state["running"]}}
     found = {n: {k: np.asarray(a, np.float32) for k, a in net.items()} for n, net in nets.items()}
     if not all(np.isfinite(a).all() for net in found.values() for a in net.values()):

@@ -1,9 +1,10 @@
 """A decoy marginal with a stated effect size: rows resampled so that every hidden column moves by a chosen distance.
 
-Row i gets the weight exp(θ Σ_j (r_ij − ½)), r_ij its rank in hidden column j as a share. Weights depend on x' alone,
-so p(x*|x') is that of the data; all values of x' stay inside the data's support. For one column the weighted ranks
-follow a truncated exponential law. θ is found on the rows, so that the smallest Kolmogorov-Smirnov distance of the
-hidden columns is the one asked for (specs/ppem.md 10.3).
+Row i gets the weight exp(θ Σ_j s_j (r_ij − ½)), r_ij its rank in hidden column j as a share and s_j = ±1: columns that
+run against each other are moved in opposite directions, or the tilt would have to be far steeper and few rows would be
+left to imitate. Weights depend on x' alone, so p(x*|x') is that of the data; all values of x' stay inside the data's
+support. For one column the weighted ranks follow a truncated exponential law. θ is found on the rows, so that the
+smallest Kolmogorov-Smirnov distance of the hidden columns is the one asked for (specs/ppem.md 10.3).
 """
 
 from __future__ import annotations
@@ -33,10 +34,19 @@ def column_distances(rank: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return np.array(found)
 
 
+def directions(rank: np.ndarray) -> np.ndarray:
+    """+1 or -1 for every column: the signs of the first principal axis of the ranks, the first column upwards."""
+    spread = rank.std(axis=0)
+    standard = (rank - rank.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    axis = np.linalg.eigh(standard.T @ standard / len(rank))[1][:, -1]
+    sign = np.where(axis < 0, -1.0, 1.0)
+    return sign * sign[0]
+
+
 def tilt(hidden: np.ndarray, distance: float) -> np.ndarray:
     """Weights of the rows, mean 1, with which the least moved hidden column is `distance` from the data."""
     rank = ranks(np.asarray(hidden, np.float64))
-    total = (rank - 0.5).sum(axis=1)
+    total = (rank - 0.5) @ directions(rank)
 
     def weights(theta: float) -> np.ndarray:
         w = np.exp(theta * (total - total.max()))
@@ -51,7 +61,7 @@ def tilt(hidden: np.ndarray, distance: float) -> np.ndarray:
         if high > _MOST:
             raise ConvergenceError(
                 f"decoy={distance:g}: no tilt of these rows moves every hidden column that far (a column is nearly "
-                "constant, or hidden columns run against each other); hide fewer columns or ask for less"
+                "constant); hide fewer columns or ask for less"
             )
     for _ in range(30):
         middle = (low + high) / 2

@@ -36,6 +36,7 @@ class Game:
     energy_rate: float = 1e-3
     generator_rate: float = 5e-4
     memory: float = 0.999
+    maker_width: int = 0  # of the generators; 0: that of the energies
     linear: bool = False  # p(class | x') by a linear rule, from bought means, instead of a network
 
     @property
@@ -52,12 +53,16 @@ class Game:
         return Branched((self.visible.width, self.condition), 1, self.width, 1, "none", False, self.activation)
 
     @property
+    def making(self) -> int:
+        return self.maker_width or self.width
+
+    @property
     def omega(self) -> Branched:
-        return Branched((LATENT,), self.hidden.width, self.width, self.depth, self.norm, True)
+        return Branched((LATENT,), self.hidden.width, self.making, self.depth, self.norm, True)
 
     @property
     def v(self) -> Branched:
-        return Branched((LATENT, self.condition), self.visible.width, self.width, self.depth, self.norm, True)
+        return Branched((LATENT, self.condition), self.visible.width, self.making, self.depth, self.norm, True)
 
     @property
     def chooser(self) -> Branched:

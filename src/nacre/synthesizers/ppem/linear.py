@@ -1,13 +1,15 @@
-"""What is linear, bought cheaply before training: scales, class means and one covariance of the numbers.
+"""What is linear, bought cheaply before training: scales, label shares, class means and one covariance of the numbers.
 
 One-way tables give the place and spread of every number (quantiles of noisy counts: bounds may be far wider than the
-data); one noisy sum per class gives the class means, one noisy sum the covariance around them. DP-SGD then learns what
-is left. All of it is post-processing of the doors `counts` and `total`.
+data) and the shares of all labels, at which generators start; one noisy sum per class gives the class means, one noisy
+sum the covariance around them. DP-SGD then learns what is left. All of it is post-processing of the doors `counts` and
+`total`.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -22,15 +24,14 @@ from nacre.table.grid import Grid
 SHARES = {"one-way": 0.06, "means": 0.08, "covariance": 0.06}  # of μ²
 CLIP = 8.0  # of standardised numbers
 RIDGE = 0.02
+LEAST_SHARE = 1e-4  # that a label starts with
 
 
 def entries(layout: Layout, scope: Scope, mu2: float) -> tuple[Entry, ...]:
-    """The doors that buy it; nothing for a table without numbers or classes."""
-    names = _asked(layout)
-    found: list[Entry] = []
-    if names:
-        sigma = math.sqrt(len(names) / (SHARES["one-way"] * mu2))
-        found.append(Counts("one-way", sigmas=(sigma,) * len(names), cliques=tuple((n,) for n in names)))
+    """The doors that buy it."""
+    names = layout.schema.modelled
+    sigma = math.sqrt(len(names) / (SHARES["one-way"] * mu2))
+    found: list[Entry] = [Counts("one-way", sigmas=(sigma,) * len(names), cliques=tuple((n,) for n in names))]
     d = len(layout.numbers)
     if d:
         noise = scope.sum / scope.table / math.sqrt(mu2)
@@ -51,25 +52,23 @@ def square_bound(d: int) -> float:
     return 2.0 * d
 
 
-def _asked(layout: Layout) -> list[str]:
-    return [*layout.numbers, *([layout.target] if layout.target else [])]
-
-
-def buy(curator: Curator, plan: Plan, layout: Layout, parts: tuple[tuple[str, ...], ...]) -> tuple[Coding, np.ndarray]:
-    """(the coding of the rows, class shares)."""
-    names = _asked(layout)
+def buy(
+    curator: Curator, plan: Plan, layout: Layout, parts: tuple[tuple[str, ...], ...]
+) -> tuple[Coding, np.ndarray, list[np.ndarray]]:
+    """(the coding of the rows, class shares, log shares of the labels of each part)."""
+    names = layout.schema.modelled
     d, rows = len(layout.numbers), max(float(plan.rows or 1), 1.0)
     shares = np.ones(1)
     mean, scale = np.full(d, 0.5), np.full(d, 0.25)
-    if names:
-        tables = dict(zip(names, curator.counts(plan["one-way"], [(n,) for n in names])))
-        for j, name in enumerate(layout.numbers):
-            mean[j], scale[j] = place(Grid.of(layout.schema.columns[name]), tables[name], plan["one-way"].sigmas[0])
-        if layout.target is not None:
-            shares = simplex(tables[layout.target].astype(np.float64) / rows, 1.0)
+    tables = dict(zip(names, curator.counts(plan["one-way"], [(n,) for n in names])))
+    for j, name in enumerate(layout.numbers):
+        mean[j], scale[j] = place(Grid.of(layout.schema.columns[name]), tables[name], plan["one-way"].sigmas[0])
+    if layout.target is not None:
+        shares = simplex(tables[layout.target].astype(np.float64) / rows, 1.0)
+    labels = [label_logits(layout, tables, part) for part in parts]
     coding = Coding(layout, parts, mean, scale, clip=CLIP)
     if not d:
-        return coding, shares
+        return coding, shares, labels
     public = {"coding": coding, "mean": mean, "scale": scale}
     sums = np.atleast_2d(curator.total(plan["means"], _class_sums, public))
     # A class with few rows has a noisy mean: shrink it by what noise explains (James and Stein, per class).
@@ -80,7 +79,22 @@ def buy(curator: Curator, plan: Plan, layout: Layout, parts: tuple[tuple[str, ..
     cov = np.zeros((d, d))
     cov[np.triu_indices(d)] = products / rows
     slope, root = linear_parts(cov + np.triu(cov, 1).T, coding)
-    return Coding(layout, parts, mean, scale, slope, root, centre, CLIP), shares
+    return Coding(layout, parts, mean, scale, slope, root, centre, CLIP), shares, labels
+
+
+def label_logits(layout: Layout, tables: Mapping[str, np.ndarray], part: tuple[str, ...]) -> np.ndarray:
+    """Log shares of the labels of a part's columns, block after block, from noisy counts."""
+    found = [np.zeros(0)]
+    for name, size in layout.blocks:
+        if name not in part:
+            continue
+        counts = tables[name].astype(np.float64)
+        share = simplex(counts / counts.sum(), 1.0) if counts.sum() > 0 else np.full(len(counts), 1 / len(counts))
+        if name in layout.numbers:  # present, missing
+            missing = share[Grid.of(layout.schema.columns[name]).null]
+            share = np.array([1 - missing, missing])
+        found.append(np.log(np.maximum(share[:size], LEAST_SHARE)))
+    return np.concatenate(found)
 
 
 def place(grid: Grid, counts: np.ndarray, sigma: float) -> tuple[float, float]:

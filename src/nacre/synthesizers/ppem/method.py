@@ -172,12 +172,14 @@ class Ppem:
     def _fit_private(self, curator: Curator, plan: Plan, seed: int, progress: Progress) -> PpemModel:
         import jax
 
-        from nacre.synthesizers.ppem import linear, private
+        from nacre.synthesizers.ppem import linear, outset, private
 
         layout = Layout.of(curator.schema, self._class(curator.schema), self.name)
         progress("buying scales and means", 0, None)
-        coding, shares = linear.buy(curator, plan, layout, split(curator.schema, layout.target, self.hidden))
-        game = replace(self.game(coding, private=True), linear=True)
+        coding, shares, labels = linear.buy(curator, plan, layout, split(curator.schema, layout.target, self.hidden))
+        game = self.game(coding, private=True)
+        wide = outset.width_for(max(game.visible.numbers, game.hidden.numbers), game.width)
+        game = replace(game, linear=True, maker_width=wide)
         entry = plan["pairs"]
         pairs = entry.q * (int(plan.rows or 2) // 2)
         sums = [p for p in entry.parts if p.name == "sums"]
@@ -189,7 +191,7 @@ class Ppem:
         state = curator.descend(
             entry,
             private.query(job),
-            private.start(game, jax.random.key(seed), chooser),
+            private.start(game, jax.random.key(seed), chooser, labels),
             private.update(job, entry.steps),
             records=private.records,
             units=int(plan.rows or 2) // 2,
@@ -199,6 +201,8 @@ class Ppem:
         )
         nets = {**state["mean"], "chooser": state["chooser"], "xi": state["judges"]["xi"]}
         arrays = {n: {k: np.asarray(a, np.float32) for k, a in net.items()} for n, net in nets.items()}
+        if game.classes > 1:
+            arrays["chooser"] = outset.with_shares(game, arrays, shares, seed)
         return PpemModel(coding, game, arrays, int(plan.rows or 0), arrays["xi"])
 
     def count(self, private: bool) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -41,17 +42,31 @@ class PpemModel(RowsByRejection):
         return self.coding.parts[0]
 
     def some_rows(self, rows: int, rng: np.random.Generator, fixed: Any) -> dict[str, Values]:
-        game = self.game
-        z = rng.standard_normal((2, rows, LATENT)).astype(np.float32)
-        hidden, first = game.hidden.hard(forward(game.omega, self.nets["omega"], (z[0],)), rng)
-        given, kinds = hidden, np.zeros(rows, np.int64)
+        z = rng.standard_normal((rows, LATENT)).astype(np.float32)
+        hidden, codes = self.game.hidden.hard(forward(self.game.omega, self.nets["omega"], (z,)), rng)
+        return self.rest_given(hidden, codes, rng)
+
+    def rest_given(self, hidden: np.ndarray, codes: list[np.ndarray], rng: np.random.Generator) -> dict[str, Values]:
+        """Whole rows with these hidden columns (their vector and category numbers): the class and x* are drawn."""
+        game, given = self.game, hidden
+        z = rng.standard_normal((len(hidden), LATENT)).astype(np.float32)
+        kinds = np.zeros(len(hidden), np.int64)
         if game.classes > 1:
             logits = forward(game.chooser, self.nets["chooser"], (hidden,))
             share = np.exp(logits - logits.max(axis=1, keepdims=True))
             kinds = pick(share, rng)
             given = np.concatenate([hidden, np.eye(game.classes, dtype=np.float32)[kinds]], axis=1)
-        visible, second = game.visible.hard(forward(game.v, self.nets["v"], (z[1], given)), rng)
-        return self.coding.decode((hidden, visible), (first, second), kinds)
+        visible, second = game.visible.hard(forward(game.v, self.nets["v"], (z, given)), rng)
+        return self.coding.decode((hidden, visible), (codes, second), kinds)
+
+    def filled(self, records: Mapping[str, Values], rng: np.random.Generator) -> dict[str, Values]:
+        """These rows with everything but their hidden columns drawn anew: what p(x*|x') is worth, apart from p(x').
+
+        It reads hidden columns: for the owner."""
+        (hidden, _), _ = self.coding.encode(records)
+        ends = np.cumsum([self.game.hidden.numbers, *self.game.hidden.sizes])
+        codes = [hidden[:, a:b].argmax(axis=1) for a, b in pairwise(ends)]
+        return self.rest_given(hidden, codes, rng)
 
     def scores(self, records: Mapping[str, Values]) -> tuple[np.ndarray, np.ndarray] | None:
         """(x', −∇E_xi(x')) of these rows, for the owner; None for a release that was loaded, which has no energy.
@@ -76,7 +91,7 @@ class PpemModel(RowsByRejection):
     def parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         game = self.game
         facts = {"rows": self.rows, "target": self.coding.layout.target, "hidden": list(self.hidden),
-                 "width": game.width, "depth": game.depth, "norm": game.norm, "linear": game.linear}  # fmt: skip
+                 "width": game.making, "depth": game.depth, "norm": game.norm, "linear": game.linear}  # fmt: skip
         return facts, files.packed(self.nets, self.coding)
 
     @classmethod

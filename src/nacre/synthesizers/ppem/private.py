@@ -11,7 +11,7 @@ rows, in the public update. G_v is trained on generated x' and sees data only th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from nacre.nets.branched import forward
-from nacre.synthesizers.ppem import losses
+from nacre.synthesizers.ppem import losses, outset
 from nacre.synthesizers.ppem.game import LATENT, Game
 from nacre.synthesizers.ppem.training import ADAM, condition, moved
 
@@ -49,10 +49,16 @@ def records(columns: Any, public: Any) -> dict[str, np.ndarray]:
     return {"hidden": hidden, "visible": visible, "kind": np.maximum(kinds, 0), "there": (kinds >= 0) & ~blank}
 
 
-def start(game: Game, key: jax.Array, chooser: dict[str, np.ndarray]) -> dict[str, Any]:
+def start(
+    game: Game, key: jax.Array, chooser: dict[str, np.ndarray], labels: Sequence[np.ndarray] = (np.zeros(0),) * 2
+) -> dict[str, Any]:
+    """The state before the first step; `labels` are the bought log shares of hidden and of visible labels."""
     keys = jax.random.split(key, 4)
     judges = {"xi": game.xi.start(keys[0])[0], "gamma": game.gamma.start(keys[1])[0]}
-    makers = {"omega": game.omega.start(keys[2])[0], "v": game.v.start(keys[3])[0]}
+    makers = {
+        "omega": outset.begun(game.omega, game.omega.start(keys[2])[0], game.hidden.numbers, labels[0]),
+        "v": outset.begun(game.v, game.v.start(keys[3])[0], game.visible.numbers, labels[1]),
+    }
     sets = len(game.sets)
     return {
         "judges": judges,

@@ -1,8 +1,9 @@
 """Training without a promise: one jitted scan over generator steps, several lanes (seeds, controls) at once by vmap.
 
-specs/ppem.md 3.5. The class, where there is one, belongs to x*: p(x*|x') = p(class|x') p(rest|x', class); its first
-factor is fitted by likelihood, and the conditional pair sees every class equally often in half of its rows, which
-leaves what it models as it is because the class is one of its conditions.
+specs/ppem.md 3.5. The class, where there is one, belongs to x*: p(x*|x') = p(class|x') p(rest|x', class). The
+conditional pair sees every class equally often in half of its rows, which leaves what it models as it is because the
+class is one of its conditions. The first factor is fitted by likelihood on the same rows, with the logits moved by what
+the batch does to the shares of the classes: a class of one row in a thousand is in every batch and keeps its rate.
 """
 
 from __future__ import annotations
@@ -96,6 +97,21 @@ def balanced(data: Data, key: jax.Array, game: Game) -> jax.Array:
     return jnp.where(half & (data.counts[kind] > 0), chosen, plain)
 
 
+def class_loss(game: Game, chooser: Any, data: Data, j: jax.Array) -> jax.Array:
+    """Negative log-likelihood of the classes of the rows `balanced` drew. Drawn so, the logits of a row are those of
+    p(class | x') plus log(share of the class among drawn rows / share of it among all)."""
+    logits = forward(game.chooser, chooser, (data.hidden[j],)) + drawn_shift(data.counts)
+    return jnp.mean(optax.softmax_cross_entropy_with_integer_labels(logits, data.kinds[j]))
+
+
+def drawn_shift(counts: jax.Array) -> jax.Array:
+    """log(share among the rows of `balanced` / share among all rows) of every class; 0 for a class without rows."""
+    there, share = counts > 0, counts / counts.sum()
+    lacking = 1 - there.mean()  # draws of a class without rows are draws of any row
+    drawn = 0.5 * there / len(counts) + share * (0.5 + 0.5 * lacking)
+    return jnp.log(jnp.where(there, drawn, 1.0) / jnp.where(there, share, 1.0))
+
+
 def blurred(game: Game, hidden: jax.Array, key: jax.Array) -> jax.Array:
     """One-hot coordinates with a little noise, for scores."""
     if not game.hidden.sizes:
@@ -144,8 +160,7 @@ def judge(judges: Any, state: Any, data: Data, lane: Lane, key: jax.Array, game:
         k = jax.random.randint(keys[6], (game.batch,), 0, len(data.kinds)) if game.tilted else i
         total += game.rho * lane.weight * hiding(game, marginal, blurred(game, data.hidden[k], keys[7]), data)
     if game.classes > 1:
-        logits = forward(game.chooser, judges["chooser"], (real,))
-        total += jnp.mean(optax.softmax_cross_entropy_with_integer_labels(logits, data.kinds[i]))
+        total += class_loss(game, judges["chooser"], data, j)
     return total
 
 

@@ -1,0 +1,73 @@
+"""Where private training begins and what is set right after it, from public and bought things alone.
+
+Generators start at the standard normal law of their numbers and the bought shares of their labels. With the bought
+scales, class means and covariance that is the linear model of the table, so that noisy steps have to learn only what it
+lacks. After training p(class | x') is moved so that generated rows have the bought class shares: a normal x' seldom
+reaches where a rare class lives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from nacre.nets.branched import SLOPE, Branched, forward
+from nacre.synthesizers.ppem.game import LATENT, Game
+
+DRAWN = 20_000  # generated x' over which class shares are compared
+ROUNDS = 60
+QUIET = 0.3  # labels depend little on the noise at first
+
+
+def width_for(numbers: int, least: int) -> int:
+    """A width at which `normal` can serve a conditional generator of so many numbers: two units for each in half of the
+    first layer."""
+    return max(least, -(-4 * numbers // 8) * 8)
+
+
+def begun(net: Branched, weights: Mapping[str, Any], numbers: int, labels: np.ndarray) -> dict[str, Any]:
+    """The weights of a generator that starts at the normal law of its numbers and these log shares of its labels."""
+    found = normal(net, weights, numbers)
+    if not len(labels):
+        return found
+    pull = np.where(np.arange(net.outputs) < numbers, 1.0, QUIET).astype(np.float32)
+    bias = np.concatenate([np.zeros(numbers), labels]).astype(np.float32)
+    return {**found, "out.weight": found["out.weight"] * pull, "out.bias": found["out.bias"] + bias}
+
+
+def normal(net: Branched, weights: Mapping[str, Any], numbers: int) -> dict[str, Any]:
+    """The weights with which the numbers of a generator are, one by one, coordinates of its noise.
+
+    leaky(a) − leaky(−a) = (1 + slope)·a, and pairs of such units have mean 0, so that a norm over units only divides by
+    the length of the noise; later layers add nothing at first. Weights as they are where the first layer is too narrow.
+    """
+    import jax.numpy as jnp
+
+    half = min(net.width // len(net.inputs) // 2, net.inputs[0])
+    if not numbers or half < numbers or not net.residual:
+        return dict(weights)
+    first = np.zeros(np.shape(weights["in0.weight"]), np.float32)
+    last = np.array(weights["out.weight"])
+    last[:, :numbers] = 0.0
+    place = np.arange(half)
+    first[place, 2 * place], first[place, 2 * place + 1] = 1.0, -1.0
+    own = place[:numbers]
+    last[2 * own, own], last[2 * own + 1, own] = 1 / (1 + SLOPE), -1 / (1 + SLOPE)
+    still = {f"mid{i}.gain": jnp.zeros_like(weights[f"mid{i}.gain"]) for i in range(net.depth) if net.norm != "none"}
+    return {**weights, **still, "in0.weight": jnp.asarray(first), "out.weight": jnp.asarray(last)}
+
+
+def with_shares(game: Game, nets: Mapping[str, Any], shares: np.ndarray, seed: int) -> dict[str, Any]:
+    """The chooser with its last bias moved until classes have these shares over generated x'."""
+    rng = np.random.default_rng([seed, 313])
+    z = rng.standard_normal((DRAWN, LATENT)).astype(np.float32)
+    rows = game.hidden.hard(forward(game.omega, nets["omega"], (z,)), rng)[0]
+    logits = forward(game.chooser, nets["chooser"], (rows,)).astype(np.float64)
+    wanted, move = np.log(np.maximum(shares, 1e-9)), np.zeros(len(shares))
+    for _ in range(ROUNDS):
+        share = np.exp(logits + move - (logits + move).max(axis=1, keepdims=True))
+        share = (share / share.sum(axis=1, keepdims=True)).mean(axis=0)
+        move += wanted - np.log(np.maximum(share, 1e-30))
+    return {**nets["chooser"], "out.bias": (nets["chooser"]["out.bias"] + move - move.mean()).astype(np.float32)}

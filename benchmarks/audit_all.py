@@ -1,8 +1,10 @@
 """Audits of every door and of every private method: lower bounds on what is really spent, beside what is claimed.
 
 One family error for the whole benchmark, divided over `AUDITS` bounds fixed in advance. Doors are seen white-box on
-worst-case neighbours; methods end to end, white-box on all that leaves the curator and in one run with many canaries.
-A bound of 0 refutes nothing. `twins` are copies of nacre with a planted fault, each of which its check must catch.
+worst-case neighbours; methods end to end, white-box on all that leaves the curator and in one run with many canaries;
+learners by thousands of trainings on worst-case neighbours. A bound of 0 refutes nothing. `twins` are copies of nacre
+with a planted fault, each of which its check must catch. Every case can be run alone: --only takes its name, or the
+whole of it (method/kme/1.0).
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from benchmarks.catalogue import Options
 from benchmarks.results import Results, Setting
 from nacre.audit import doors
 from nacre.audit.bounds import Bound, family
-from nacre.audit.method import Effort, audit_method
+from nacre.audit.method import Effort, audit_method, claimed_mu, judged
 from nacre.privacy.accounting import Gaussian, PoissonGaussian, epsilon_at, gaussian_mu
 from nacre.privacy.budget import Budget
 from nacre.synthesizers.base import METHODS
@@ -27,8 +29,12 @@ EPSILONS, DELTA = (1.0, 4.0), 1e-5
 FAMILY, AUDITS = 1e-3, 100
 ALPHA = family(FAMILY, AUDITS)
 DRAWS = {1.0: 500_000, 4.0: 100_000}  # of Gaussian doors: enough for 10 % of mu at that epsilon
-CHOICES = 100_000
+CHOICES = {1.0: 100_000, 4.0: 400_000}
 POISSON = 0.1
+TRAININGS = {"dpsgd": {1.0: 50_000, 4.0: 50_000}, "noisy-gd": {1.0: 400_000, 4.0: 100_000}}
+LEARNERS = ("dpsgd", "noisy-gd", "expm-exact")
+LEARNT, CLIP = 24, 0.1  # rows that a learner is trained on; every gradient is longer than the clip: the worst case
+TWINS = ("test_twins", "test_descend", "test_learning", "test_teach")
 SCHEMA = Schema(
     {
         "age": Numeric(bounds=(0, 100), integer=True),
@@ -52,23 +58,19 @@ SMALL: dict[str, dict[str, Any]] = {
     "dpcgan": {"steps": 10, "batch": 40, "width": 8, "turns": 1},
     "gswgan": {"steps": 10, "batch": 3, "width": 8, "parts": 4, "rows": 2},
     "pategan": {"steps": 10, "width": 8, "parts": 4, "rows": 2},
+    "ppem": {"hide": ["age"], "steps": 10, "width": 8, "batch": 16, "pairs": 50},
 }
-COMPILED = {
-    "hflow",
-    "hflow-paper",
-    "dpgan",
-    "dpcgan",
-    "gswgan",
-    "pategan",
-}  # every run compiles its training: one run with many canaries
-SLOW = {"pearl", "pearl-paper", "merf", "kme", "support-points"}  # feature maps are checked at every run
+# Every run of these compiles its training: one run with many canaries (ppem: one of each of its 250 pairs).
+CANARIES = dict.fromkeys(("hflow", "hflow-paper", "dpgan", "dpcgan", "gswgan", "pategan"), 400) | {"ppem": 250}
+SLOW = {"pearl", "pearl-paper", "merf", "kme"}  # feature maps are checked at every run: few of them, white-box only
+SLOW_RUNS = 500
 LABELLED = {"pearl-paper", "merf", "dpcgan"}
 TERMS: dict[str, dict[str, Any]] = {"ppem": {"neighbours": "zero_out"}}
 
 
 @dataclass(frozen=True)
 class Case:
-    """One audit; `kind` is door, method or twins."""
+    """One audit; `kind` is door, method, learner or twins."""
 
     kind: str
     name: str
@@ -85,12 +87,15 @@ def cases() -> Iterator[Case]:
             yield Case("door", name, epsilon)
         for name in private_methods():
             yield Case("method", name, epsilon)
-    yield Case("twins", "twins", None)
+        for name in LEARNERS:
+            yield Case("learner", name, epsilon)
+    for name in TWINS:
+        yield Case("twins", name, None)
 
 
 def private_methods() -> list[str]:
     """Every registered method that promises differential privacy on such a table."""
-    return [name for name, method in METHODS.items() if method.guarantee != "none" and name != "ppem"]
+    return [name for name, method in METHODS.items() if method.guarantee != "none"]
 
 
 # ------------------------------------------------------------------------------------------------------- doors
@@ -122,45 +127,81 @@ def _poisson_noise(epsilon: float) -> float:
 # ------------------------------------------------------------------------------------------------------- methods
 
 
+def effort_for(name: str, quick: bool) -> Effort:
+    if name in CANARIES:
+        return Effort(runs=0, canaries=100 if quick else CANARIES[name])
+    if name in SLOW:
+        return Effort(runs=100 if quick else SLOW_RUNS)
+    return Effort(runs=100 if quick else 2000, canaries=100 if quick else 1000)
+
+
 def audit_one(name: str, epsilon: float, quick: bool) -> Any:
     from nacre.fitting import prepare
 
-    runs = 100 if quick else 100 if name in SLOW else 2000
-    if name in COMPILED:
-        effort = Effort(runs=0, canaries=100 if quick else 400)
-    else:
-        effort = Effort(runs=runs, releases=0, canaries=100 if quick else 1000)
+    effort = effort_for(name, quick)
     budget = Budget(epsilon, DELTA, **TERMS.get(name, {}))
     target = "smoker" if name in LABELLED else None
     job = prepare(list(SCHEMA.names), SCHEMA, budget, name, target, "declared", SMALL.get(name, {}))
-    bounds = 2 * (bool(effort.runs) + bool(effort.canaries))
-    return audit_method(job, effort, ALPHA * bounds), effort  # audit_method divides by the number of its bounds
+    return audit_method(job, effort, ALPHA * _bounds(job, effort)), effort
+
+
+def _bounds(job: Any, effort: Effort) -> int:
+    """How many bounds `audit_method` divides its error over."""
+    return (bool(effort.runs) + bool(effort.canaries)) * (2 if claimed_mu(job.plan) is not None else 1)
+
+
+# ------------------------------------------------------------------------------------------------------- learners
+
+
+def planned_learner(name: str, epsilon: float) -> Any:
+    from nacre.learners.descending import DpSgd, NoisyGd
+    from nacre.learners.exponential import Rejection
+    from nacre.learners.planned import Planned
+
+    training = {
+        "dpsgd": lambda: DpSgd("bce", 20, LEARNT / 4, 0.5, epsilon=epsilon, delta=DELTA, clip=CLIP),
+        "noisy-gd": lambda: NoisyGd("bce", steps=10, rate=0.5, epsilon=epsilon, delta=DELTA, clip=CLIP),
+        "expm-exact": lambda: Rejection(epsilon, delta=DELTA),
+    }[name]()
+    return Planned.of(training, LEARNT)
+
+
+def audit_learner(name: str, epsilon: float, quick: bool) -> tuple[list[Any], int]:
+    """(findings, trainings per world). Exact draws are seen one at a time, descents thousands at a time."""
+    from nacre.audit.descents import descent_ratios
+
+    job = planned_learner(name, epsilon)
+    if name not in TRAININGS:
+        effort = Effort(runs=100 if quick else 2000)
+        return list(audit_method(job, effort, ALPHA * _bounds(job, effort)).findings), effort.runs
+    runs = 2000 if quick else TRAININGS[name][epsilon]
+    absent, present = descent_ratios(job, runs)
+    mu = claimed_mu(job.plan)
+    return judged("white box", absent, present, job.plan.budget, mu, ALPHA, middle=0.0), runs
 
 
 # ------------------------------------------------------------------------------------------------------- twins
 
 
-def catch_twins() -> tuple[int, int]:
-    """(caught, all): every registered broken copy, run against the check that is meant for it."""
+def catch_twins(module: str) -> tuple[int, int]:
+    """(caught, all): every broken copy of that file of tests, run against the check that is meant for it."""
     import importlib
     import tempfile
     from pathlib import Path
 
     import pytest
 
-    caught = total = 0
-    for module in ("test_twins", "test_descend", "test_learning"):
-        registry = _registry(importlib.import_module(f"tests.privacy_contract.{module}"))
-        for name, (fault, check) in registry.items():
-            total += 1
-            with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
-                fault(patch)
-                try:
-                    check(Path(folder))
-                    print(f"twin {name}: NOT caught", flush=True)
-                except (AssertionError, pytest.fail.Exception):
-                    caught += 1
-    return caught, total
+    registry = _registry(importlib.import_module(f"tests.privacy_contract.{module}"))
+    caught = 0
+    for name, (fault, check) in registry.items():
+        with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+            fault(patch)
+            try:
+                check(Path(folder))
+                print(f"twin {name}: NOT caught", flush=True)
+            except (AssertionError, pytest.fail.Exception):
+                caught += 1
+    return caught, len(registry)
 
 
 def _registry(module: Any) -> dict[str, Any]:
@@ -175,13 +216,19 @@ def _registry(module: Any) -> dict[str, Any]:
 def measure(case: Case, results: Results, quick: bool) -> None:
     start = time.monotonic()
     if case.kind == "twins":
-        caught, total = catch_twins()
-        results.add(Setting("twins", "contract"), 0, {"twins_caught": caught / total, "twins": total}, case.text)
+        caught, total = catch_twins(case.name)
+        setting = Setting(f"twins of {case.name}", "contract")
+        results.add(setting, 0, {"twins_caught": caught / total, "twins": total}, case.text)
     elif case.kind == "door":
         assert case.epsilon is not None
-        draws = 20_000 if quick else CHOICES if case.name in doors.RANGE_DOORS else DRAWS[case.epsilon]
+        draws = 20_000 if quick else (CHOICES if case.name in doors.RANGE_DOORS else DRAWS)[case.epsilon]
         for bound in audit_door(case.name, case.epsilon, draws):
             _add(results, f"door {case.name}", case, bound, draws)
+    elif case.kind == "learner":
+        assert case.epsilon is not None
+        findings, runs = audit_learner(case.name, case.epsilon, quick)
+        for found in findings:
+            _add(results, f"learner {case.name}, {found.view}", case, found.bound, runs)
     else:
         assert case.epsilon is not None
         audit, effort = audit_one(case.name, case.epsilon, quick)
@@ -206,5 +253,6 @@ def _add(results: Results, method: str, case: Case, bound: Bound, draws: int) ->
 def run(options: Options, results: Results) -> None:
     results.note(f"family error {FAMILY:g} over at most {AUDITS} bounds: each at {ALPHA:g}; tests fixed in advance")
     for case in cases():
-        if options.wants(case.name) and not results.has(case.text, 0):
+        wanted = any(map(options.wants, (case.kind, case.name, case.text)))
+        if wanted and not results.has(case.text, 0):
             measure(case, results, options.quick)

@@ -74,6 +74,8 @@ CATALOGUE: Mapping[str, Benchmark] = {
         Benchmark("speed-support", "benchmarks.speed_support", "moves per second of the chain; a million-row sketch"),
         Benchmark("expm-icu", "benchmarks.expm_icu", "logistic regression on simulated stays, 2,496 features"),
         Benchmark("expm-icu-last", "benchmarks.expm_icu_last", "the same with the last value of each measurement"),
+        Benchmark("speed-expm", "benchmarks.speed_expm", "a step of ExpM+NF, of DP-SGD and of Opacus, two models"),
+        Benchmark("expm-hospital", "benchmarks.expm_hospital", "learners on a real table: who comes back to hospital"),
         Benchmark("expm-picture", "benchmarks.expm_picture", "two parameters: exact density, flows, repaired draws"),
         Benchmark("scale", "benchmarks.scale", "1 to 100 million rows, read here and by Ray: memory, rows per second"),
         Benchmark("planner", "benchmarks.planner", "the planner's expected errors beside what comes out, three tables"),

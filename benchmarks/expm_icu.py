@@ -1,9 +1,10 @@
 """Classifiers of simulated intensive-care stays: SGD, DP-SGD, ExpM+NF and what the mechanism itself gives.
 
 Neighbours replace one stay for all methods. For `expm-nf` and `expm-nf-paper` the column epsilon holds epsilon_tilde, a
-parameter of the target density that promises nothing; beside it `expm-exact` and `expm-mh` draw from that density.
-Rates, steps and priors were chosen on seed 10. Features of the logistic regression are last values carried forward, in
-the public bounds ±4; GRU-D sees values and gaps.
+parameter of the target density that promises nothing; beside it `expm-exact` (rejection, where it ends), `expm-mh`
+(chains that the flow proposes to) and `expm-hmc` (Hamiltonian chains) draw from that density. Rates, steps and priors
+were chosen on seed 10. Features of the logistic regression are last values carried forward, in the public bounds ±4;
+GRU-D sees values and gaps. All values of a method and both outcomes are trained together (`expm_icu_grid`).
 """
 
 from __future__ import annotations
@@ -19,16 +20,23 @@ from nacre.learners.exponential import Rejection
 from nacre.learners.flow import ExpmNf, FlowShape
 from nacre.learners.flow_chain import FlowChain
 from nacre.learners.grud import GRUD
-from nacre.learners.logistic import LogisticRegression
+from nacre.learners.hamiltonian import Hamiltonian
+from nacre.learners.labelled import Scale
+from nacre.nets.gru_d import GruD
 from nacre.table.icu import simulate_icu
 
 DELTA = 1e-5
 GRID = (1e-3, 1.0, 1e-4, 10.0, 1e-2, 0.1, 3.5, 0.5, 2.0, 7.0)  # most telling ones first
+EXACT = (1e-3, 1e-4)  # where rejection ends: ε·rows/2 is at most about 10
 METHODS = ("dpsgd-l2", "dpsgd-bce", "noisy-gd", "expm-nf-paper", "expm-nf", "expm-mh", "expm-exact")
 TRAIN = 0.7
 GRUD_GRID, GRUD_SEEDS, HIDDEN = (1e-3, 1.0, 10.0, 1e-2, 0.1), 3, 10
 GRUD_METHODS = ("dpsgd-l2", "expm-nf-paper", "expm-nf")
 FEW = {"draws": 8, "batch": 128}  # parameter vectors and rows of one step: a network is evaluated for every pair
+LINEAR_METHODS = (*METHODS, "expm-hmc")
+PROVEN, CHAINS = ("proven (real arithmetic)", DELTA), ("conditional", DELTA)
+PROMISES = {"dpsgd-l2": PROVEN, "dpsgd-bce": PROVEN, "noisy-gd": PROVEN, "expm-exact": ("proven", DELTA),
+            "expm-mh": CHAINS, "expm-hmc": CHAINS}  # fmt: skip
 DATASETS = ("lr-mortality", "lr-los", "grud-mortality", "grud-los")
 
 
@@ -46,6 +54,7 @@ def training(method: str, epsilon: float | None, wide: bool) -> Any:
         "expm-nf": lambda e: ExpmNf(e, shape=shape),
         "expm-mh": lambda e: FlowChain(e, shape=shape, moves=200, delta=DELTA),
         "expm-exact": lambda e: Rejection(e, patience=200, delta=DELTA),
+        "expm-hmc": lambda e: Hamiltonian(e, moves=300, delta=DELTA),
     }
     return made[method](epsilon)
 
@@ -53,54 +62,6 @@ def training(method: str, epsilon: float | None, wide: bool) -> Any:
 def features(stays: Any, wide: bool) -> np.ndarray:
     filled = stays.filled()
     return (filled if wide else filled[:, -1:]).reshape(len(filled), -1)
-
-
-def area(score: np.ndarray, truth: np.ndarray) -> float:
-    from sklearn.metrics import roc_auc_score
-
-    return float(roc_auc_score(truth, score))
-
-
-def measure(options: Options, results: Results, wide: bool) -> None:
-    stays_wanted = 2000 if options.quick else 21_877
-    for seed in range(options.seeds):
-        stays = simulate_icu(stays_wanted, seed)
-        x, cut = features(stays, wide), int(TRAIN * stays_wanted)
-        for name, y in (("lr-mortality", stays.died), ("lr-los", stays.stayed)):
-            dataset = name if wide else f"{name}-last"
-            cases = [("sgd", None), *((m, e) for e in (GRID[:1] if options.quick else GRID) for m in METHODS)]
-            for method, epsilon in cases:
-                case = f"{dataset}/{method}/{epsilon}"
-                if options.wants(method) and not results.has(case, seed):
-                    _one(results, (x, y, cut), (dataset, method, epsilon, seed, wide), case)
-
-
-def _one(results: Results, data: tuple, what: tuple, case: str) -> None:
-    (x, y, cut), (dataset, method, epsilon, seed, wide) = data, what
-    told: dict[str, Any] = {}
-    learner = LogisticRegression(training(method, epsilon, wide), bounds=(-4.0, 4.0), classes=(False, True), seed=seed)
-    learner.fit(x[:cut], y[:cut], tell_owner=told.update)
-    if method.startswith("expm-nf"):  # the median draw: one draw of a flow says little
-        draws = [learner.predict_proba(x[cut:])[:, 1], *_more(learner, x[cut:], 20)]
-        auc = float(np.median([area(p, y[cut:]) for p in draws]))
-    else:
-        auc = area(learner.predict_proba(x[cut:])[:, 1], y[cut:])
-    certificate = learner.certificate_
-    setting = Setting(method, dataset, epsilon, certificate.delta, certificate.guarantee)
-    figures = {"auc": auc, **{k: told[k] for k in ("ess_share",) if k in told}}
-    if method == "expm-mh":
-        figures["accepted"] = told["accepted"]
-    plain = results.of(Setting("sgd", dataset, None, None, "none"), seed)
-    if "auc" in plain:
-        figures["auc_share"] = auc / plain["auc"]
-    results.add(setting, seed, figures, case)
-    results.write()
-    print(f"{case} seed {seed}: {figures}", flush=True)
-
-
-def _more(learner: LogisticRegression, x: np.ndarray, count: int) -> list[np.ndarray]:
-    scaled = learner.scale_(x)
-    return [scaled @ theta[:-1] for theta in learner.draw(count)]
 
 
 # ------------------------------------------------------------------------------------------------------------- GRU-D
@@ -117,44 +78,66 @@ def grud_training(method: str, epsilon: float | None) -> Any:
     return made[method]()
 
 
-def grud(method: str, epsilon: float | None, data: tuple, seed: int, changes: Any = None) -> tuple[dict, Any]:
-    """Figures and certificate of one fit; `data` is (series with NaN, labels, rows to train on)."""
-    x, y, cut = data
-    told: dict[str, Any] = {}
-    training = changes or grud_training(method, epsilon)
-    learner = GRUD(training, hidden=HIDDEN, bounds=(-4.0, 4.0), classes=(False, True), seed=seed)
-    learner.fit(x[:cut], y[:cut], tell_owner=told.update)
-    if method.startswith("expm-nf"):
-        draws = [learner.parameters_, *learner.draw(10)]
-        auc = float(np.median([area(learner.proba_of(t, x[cut:])[:, 1], y[cut:]) for t in draws]))
-    else:
-        auc = area(learner.predict_proba(x[cut:])[:, 1], y[cut:])
-    return {"auc": auc, **{k: float(told[k]) for k in ("ess_share",) if k in told}}, learner.certificate_
-
-
 def series(stays: Any) -> np.ndarray:
     return np.where(stays.observed, stays.values, np.nan).astype(np.float32)
 
 
-def measure_grud(options: Options, results: Results) -> None:
-    stays_wanted = 600 if options.quick else 21_877
-    for seed in range(min(options.seeds, GRUD_SEEDS)):
-        stays = simulate_icu(stays_wanted, seed)
-        x, cut = series(stays), int(TRAIN * stays_wanted)
-        for dataset, y in (("grud-mortality", stays.died), ("grud-los", stays.stayed)):
-            cases = [
-                ("sgd", None),
-                *((m, e) for e in (GRUD_GRID[:1] if options.quick else GRUD_GRID) for m in GRUD_METHODS),
-            ]
-            for method, epsilon in cases:
-                case = f"{dataset}/{method}/{epsilon}"
-                if not options.wants(method) or results.has(case, seed):
-                    continue
-                figures, certificate = grud(method, epsilon, (x, y, cut), seed)
-                setting = Setting(method, dataset, epsilon, certificate.delta, certificate.guarantee)
-                results.add(setting, seed, figures, case)
-                results.write()
-                print(f"{case} seed {seed}: {figures}", flush=True)
+# -------------------------------------------------------------------------------------------------------------- grid
+
+
+def logistic_data(stays: Any) -> Any:
+    from benchmarks.expm_icu_data import Data
+
+    x = features(stays, wide=True)
+    return Data(Scale.of((-4.0, 4.0), x)(x), np.stack([stays.died, stays.stayed]), int(TRAIN * len(x)))
+
+
+def series_data(stays: Any, hidden: int = HIDDEN) -> Any:
+    """Records as the learner `GRUD` makes them."""
+    from benchmarks.expm_icu_data import Data
+
+    x = series(stays)
+    network = GruD(*x.shape[1:], hidden)
+    learner = GRUD(hidden=hidden)
+    learner.scale_ = Scale.of((-4.0, 4.0), np.nan_to_num(x.reshape(-1, x.shape[2])))
+    return Data(learner._records(x), np.stack([stays.died, stays.stayed]), int(TRAIN * len(x)), network)
+
+
+def values_of(method: str, grud: bool, quick: bool) -> tuple[float | None, ...]:
+    if method == "sgd":
+        return (None,)
+    grid = EXACT if method == "expm-exact" else GRUD_GRID if grud else GRID
+    return grid[:1] if quick else grid
+
+
+def measure_grid(options: Options, results: Results, seed: int, grud: bool) -> None:
+    """All methods and values of one seed that were not measured yet, on both outcomes."""
+    from benchmarks import expm_icu_grid
+
+    data, datasets = None, DATASETS[2:] if grud else DATASETS[:2]
+    for method in ("sgd", *(GRUD_METHODS if grud else LINEAR_METHODS)):
+        lacking = [
+            v
+            for v in values_of(method, grud, options.quick)
+            if not all(results.has(f"{d}/{method}/{v}", seed) for d in datasets)
+        ]
+        if not lacking or not options.wants(method):
+            continue
+        if data is None:
+            stays = simulate_icu(600 if options.quick else 21_877, seed)
+            data = series_data(stays) if grud else logistic_data(stays)
+        make = grud_training if grud else lambda m, e: training(m, e, True)
+        found = expm_icu_grid.found(method, {v: make(method, v) for v in lacking}, data, seed)
+        for (outcome, value), figures in found.items():
+            keep(results, datasets[outcome], method, value, seed, figures)
+        results.write()
+
+
+def keep(results: Results, dataset: str, method: str, value: float | None, seed: int, figures: dict) -> None:
+    guarantee, delta = PROMISES.get(method, ("none", None))
+    setting = Setting(method, dataset, value, delta, guarantee)
+    results.add(setting, seed, figures, f"{dataset}/{method}/{value}")
+    print(f"{dataset}/{method}/{value} seed {seed}: {figures}", flush=True)
 
 
 def add_shares(results: Results) -> None:
@@ -170,6 +153,8 @@ def add_shares(results: Results) -> None:
 
 
 def run(options: Options, results: Results) -> None:
-    measure(options, results, wide=True)
-    measure_grud(options, results)
+    for seed in range(options.seeds):
+        measure_grid(options, results, seed, grud=False)
+    for seed in range(min(options.seeds, GRUD_SEEDS)):
+        measure_grid(options, results, seed, grud=True)
     add_shares(results)

@@ -147,7 +147,7 @@ def run(options: Options, results: Results) -> None:
     for method, dataset in cases:
         case = f"{method}/{dataset}"
         todo = [s for s in seeds if not results.has(case, s)]
-        if not options.wants(method) or not todo:
+        if not (options.wants(method) or options.wants(case)) or not todo:
             continue
         tables = [simulated(dataset, s, 1_000 if options.quick else ROWS) for s in todo]
         made = generated(method, tables, todo, 20 if options.quick else STEPS[METHODS[method]["loss"]])

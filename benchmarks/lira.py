@@ -2,12 +2,14 @@
 
 Shadows are trained by the method of the target, on random halves of all stays; targets are further models of the same
 kind. A seed of the results is a target. The planted model votes by inverse distance, so that a point it has seen
-decides alone: the attack must find it.
+decides alone: the attack must find it. `--only shadows` takes the time of 1,000 models of plain SGD alone, on the cores
+that the process may use.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -134,8 +136,29 @@ def run(options: Options, results: Results) -> None:
             if options.wants(method) and not done and not (method == "memoriser" and dataset != "lr-los-last"):
                 measure(method, dataset, x, y, results, options.quick)
                 results.write()
-    if not options.quick:
+    if options.wants("shadows"):
+        time_shadows(x, labels["lr-los-last"], results, options.quick)
+    if not options.quick and any(map(options.wants, METHODS)):
         FIGURE.write_text(figure(results))
+
+
+def time_shadows(x: np.ndarray, y: np.ndarray, results: Results, quick: bool) -> None:
+    """Wall time of 1,000 shadow models, compilation included."""
+    import jax
+
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    where = f"{cores} cores" if jax.default_backend() == "cpu" else "an accelerator"
+    models = 24 if quick else 1000
+    setting = Setting(f"sgd, {models:,} shadows, {where}", "lr-los-last")
+    case = f"lr-los-last/shadows/{where}"
+    if results.has(case, 0):
+        return
+    start = time.monotonic()
+    confidences("sgd", x, y, lira.halves(models, len(x), 1))
+    seconds = time.monotonic() - start
+    results.add(setting, 0, {"shadows_s": seconds}, case)
+    results.write()
+    print(f"{case}: {seconds:.1f} s", flush=True)
 
 
 # ---------------------------------------------------------------------------------------------------- figure

@@ -68,8 +68,9 @@ def _is_study(rows: Iterable[Mapping[str, Any]]) -> bool:
 def _about(document: Mapping[str, Any]) -> str:
     machine = document["hardware"]
     versions = ", ".join(f"{k} {v}" for k, v in document["versions"].items())
+    commit, _, changes = document["commit"].partition("+")
     return (
-        f"## {document['name']}\n\n`{document['command']}`, commit `{document['commit'][:12]}`, "
+        f"## {document['name']}\n\n`{document['command']}`, commit `{commit[:12]}`{' with changes' * bool(changes)}, "
         f"{machine['cores']} cores of {machine['cpu']}, accelerator {machine['accelerator']}; {versions}.\n"
     ) + "".join(f"\n{note}\n" for note in document.get("notes", ()))
 

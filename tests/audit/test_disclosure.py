@@ -10,7 +10,7 @@ from tests.privacy_contract import tables
 
 from nacre.audit import attributes as attacks
 from nacre.audit.disclosure import CONTROLS, SENTENCE, STAMP, controls, disclosure
-from nacre.audit.presence import _auc, _found_at, _published_radius, nearest, presence, rate_of
+from nacre.audit.presence import _auc, _found_at, _published_radius, curve, nearest, presence, rate_of
 from nacre.audit.records import Records, Scale, Space
 from nacre.errors import DataError
 from nacre.table import Boolean, Numeric, Schema
@@ -60,11 +60,19 @@ def test_the_curve_agrees_with_brute_force():
     assert radius == max(brute) and hits == (near <= radius).sum() and alarms == (far <= radius).sum()
 
 
+def test_the_curve_rises_to_everybody_and_a_precision_of_one_half():
+    near, far = np.random.default_rng(2).random((2, 60)).round(1)
+    radii, hits, alarms = curve(near, far)
+    assert (np.diff(radii) > 0).all() and (np.diff(hits) >= 0).all() and (np.diff(alarms) >= 0).all()
+    assert hits[-1] == alarms[-1] == 60 and [(near <= radii[3]).sum(), (far <= radii[3]).sum()] == [hits[3], alarms[3]]
+
+
 def test_nearest_distances_do_not_depend_on_pieces():
     rng = np.random.default_rng(1)
-    a, b = rng.random((30, 3)), rng.random((17, 3))
+    a, b = rng.random((500, 3)), rng.random((500, 3))
     brute = np.sqrt(((a[:, None] - b[None]) ** 2).sum(-1)).min(1)
-    assert np.allclose(nearest(a, b), brute) and np.allclose(nearest(a, b, cells=40), brute)
+    for cells in (1 << 22, 20_000, 40):
+        assert np.allclose(nearest(a, b, cells=cells), brute, rtol=0, atol=1e-9)
     assert nearest(a, a, skip_self=True, cells=64).min() > 0 and not nearest(a, a).any()
 
 
@@ -113,6 +121,35 @@ def test_guesses_from_a_copy_with_everything_distinct_are_exact():
     assert found.sensitivity.value == found.precision.value == found.hit_rate.value == 1.0
     small = attacks.guess(people.take(np.arange(2)), people, np.arange(3), Scale.of(people, space), space)
     assert small.hit_rate.of == 40 * 4
+
+
+def test_equal_columns_are_guessed_and_independent_ones_are_not():
+    """All columns equal: right in more than 95 %. Independent uniform numbers: the mean of five lies near the middle,
+    and a tenth of the values within .05 of the range of it; next to no five neighbours agree."""
+    schema = Schema({f"c{i}": Numeric(bounds=(0.0, 1.0)) for i in range(6)})
+    space, known = Space.of(schema), np.arange(3)
+    none = np.zeros((2_000, 0), np.int64)
+    one = np.random.default_rng(3).random((2, 2_000, 1))
+    pool, people = (Records(np.repeat(v, 6, axis=1), none) for v in one)
+    assert attacks.guess(pool, people, known, Scale.of(pool, space), space).hit_rate.value > 0.95
+    pool, people = (Records(v, none) for v in np.random.default_rng(4).random((2, 2_000, 6)))
+    found = attacks.guess(pool, people, known, Scale.of(pool, space), space)
+    assert found.hit_rate.value == pytest.approx(0.1, abs=0.015) and found.sensitivity.value < 1e-3
+
+
+def test_a_group_can_be_attacked_by_itself():
+    """Copies of the people with the label, strangers for the others: only the first group is found out."""
+    train, holdout, fresh = (table(rows(1500, seed)) for seed in (11, 12, 13))
+    label = lambda t: t["b"].to_numpy()  # noqa: E731
+    made = pa.concat_tables([train.filter(label(train)), fresh.filter(~label(fresh))])
+    found = {
+        name: disclosure(made, train, holdout, SCHEMA, share=0.2, repeats=1, only=only).presence["synthetic"].auc
+        for name, only in (("copied", label), ("rest", lambda t: ~label(t)), ("all", None))
+    }
+    assert found["copied"] == 1.0 and abs(found["rest"] - 0.5) < 0.12 and found["rest"] < found["all"] < 1.0
+    for wrong, match in ((lambda t: [True], "truth values"), (lambda t: np.zeros(len(t), bool), "can be attacked")):
+        with pytest.raises(DataError, match=match):
+            disclosure(made, train, holdout, SCHEMA, only=wrong)
 
 
 def test_mixed_tables_with_missing_values_go_through():

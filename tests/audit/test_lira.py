@@ -14,7 +14,7 @@ from nacre.learners.descending import NoisyGd, Sgd
 from nacre.learners.exponential import Rejection
 from nacre.learners.flow import ExpmNf
 from nacre.learners.logistic import LogisticRegression
-from nacre.learners.shadows import summed_gradient, train_shadows
+from nacre.learners.shadows import batch_of, summed_gradient, train_shadows
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (60, 3)).astype(np.float32)
@@ -79,6 +79,26 @@ def test_gradient_by_autodiff():
     for clip, weight in ((None, np.ones(60)), (0.1, scale)):
         found = summed_gradient("l2", w, X, Y, inside.astype(np.float32), clip)
         assert np.asarray(found) == pytest.approx((each * (weight * inside)[:, None]).sum(0), abs=1e-5)
+
+
+def test_batches_are_coins():
+    """Sizes are binomial and every row enters as often as the others; false alarm 1e-3 in all."""
+    import jax
+    from scipy import stats
+
+    q, rows, times = 0.05, 80, 4000
+    places, counts = jax.vmap(lambda k: batch_of(k, q, rows))(jax.random.split(jax.random.key(1), times))
+    places, counts = np.asarray(places), np.asarray(counts)
+    assert all(len(set(p[c])) == c.sum() for p, c in zip(places, counts))  # no row twice
+    sizes = np.bincount(counts.sum(axis=1), minlength=12)
+    expected = times * stats.binom.pmf(np.arange(12), rows, q)
+    assert stats.chisquare(np.append(sizes[:11], sizes[11:].sum()), _summing(expected, times)).pvalue > 5e-4
+    entered = np.bincount(places[counts], minlength=rows)
+    assert np.abs(entered / times - q).max() < 4.9 * np.sqrt(q * (1 - q) / times)
+
+
+def _summing(expected, total):
+    return np.append(expected[:11], total - expected[:11].sum())
 
 
 def test_shadows_are_the_learner_on_each_half():

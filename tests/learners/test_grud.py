@@ -100,6 +100,7 @@ def test_private_training_and_flows():
     flow = GRUD(ExpmNf.paper(1.0, layers=1, steps=3, draws=4, batch=8), **PUBLIC).fit(X, y)
     assert flow.certificate_.guarantee == "none" and flow.certificate_.extras["epsilon_tilde"] == 1.0
     assert flow.proba_of(flow.draw(1)[0], X).shape == (60, 2) and flow.certificate_.extras["releases"] == 2
+    assert flow.bayes_proba(X, 3).sum(axis=1) == pytest.approx(1.0) and flow.certificate_.extras["releases"] == 5
 
 
 def test_refusals():

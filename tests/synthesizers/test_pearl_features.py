@@ -118,6 +118,14 @@ def test_record_features_are_the_characters_and_have_norm_one(parts):
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1.0, atol=1e-12)
 
 
+def test_no_frequency_at_all_gives_zeros():
+    """Few rows and little budget: nothing is worth its noise, and records are mapped to zeros."""
+    groups = columns(np.random.default_rng(0))
+    features, public = character_map(some_characters(groups, 0), NAMES, GRIDS, [g.lut for g in groups], None, (1, 6))
+    found = features(records(np.random.default_rng(1), 40), public)
+    assert found.shape == (40, 6) and not found.any()
+
+
 def test_character_map_is_exact_bit_by_bit():
     """The door itself tries it: an exact entry is refused if one bit of a record depends on its company."""
     groups = columns(np.random.default_rng(4))

@@ -1,8 +1,7 @@
-"""Support points: energies, the sketch, the published algorithm's loss, expansion, baselines, and whole fits."""
+"""Support points: energies, the published algorithm's loss, expansion, baselines, and whole fits."""
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
 
@@ -10,39 +9,24 @@ import numpy as np
 import pandas as pd
 import pytest
 from tests.privacy_contract import checks, tables
+from tests.synthesizers.support import MIXED, mixture, square
 
 import nacre
 from nacre.distances.energy import energy_distance
 from nacre.errors import BudgetError, ConvergenceError, NacreError, ReleaseFileError
 from nacre.privacy import accounting, feature_sums
 from nacre.privacy.budget import Budget
+from nacre.privacy.noise import exponential_choice
 from nacre.privacy.plan import Scope
+from nacre.privacy.selection import RecordScore
 from nacre.synthesizers.kme import Kme, reduced_set
-from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.support_points import bandwidth, published
-from nacre.synthesizers.support_points.fitting import Priors, Target, even_normals, fit_points
-from nacre.synthesizers.support_points.geometry import Geometry, near
+from nacre.synthesizers.support_points.geometry import near
 from nacre.synthesizers.support_points.method import SupportPoints
 from nacre.synthesizers.support_points.model import PointModel
 from nacre.synthesizers.support_points.sweep import support_points
-from nacre.synthesizers.support_points.waves import Waves, _waves, wave_map
 from nacre.table import Numeric, Schema
 from nacre.table.encoding import Values
-
-
-def square(columns: int) -> Geometry:
-    schema = Schema({f"c{i}": Numeric(bounds=(0.0, 1.0)) for i in range(columns)})
-    return Geometry(Layout.of(schema, None, "test"))
-
-
-MIXED = Geometry(Layout.of(tables.schema(), None, "test"))
-
-
-def mixture(rows: int, seed: int = 0) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    centres = np.array([[0.3, 0.3], [0.7, 0.4], [0.5, 0.75]])
-    return np.clip(centres[rng.choice(3, rows, p=(0.5, 0.3, 0.2))] + 0.06 * rng.standard_normal((rows, 2)), 0, 1)
-
 
 # ------------------------------------------------------------------------------------------------------------ energies
 
@@ -58,8 +42,8 @@ def test_worked_example_of_the_sensitivity():
 def test_replaced_records_move_the_utility_by_at_most_its_bound():
     rng = np.random.default_rng(1)
     for d in (1, 3, 6):
-        y = np.where(rng.random((2000, d)) < 0.5, rng.integers(0, 2, (2000, d)), rng.random((2000, d)))
-        x, other = rng.integers(0, 2, (2, 2000, d)).astype(float)
+        y = np.where(rng.random((4000, d)) < 0.5, rng.integers(0, 2, (4000, d)), rng.random((4000, d)))
+        x, other = rng.integers(0, 2, (2, 4000, d)).astype(float)
         moved = np.abs(np.linalg.norm(x - y, axis=1) - np.linalg.norm(other - y, axis=1))
         assert moved.max() <= math.sqrt(d) + 1e-12
     assert abs(near(np.zeros((3, 1)), np.ones(3))[0]) == pytest.approx(math.sqrt(3))  # attained at corners
@@ -93,111 +77,6 @@ def test_the_geometry_has_the_stated_diameter():
     for start, size in MIXED.blocks:
         assert ((scattered[:, start : start + size] > 0).sum(axis=1) == 1).all()
     assert np.array_equal(MIXED.probabilities(scattered).sum(axis=1), np.full(100, len(MIXED.blocks)))
-
-
-# ---------------------------------------------------------------------------------------------------------- the sketch
-
-
-def exact_features(geometry: Geometry, waves: Waves, x: np.ndarray) -> np.ndarray:
-    return waves.amplitude * (np.exp(1j * (x @ waves.frequencies.T - waves.offset)) - 1)
-
-
-@pytest.mark.parametrize("geometry", (square(3), MIXED), ids=("numbers", "mixed"))
-def test_features_are_the_weighted_waves_and_never_longer_than_the_bound(geometry):
-    schema = geometry.layout.schema
-    records = feature_sums.made_up_records(schema, feature_sums.CHUNK, np.random.default_rng(2))
-    count = 400
-    waves = Waves.of(geometry, count, 0)
-    step = 1e-7
-    found = wave_map(geometry)(records, waves.public(geometry, step))
-    x = geometry.record_map()(records, geometry.public())
-    expected = exact_features(geometry, waves, x)
-    assert np.allclose(found[:, :count] + 1j * found[:, count:], expected, atol=1.3 * step + 1e-9)
-    assert np.linalg.norm(found, axis=1).max() <= waves.bound * (1 + 1e-6)
-    assert np.linalg.norm(x - geometry.centre, axis=1).max() <= geometry.radius + 1e-12
-    assert waves.bound <= math.sqrt(2.4 * geometry.radius) + 1e-12
-    public = waves.public(geometry, step)
-    assert not feature_sums.coupled(lambda r: wave_map(geometry)(r, public), schema, waves.size, "waves")
-
-
-def test_own_waves_are_exact_to_nine_digits():
-    turns = np.random.default_rng(0).uniform(-40, 40, 10_000)
-    real, imaginary = _waves(turns)
-    assert np.allclose(real + 1j * imaginary, np.exp(2j * np.pi * turns) - 1, atol=1e-9)
-
-
-def test_the_sketch_estimates_the_energy_distance():
-    """|mean g(x) − mean g(y)|² is an unbiased estimate: within four standard errors (rate 6e-5)."""
-    geometry, count = square(2), 4000
-    x, y = mixture(300, 1), np.random.default_rng(5).random((200, 2))
-    waves = Waves.of(geometry, count, 3)
-    terms = count * np.abs(exact_features(geometry, waves, x).mean(0) - exact_features(geometry, waves, y).mean(0)) ** 2
-    error = terms.std() / math.sqrt(count)
-    assert abs(terms.mean() - energy_distance(x, y)) < 4 * error < 0.2 * terms.mean()
-
-
-def test_rounding_leaves_no_bias_in_large_sums():
-    """The door rounds toward zero: without the quarter step the sums of 20,000 records would lose 10,000 steps."""
-    geometry = square(1)
-    waves = Waves.of(geometry, 50, 0)
-    waves = dataclasses.replace(waves, bound=2 * waves.bound)  # so that no record is clipped
-    entry = SupportPoints(frequencies=50).sketch_entry(waves, Scope("zero_out"), 0.05)
-    step = feature_sums.grid_step(entry)
-    values = np.random.default_rng(1).random(20_000)
-    records = {"c0": Values.of(values)}
-    found = feature_sums.integer_sum(wave_map(geometry), waves.public(geometry, step), records, 20_000, entry)
-    exact = exact_features(geometry, waves, values[:, None])
-    exact = np.concatenate([exact.real, exact.imag], axis=1) / step
-    gap, wide = np.abs(found - exact.sum(0)), np.ptp(exact, axis=0) > 100
-    assert wide.sum() > 50 and gap[wide].max() < 500  # the waves that carry the shape: a twentieth of that loss
-    assert (gap <= 20_000 / 2).all()  # a coordinate that spans less than a step is off by half a step at most
-
-
-def test_the_sketch_uses_up_its_budget():
-    schema = tables.schema(rows=500)
-    for relation, moved in (("zero_out", 1), ("add_or_remove_one", 1), ("replace_one", 2)):
-        plan = SupportPoints().plan(schema, 500, Budget(1.0, 1e-6, relation))
-        entry = plan["sketch"]
-        mu = moved * entry.bound / entry.sigma
-        assert accounting.gaussian_delta(1.0, mu) == pytest.approx(1e-6, rel=1e-3)
-        assert plan.level.label == "proven"
-
-
-def test_even_normals_have_exact_moments():
-    z = even_normals(40, 6, 1)
-    assert np.allclose(z.mean(0), 0, atol=1e-12) and np.allclose(z.T @ z / 40, np.eye(6), atol=1e-9)
-    assert even_normals(4, 6, 1).shape == (4, 6) and even_normals(3, 0, 1).shape == (3, 0)
-
-
-def test_fitted_points_recover_means_and_links_of_a_bell_without_noise():
-    rng = np.random.default_rng(2)
-    x = np.clip(0.5 + rng.standard_normal((4000, 2)) @ np.array([[0.12, 0.09], [0, 0.06]]), 0, 1)
-    geometry = square(2)
-    waves = Waves.of(geometry, 300, 0)
-    value = exact_features(geometry, waves, x).mean(0)
-    y, _ = fit_points(geometry, waves, Target(value, 1e-4), 30, 0, Priors(), restarts=1)
-    assert np.allclose(y.mean(0), x.mean(0), atol=0.01) and np.allclose(np.cov(y.T), np.cov(x.T), atol=0.003)
-    assert energy_distance(x, y) < 0.003
-
-
-def test_private_sketch_reaches_the_energy_of_the_spec():
-    """10,000 rows of three clusters, ε = 1, δ = 1e-6, 300 frequencies: below .004 (a random subsample: .0175)."""
-    x = mixture(10_000)
-    schema = Schema({c: Numeric(bounds=(0.0, 1.0)) for c in "ab"}, rows=len(x))
-    options = {"points": 20, "frequencies": 300, "bandwidth": 0.0}
-    release = nacre.fit(
-        pd.DataFrame(x, columns=["a", "b"]),
-        epsilon=1.0,
-        delta=1e-6,
-        schema=schema,
-        method="support-points",
-        neighbours="zero_out",
-        options=options,
-    )
-    assert release.certificate.guarantee == "proven"
-    rows = release.sample(20, seed=0).to_numpy()
-    assert energy_distance(x, rows) < 0.004
-    assert np.array_equal(np.sort(rows[:, 0]), np.sort(release.model.numbers[:, 0]))  # each point once
 
 
 # ------------------------------------------------------------------------------------------------ published algorithm
@@ -340,6 +219,24 @@ def test_log_densities_are_those_of_the_mixture_of_kernels():
         density = np.mean([multivariate_normal(p, h * h).pdf(x) for p in points], axis=0)
         seen = density > 1e-200
         assert np.allclose(found[seen, i], np.log(density[seen]) / 2, atol=2e-6)
+
+
+def test_widths_are_drawn_by_the_softmax_of_their_scores():
+    """Chi-square of 20,000 draws among twenty widths against exp(ε·S/10), false-alarm rate 1e-6."""
+    from scipy.stats import chisquare, norm
+
+    geometry = square(1)
+    x, points = np.random.default_rng(3).normal(0.5, 0.1, 25).clip(0, 1), np.array([[0.4], [0.6]])
+    public = {**geometry.public(), "points": points, "widths": bandwidth.WIDTHS}
+    score = RecordScore(bandwidth.log_densities(geometry), 20, -bandwidth.LIMIT, bandwidth.LIMIT, public)
+    rate = 2.0 / score.loss_range(Scope("zero_out"))
+    totals = score._of_batch({"c0": Values.of(x)}, 25)
+    noise = checks.FixedNoise(8)
+    found = np.bincount([exponential_choice(totals, rate, noise) for _ in range(20_000)], minlength=20)
+    density = norm.pdf(x[:, None, None], points[:, 0], bandwidth.WIDTHS[:, None]).mean(axis=2)
+    logits = 0.2 * np.clip(np.log(np.maximum(density, 1e-300)), -5, 5).sum(axis=0)
+    wanted = np.exp(logits - logits.max())
+    assert chisquare(found, 20_000 * wanted / wanted.sum()).pvalue > 1e-6
 
 
 def test_a_bought_width_finds_the_spread_around_the_points():

@@ -33,6 +33,15 @@ def random_rows(schema: Schema, rows: int, seed: int) -> Any:
     return decode(Encoded(made, rows), schema)
 
 
+def without(table: Any, places: np.ndarray) -> Any:
+    """The table with nothing in the rows at these places."""
+    import pyarrow as pa
+
+    gone = np.isin(np.arange(table.num_rows), places)
+    columns = [pa.array(column.to_pylist(), column.type, mask=gone) for column in table.columns]
+    return pa.Table.from_arrays(columns, schema=table.schema)
+
+
 def _complete(schema: Schema) -> None:
     lacking = schema.undeclared()
     if lacking:

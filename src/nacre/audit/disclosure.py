@@ -6,7 +6,7 @@ finds nothing has failed to find something.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,32 +38,55 @@ class Disclosure:
 
 
 def disclosure(
-    synthetic: Any, train: Any, holdout: Any, schema: Schema, *, share: float = 0.05, seed: int = 0, repeats: int = 20
+    synthetic: Any,
+    train: Any,
+    holdout: Any,
+    schema: Schema,
+    *,
+    share: float = 0.05,
+    seed: int = 0,
+    repeats: int = 20,
+    only: Callable[[Any], Any] | None = None,
 ) -> Disclosure:
     """Both attacks on `synthetic` and on the controls made from `train` and `holdout`.
 
     A random `share` of the training rows is compromised; as many held-out rows are the non-members, and the rest of the
     holdout, disjoint from these, serves as fresh rows and as the real strangers. `holdout` must be unseen by everything
-    that made `synthetic`, checkpoint choice included. Raises DataError when the holdout is too small.
+    that made `synthetic`, checkpoint choice included. `only` takes a table and tells which of its rows are attacked, as
+    truth values: a group that a target weighs up is exposed more than the rest, and the mean over all would hide it.
+    Raises DataError when too few rows can be attacked.
     """
     space = Space.of(schema)
     rows = {
         name: space.records(t, name) for name, t in (("synthetic", synthetic), ("train", train), ("holdout", holdout))
     }
     rng = np.random.default_rng([seed, 1])
-    size = int(min(max(share * len(rows["train"]), 20), len(rows["train"]), len(rows["holdout"]) // 2))
+    inside, outside = (_chosen(only, t, rows[name]) for name, t in (("train", train), ("holdout", holdout)))
+    size = int(min(max(share * len(inside), 20), len(inside), len(outside), len(rows["holdout"]) // 2))
     if size < 20:
         raise DataError(
-            f"holdout: {len(rows['holdout'])} rows; expected at least 40, half to attack and half to compare"
+            f"{len(inside)} training rows and {len(outside)} of {len(rows['holdout'])} held-out rows can be attacked; "
+            "expected at least 20 of each, and a holdout of at least 40, half of it to compare"
         )
-    members = rows["train"].take(rng.choice(len(rows["train"]), size, replace=False))
+    members = rows["train"].take(inside[rng.choice(len(inside), size, replace=False)])
     order = rng.permutation(len(rows["holdout"]))
-    others, fresh = rows["holdout"].take(order[:size]), rows["holdout"].take(order[size:])
+    first = order[np.isin(order, outside)][:size]
+    others, fresh = rows["holdout"].take(first), rows["holdout"].take(order[~np.isin(order, first)])
     pools = {"synthetic": rows["synthetic"], **controls(rows["train"], fresh, space, seed)}
     return Disclosure(
         {name: presence(pool, members, others, space) for name, pool in pools.items()},
         {name: attributes(pool, members, others, fresh, space, seed, repeats) for name, pool in pools.items()},
     )
+
+
+def _chosen(only: Callable[[Any], Any] | None, table: Any, records: Records) -> np.ndarray:
+    """Places of the rows that are attacked."""
+    if only is None:
+        return np.arange(len(records))
+    mask = np.asarray(only(table))
+    if mask.shape != (len(records),) or mask.dtype != bool:
+        raise DataError(f"only: expected {len(records)} truth values, one for each row, got {mask.dtype} {mask.shape}")
+    return np.flatnonzero(mask)
 
 
 def controls(train: Records, fresh: Records, space: Space, seed: int = 0) -> dict[str, Records]:

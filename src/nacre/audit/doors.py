@@ -7,7 +7,6 @@ beforehand: a threshold half way between two means, or one outcome of a choice.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -20,16 +19,16 @@ from nacre.engines import MemoryRows
 from nacre.errors import NacreError
 from nacre.privacy.budget import Budget
 from nacre.privacy.discovery import unknown
-from nacre.privacy.plan import Bounds, Categories, Counts, Descend, Entry, Part, Plan, Sample, Select, Total
+from nacre.privacy.plan import Bounds, Categories, Counts, Descend, Entry, Part, Plan, Sample, Select, Teach, Total
 from nacre.privacy.sampling import Listed, Utility
 from nacre.privacy.selection import RecordScore
 from nacre.table import Categorical, Numeric, Schema, probe
 
-GAUSSIAN_DOORS = ("counts", "total", "descend", "bounds", "categories")
+GAUSSIAN_DOORS = ("counts", "total", "descend", "teach", "bounds", "categories")
 RANGE_DOORS = ("select", "sample")
 CHUNK, PARTS = 100_000, 2_000  # draws of one opening; of one sum, which looks for every part in turn
 COLUMNS, PICKS = 250, 1000
-AGAINST = 4  # records that speak against the outcome of a choice: it is rare without the one in question
+AGAINST = 4.0  # over ε, at least 2: records against the outcome of a choice, which is rare without the one in question
 
 
 def audit_door(door: str, sigma: float, draws: int = 100_000, alpha: float = 1e-3) -> Bound:
@@ -39,7 +38,10 @@ def audit_door(door: str, sigma: float, draws: int = 100_000, alpha: float = 1e-
     """
     if door not in GAUSSIAN_DOORS:
         raise NacreError(f"door {door!r}: expected one of {', '.join(GAUSSIAN_DOORS)}")
-    see = {"counts": _counts, "total": _total, "descend": _descend, "bounds": _bounds, "categories": _categories}[door]
+    see = {
+        "counts": _counts, "total": _total, "descend": _descend, "teach": _teach, "bounds": _bounds,
+        "categories": _categories,
+    }[door]  # fmt: skip
     present, absent = (_many(see, sigma, draws, here) for here in (True, False))
     guesses = Guesses(int((present > 0.5).sum()), draws, int((absent > 0.5).sum()), draws)
     return Bound("mu", guesses.mu(alpha), 1 - alpha, 1 / sigma)
@@ -48,7 +50,7 @@ def audit_door(door: str, sigma: float, draws: int = 100_000, alpha: float = 1e-
 def audit_range_door(door: str, epsilon: float, draws: int = 100_000, alpha: float = 1e-3) -> Bound:
     """A lower bound on ε of one choice of privacy-loss range `epsilon`, which is its claim.
 
-    Two candidates; one record speaks for the first, `AGAINST` others for the second.
+    Two candidates; one record speaks for the first, a few others for the second.
     """
     if door not in RANGE_DOORS:
         raise NacreError(f"door {door!r}: expected one of {', '.join(RANGE_DOORS)}")
@@ -59,13 +61,25 @@ def audit_range_door(door: str, epsilon: float, draws: int = 100_000, alpha: flo
 
 
 def audit_poisson(q: float, sigma: float, claim: tuple[float, float], draws: int, alpha: float = 1e-3) -> Bound:
-    """One step of a descent on Poisson batches of rate q: ε at δ of its claim (ε, δ), by the threshold above which the
-    noise alone is rare."""
+    """One step of a descent on Poisson batches of rate q: ε at δ of its claim (ε, δ)."""
     epsilon, delta = claim
     present, absent = (_many(_descend, sigma, draws, here, q) for here in (True, False))
-    at = 0.5 + sigma * math.sqrt(2 * math.log(10 / q))
+    at = poisson_threshold(q, sigma, delta, draws, alpha)
     guesses = Guesses(int((present > at).sum()), draws, int((absent > at).sum()), draws)
     return Bound("epsilon", guesses.epsilon(delta, alpha), 1 - alpha, epsilon)
+
+
+def poisson_threshold(q: float, sigma: float, delta: float, draws: int, alpha: float) -> float:
+    """The threshold of the largest bound at the counts that N(0, σ²) and (1 − q)N(0, σ²) + qN(1, σ²) lead one to
+    expect: chosen without a draw."""
+    from scipy.special import ndtr
+
+    def expected(t: float) -> Guesses:
+        alone, with_it = ndtr(-t / sigma), ndtr((1 - t) / sigma)
+        seen = (1 - q) * alone + q * with_it
+        return Guesses(round(seen * draws), draws, round(alone * draws), draws)
+
+    return max(np.linspace(0.0, 1 + 5 * sigma, 101), key=lambda t: expected(t).epsilon(delta, alpha))
 
 
 def _many(see: Callable[..., np.ndarray], scale: float, draws: int, here: bool, *more: Any) -> np.ndarray:
@@ -122,6 +136,31 @@ def _descend(sigma: float, draws: int, here: bool, q: float = 1.0) -> np.ndarray
     return q * np.asarray(seen)  # noisy sums are given per expected unit
 
 
+def _teach(sigma: float, draws: int, here: bool) -> np.ndarray:
+    """A teacher that turns its answer around for one record. Answers lie 2 clips apart, which the plan pays for: with
+    twice the noise one step is worth 1/σ."""
+    from nacre.privacy import teaching
+
+    entry = Teach("audit", parts=1, steps=draws, size=1, clip=1.0, sigma=2 * sigma)
+    room = _room(entry, np.full(1, 1 if here else 0), 1)
+    lesson = teaching.Lesson(lambda: np.zeros((), np.float32), _most, _loud, units=1)
+
+    def update(state: Any, noisy: Any, key: Any) -> Any:
+        return {"seen": state["seen"].at[state["step"]].set(noisy[0]), "step": state["step"] + 1}
+
+    state = {"seen": np.zeros(draws, np.float32), "step": np.int32(0)}
+    return (1 + np.asarray(room.teach(entry, lesson, state, update, records=_values)["seen"])) / 2
+
+
+def _most(teacher: Any, state: Any, rows: Any, there: Any, key: Any) -> Any:
+    """What a teacher of the audit keeps: the largest number it saw."""
+    return (rows["x"] * there).max()
+
+
+def _loud(teacher: Any, state: Any) -> Any:
+    return 2e6 * (teacher[None] - 0.5)
+
+
 def _values(columns: Any, public: Any) -> dict[str, np.ndarray]:
     return {"x": np.asarray(columns["x"].values, np.float32)}
 
@@ -150,8 +189,8 @@ def _categories(sigma: float, draws: int, here: bool, threshold: int = 2) -> np.
 # ----------------------------------------------------------------------------------------------------------- choices
 
 
-def _voices(here: bool) -> np.ndarray:
-    return np.array([0] * AGAINST + [1] * here)
+def _voices(epsilon: float, here: bool) -> np.ndarray:
+    return np.array([0] * max(2, round(AGAINST / epsilon)) + [1] * here)
 
 
 def _select(epsilon: float, draws: int, here: bool) -> np.ndarray:
@@ -166,7 +205,7 @@ def _select(epsilon: float, draws: int, here: bool) -> np.ndarray:
 
     seen: list[int] = []
     while len(seen) < draws:
-        seen += [1 - pick % 2 for pick in _room(entry, _voices(here), 1).select(entry, score, allowed)]
+        seen += [1 - pick % 2 for pick in _room(entry, _voices(epsilon, here), 1).select(entry, score, allowed)]
     return np.array(seen[:draws])
 
 
@@ -180,7 +219,7 @@ def _sample(epsilon: float, draws: int, here: bool) -> np.ndarray:
     """Exact draws from a list of two points."""
     entry = Sample("audit", epsilon=epsilon, draws=draws)
     utility = Utility(_vectors, lambda columns, point: (columns[0] == point[0]) * 1.0, 0.0, 1.0)
-    drawn = _room(entry, _voices(here), 1).sample(entry, utility, Listed(np.array([[0.0], [1.0]])))
+    drawn = _room(entry, _voices(epsilon, here), 1).sample(entry, utility, Listed(np.array([[0.0], [1.0]])))
     return drawn[:, 0]
 
 

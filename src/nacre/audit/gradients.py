@@ -1,8 +1,9 @@
 """What one record's gradients tell somebody who sees every noisy step of a descent.
 
 At each step the noisy sum is N(others, s²) without the record, and with chance q it holds the record's clipped
-contribution g as well: the log-likelihood ratio is log(1 − q + q·exp(⟨noisy, g⟩/s² − |g|²/2s²)). The other records'
-sum is taken as 0: where they contribute, the test is weaker and stays valid.
+contribution g as well: the log-likelihood ratio is log(1 − q + q·exp(⟨noisy − others, g⟩/s² − |g|²/2s²)). The sum of
+the others is taken as what they contribute on average, for somebody who knows them, or as 0: where it is another, the
+test is weaker and stays valid.
 """
 
 from __future__ import annotations
@@ -36,15 +37,17 @@ class InnerTapped(Inner):
 
 @dataclass(frozen=True)
 class Watched:
-    """The descent with the ratio of every canary carried along; `canaries` are the arrays of their units."""
+    """The descent with the ratio of every canary carried along; `canaries` are the arrays of their units, `others`
+    those of the units that everybody knows, if there are any."""
 
     query: Any
     update: Any
     canaries: Any
+    others: Any = None
 
     @staticmethod
     def of(entry: Any, query: Any, update: Any, room: Any, settings: Any, last: bool = False) -> Watched:
-        """`room` holds the canaries, all its units or its `last` one alone."""
+        """`room` holds the canaries: all its units, or its `last` one alone and the others known."""
         records, public = settings["records"], settings.get("public")
         made_up = unit_arrays.check_records(records, public, room.schema, f"entry {entry.name!r}")
         tree = unit_arrays.mapped(records, public, room._encoded(), made_up)
@@ -53,34 +56,45 @@ class Watched:
         canaries = units.take(np.arange(count - 1 if last else 0, count))
         inner = (InnerTapped if hasattr(query, "contributions") else Inner)(query)
         job = descent.Descent(entry, inner, update, entry.q * settings["units"], 1)
-        return Watched(inner, _watching(job, update), canaries)
+        others = units.take(np.arange(count - 1)) if last and count > 1 else None
+        return Watched(inner, _watching(job, update), canaries, others)
 
     def start(self, state: Any) -> Any:
-        held = jax.tree.map(np.asarray, self.canaries)
-        return {"inner": state, "ratios": np.zeros(len(jax.tree.leaves(held)[0]), np.float32), "canaries": held}
+        held, others = (jax.tree.map(np.asarray, units) for units in (self.canaries, self.others))
+        ratios = np.zeros(len(jax.tree.leaves(held)[0]), np.float32)
+        return {"inner": state, "ratios": ratios, "canaries": held, "others": others}
 
 
 def _watching(job: Any, update: Any) -> Any:
-    def power(state: Any, noisy: Any, unit: Any, key: Any) -> jax.Array:
-        """⟨noisy, g⟩/s² − |g|²/2s² of one canary."""
-        alone = jax.tree.map(lambda x: x[None], unit)
-        found = job.contributions(state, alone, key[None])
+    def clipped(state: Any, units: Any, keys: Any) -> dict[str, Any]:
+        """Part -> the sum of what these units contribute, flat."""
+        found, all_of_them = job.contributions(state, units, keys), jnp.ones(len(keys), bool)
+        sums = {p.name: descent.clipped_sum(p, found[p.name], all_of_them, keys) for p in job.entry.parts}
+        return {name: ravel_pytree(total)[0] for name, total in sums.items()}
+
+    def power(state: Any, seen: Any, unit: Any, key: Any) -> jax.Array:
+        """⟨seen, g⟩/s² − |g|²/2s² of one canary."""
+        mine = clipped(state, jax.tree.map(lambda x: x[None], unit), key[None])
         total = jnp.float32(0)
         for part in job.entry.parts:
-            g, _ = ravel_pytree(descent.clipped_sum(part, found[part.name], jnp.ones(1, bool), key[None]))
-            seen, _ = ravel_pytree(noisy[part.name])
+            g = mine[part.name]
             s = part.sigma * descent.sensitivity(part, g.size)
-            total += (seen * job.expected) @ g / s**2 - (g @ g) / (2 * s**2)
+            total += seen[part.name] @ g / s**2 - (g @ g) / (2 * s**2)
         return total
 
     def watched(state: Any, noisy: Any, key: Any) -> Any:
+        seen = {p.name: job.expected * ravel_pytree(noisy[p.name])[0] for p in job.entry.parts}
+        if state["others"] is not None:
+            count = len(jax.tree.leaves(state["others"])[0])
+            known = clipped(state, state["others"], jax.random.split(jax.random.fold_in(key, 1), count))
+            seen = {name: total - job.entry.q * known[name] for name, total in seen.items()}
         keys = jax.random.split(key, len(state["ratios"]))
         powers = jax.lax.map(
-            lambda one: power(state, noisy, *one), (state["canaries"], keys), batch_size=min(64, len(keys))
+            lambda one: power(state, seen, *one), (state["canaries"], keys), batch_size=min(64, len(keys))
         )
         q = job.entry.q
         ratios = powers if q == 1 else jnp.logaddexp(jnp.log1p(-q), jnp.log(q) + powers)
         inner = update(state["inner"], noisy, key)
-        return {"inner": inner, "ratios": state["ratios"] + ratios, "canaries": state["canaries"]}
+        return {**state, "inner": inner, "ratios": state["ratios"] + ratios}
 
     return watched

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from nacre.audit.bounds import Bound, Guesses, family, one_run_epsilon
-from nacre.audit.canaries import random_rows, worst_case
-from nacre.audit.one_run import Choir, guess, one_run_mu
+from nacre.audit.canaries import random_rows, without, worst_case
+from nacre.audit.one_run import Choir, firsts, guess, one_run_mu
 from nacre.audit.witness import Enough, Witness
 from nacre.errors import NacreError
 from nacre.privacy import discovery
@@ -109,8 +109,7 @@ def audit_method(
         if runs and runs < LEAST:
             raise NacreError(f"{what}={runs}: an audit of fewer than {LEAST} shows nothing; ask for more, or for 0")
     told = progress or (lambda what, done, of: None)
-    gaussian = all(isinstance(e, Gaussian) for e in plan.events())
-    mu = math.sqrt(math.fsum(e.mu**2 for e in plan.events())) if gaussian else None  # type: ignore[union-attr]
+    mu = claimed_mu(plan)
     views = [
         v for v, n in (("white box", effort.runs), ("black box", effort.releases), ("one run", effort.canaries)) if n
     ]
@@ -124,6 +123,14 @@ def audit_method(
         findings += _one_run(job, effort.canaries, mu, each, seed)
     budget = plan.budget
     return MethodAudit(plan.method, budget.epsilon, budget.delta, budget.neighbours, 1 - alpha, tuple(findings))
+
+
+def claimed_mu(plan: Any) -> float | None:
+    """μ of a plan that is Gaussian throughout; None for others."""
+    events = plan.events()
+    if not all(isinstance(e, Gaussian) for e in events):
+        return None
+    return math.sqrt(math.fsum(e.mu**2 for e in events))
 
 
 # ------------------------------------------------------------------------------------------------ the three views
@@ -157,18 +164,22 @@ def _black(job: Any, runs: int, mu: float | None, alpha: float, seed: int, told:
 
 
 def _one_run(job: Any, canaries: int, mu: float | None, alpha: float, seed: int) -> list[Finding]:
-    """Each canary is in by a coin of its own; a fifth of them is called in, a fifth out."""
+    """Each canary is in by a coin of its own; a fifth of them is called in, a fifth out. Where units are groups, one
+    record of each is a canary, and an empty row holds its place."""
     budget = job.plan.budget
     if budget.neighbours == "replace_one":
         raise NacreError("a one-run audit adds and leaves out canaries; use add_or_remove_one or zero_out")
-    rows = random_rows(job.schema, canaries, seed)
+    group = max((getattr(e, "group", 1) for e in job.plan.entries), default=1)
+    rows = random_rows(job.schema, canaries * group, seed)
     present = np.random.default_rng([seed, 7]).random(canaries) < 0.5
-    room = Choir(rows.filter(present), rows, job.plan, job.schema)
+    asked = np.arange(canaries) if group == 1 else firsts(canaries * group, group, seed)
+    table = rows.filter(present) if group == 1 else without(rows, asked[~present])
+    room = Choir(table, rows, job.plan, job.schema)
     model, schema = run(job, room, seed)
-    scores = room.scores
+    scores = room.scores[asked]
     if not room.scored:
         made = encode(drawn(model, schema, SYNTHETIC, np.random.default_rng([seed, 8])), job.schema)
-        scores = -nearest_to(encode(rows, job.schema), made, job.schema)
+        scores = -nearest_to(encode(rows.take(asked), job.schema), made, job.schema)
     guesses, right = guess(scores, present, max(1, round(GUESSES * canaries)))
     epsilon = one_run_epsilon(canaries, guesses, right, budget.delta, alpha)
     found = [Finding("one run", Bound("epsilon", epsilon, 1 - alpha, budget.epsilon), 1)]

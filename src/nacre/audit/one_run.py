@@ -16,7 +16,7 @@ from nacre.audit.gradients import Watched
 from nacre.audit.rooms import MadeUpRoom
 from nacre.engines import MemoryRows
 from nacre.errors import NacreError
-from nacre.privacy import feature_sums
+from nacre.privacy import feature_sums, unit_arrays
 
 
 def one_run_mu(canaries: int, guesses: int, right: int, alpha: float = 0.05) -> float:
@@ -53,6 +53,11 @@ def guess(scores: np.ndarray, present: np.ndarray, each: int) -> tuple[int, int]
         raise NacreError(f"{each} guesses on each side of {len(scores)} canaries; expected 1 to half of them")
     order = np.argsort(scores, kind="stable")
     return 2 * each, int(present[order[-each:]].sum() + (~present[order[:each]]).sum())
+
+
+def firsts(rows: int, group: int, seed: int) -> np.ndarray:
+    """The place of the first record of every group of the door `descend`."""
+    return unit_arrays.groups_of(rows, group, seed)[:, 0]
 
 
 class Choir(MadeUpRoom):
@@ -107,6 +112,10 @@ class Choir(MadeUpRoom):
     def descend(self, entry: Any, query: Any, state: Any, update: Any, **settings: Any) -> Any:
         watched = Watched.of(entry, query, update, self._room, settings)
         told = super().descend(entry, watched.query, watched.start(state), watched.update, **settings)
-        self.scores += np.asarray(told["ratios"], np.float64)
+        ratios = np.asarray(told["ratios"], np.float64)
+        if entry.group > 1:  # the first of a group stands for it
+            self.scores[firsts(len(self.scores), entry.group, settings.get("seed", 0))] += ratios
+        else:
+            self.scores += ratios
         self.scored = True
         return told["inner"]

@@ -117,11 +117,15 @@ def _found_at(near: np.ndarray, far: np.ndarray, rate: float) -> Rate:
     return rate_of(int((near < np.sort(far)[min(allowed, len(far) - 1)]).sum()), len(near))
 
 
-def _published_radius(near: np.ndarray, far: np.ndarray) -> tuple[float | None, int, int]:
-    """(largest radius whose precision exceeds .55, members within, others within); within means ≤ here."""
+def curve(near: np.ndarray, far: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(radii, members within, others within) at every radius where one of them changes; within means ≤ here."""
     radii = np.unique(np.concatenate([near, far]))
-    hits = np.searchsorted(np.sort(near), radii, "right")
-    alarms = np.searchsorted(np.sort(far), radii, "right")
+    return radii, np.searchsorted(np.sort(near), radii, "right"), np.searchsorted(np.sort(far), radii, "right")
+
+
+def _published_radius(near: np.ndarray, far: np.ndarray) -> tuple[float | None, int, int]:
+    """(largest radius whose precision exceeds .55, members within, others within)."""
+    radii, hits, alarms = curve(near, far)
     good = np.flatnonzero(hits > PRECISION * (hits + alarms))
     if not len(good):
         return None, 0, 0

@@ -87,10 +87,11 @@ def smooth_utility(features: int, classes: int, box: float | None = None) -> Uti
 
 @functools.lru_cache(maxsize=8)
 def network_utility(network: Any) -> Utility:
-    """−loss of a network with one output, in floats, for flows and chains."""
+    """−loss of a network with one output, in floats, for flows. A point is what is added to the public start weights:
+    the prior lies around them, since at zero every unit of a network is like every other and none learns."""
     import jax
 
-    unravel = ravel_pytree(network.start(0))[1]
+    start, unravel = ravel_pytree(network.start(0))
 
     def vectors(columns: Mapping[str, Any], public: Any) -> np.ndarray:
         found = labelled.records(columns, None)
@@ -98,7 +99,7 @@ def network_utility(network: Any) -> Utility:
         return np.pad(both, ((0, 0), (0, max(0, network.size - both.shape[1]))))
 
     def worth(columns: Any, point: Any) -> Any:
-        parameters, width = unravel(point), 2 * network.hours * network.inputs
+        parameters, width = unravel(start + point), 2 * network.hours * network.inputs
         logits = jax.vmap(lambda record: network.logit(parameters, record))(columns[:width].T)
         return -losses.of_logits("l2", logits[:, None], columns[width])
 
@@ -110,6 +111,11 @@ def utility_of(task: Task) -> Utility:
     if task.network is not None:
         return network_utility(task.network)
     return smooth_utility(task.features, task.classes)
+
+
+def centre_of(task: Task) -> np.ndarray:
+    """The parameters at which the prior is centred: 0, or the public start weights of a network."""
+    return np.zeros(task.size) if task.network is None else np.asarray(ravel_pytree(task.network.start(0))[0], float)
 
 
 def only_linear(task: Task, name: str) -> None:

@@ -20,7 +20,7 @@ import optax
 
 from nacre.errors import NacreError, PlanError
 from nacre.learners import labelled, losses
-from nacre.learners.exponential import prior_sd, utility_of
+from nacre.learners.exponential import centre_of, prior_sd, utility_of
 from nacre.learners.training import Task, Tell
 from nacre.nets import sylvester
 from nacre.privacy.budget import Budget
@@ -82,30 +82,31 @@ def train(shape: FlowShape, size: int, target: Target, columns: jax.Array, key: 
     flow = sylvester.start(key, size, shape.layers, shape.kind, shape.rank, shape.affine)
     flow = jax.tree.map(lambda x: x.astype(columns.dtype), flow)
     keys = jax.random.split(jax.random.fold_in(key, 1), shape.steps)
-    return _trainer(shape, size, target.worth, rows)(flow, keys, columns, target.rate, target.tau)
+    return _trainer(shape, size, target.worth, rows)(flow, keys, columns.T, target.rate, target.tau)
 
 
 @functools.lru_cache(maxsize=8)
 def _trainer(shape: FlowShape, size: int, worth: Any, rows: int) -> Any:
-    """All steps, compiled once for a shape: epsilon_tilde and the prior are arguments, as the rows are."""
+    """All steps, compiled once for a shape: epsilon_tilde and the prior are arguments, as the rows are: [rows, k], so
+    that those of a batch lie together."""
     batch = min(shape.batch, rows)
     rule = optax.chain(
         optax.clip_by_global_norm(100.0), optax.rmsprop(optax.cosine_decay_schedule(shape.rate, shape.steps))
     )
 
-    def step(carried: Any, key: jax.Array, columns: jax.Array, target: Target) -> tuple[Any, None]:
+    def step(carried: Any, key: jax.Array, table: jax.Array, target: Target) -> tuple[Any, None]:
         flow, state = carried
         a, b = jax.random.split(key)
-        z = shape.sd * jax.random.normal(a, (shape.draws, size), columns.dtype)
-        part = columns[:, jax.random.randint(b, (batch,), 0, rows)] if batch < rows else columns
-        slope = jax.grad(target.objective)(flow, z, part, rows / batch)
+        z = shape.sd * jax.random.normal(a, (shape.draws, size), table.dtype)
+        part = table[jax.random.randint(b, (batch,), 0, rows)] if batch < rows else table
+        slope = jax.grad(target.objective)(flow, z, part.T, rows / batch)
         change, state = rule.update(slope, state, flow)
         return (optax.apply_updates(flow, change), state), None
 
-    def many(flow: Any, keys: jax.Array, columns: jax.Array, rate: Any, tau: Any) -> Any:
+    def many(flow: Any, keys: jax.Array, table: jax.Array, rate: Any, tau: Any) -> Any:
         target = Target(worth, rate, tau)
         start = (flow, rule.init(flow))
-        return jax.lax.scan(lambda carried, key: step(carried, key, columns, target), start, keys)[0][0]
+        return jax.lax.scan(lambda carried, key: step(carried, key, table, target), start, keys)[0][0]
 
     return jax.jit(many)
 
@@ -143,17 +144,19 @@ def fit_of_weights(log_weights: np.ndarray) -> dict[str, float]:
 
 @dataclass
 class FittedFlow:
-    """A trained flow and the draw with the highest target density among those of the diagnostics ("MAP")."""
+    """A trained flow and the draw with the highest target density among those of the diagnostics ("MAP"). `centre` is
+    added to what the flow gives."""
 
     flow: Any
     shape: FlowShape
     size: int
     best: np.ndarray
+    centre: np.ndarray
     key: jax.Array = field(repr=False, default_factory=lambda: jax.random.key(0))
 
     def draw(self, count: int) -> np.ndarray:
         self.key, key = jax.random.split(self.key)
-        return np.asarray(draw(self.flow, self.shape, self.size, count, key)[0], np.float64)
+        return self.centre + np.asarray(draw(self.flow, self.shape, self.size, count, key)[0], np.float64)
 
 
 @dataclass(frozen=True)
@@ -202,6 +205,7 @@ class ExpmNf:
                 "objective": float(np.mean(np.asarray(log_q, np.float64) - log_p)),
             }
         )
-        best = np.asarray(theta[int(log_p.argmax())], np.float64)
-        task.model = FittedFlow(flow, self.shape, size, best, jax.random.fold_in(key, 3))
+        centre = centre_of(task)
+        best = centre + np.asarray(theta[int(log_p.argmax())], np.float64)
+        task.model = FittedFlow(flow, self.shape, size, best, centre, jax.random.fold_in(key, 3))
         return task.model.draw(1)[0]

@@ -60,8 +60,14 @@ class FlowProposals:
         with jax.enable_x64(True), no_cache_on_disk():
             columns = jnp.asarray(np.concatenate(vectors).T)
             flow = flows.train(self.shape, self.width, target, columns.astype(jnp.float32), key)
-            flow = jax.tree.map(lambda x: x.astype(jnp.float64), flow)
-            theta, log_w = self.proposals(flow, target, columns, entry.moves * self.chains, jax.random.fold_in(key, 9))
+            return self.walked(flow, target, columns, entry, key, noise)
+
+    def walked(
+        self, flow: Any, target: flows.Target, columns: Any, entry: Any, key: jax.Array, noise: NoiseSource
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """The last states of the chains that a trained flow proposes to, and what the owner may know of them."""
+        flow = jax.tree.map(lambda x: x.astype(jnp.float64), flow)
+        theta, log_w = self.proposals(flow, target, columns, entry.moves * self.chains, jax.random.fold_in(key, 9))
         rng = np.random.Generator(np.random.Philox(key=noise.bits64(2)))
         shape = (self.chains, entry.moves)
         kept, moved = accepted_places(log_w.reshape(shape), rng)

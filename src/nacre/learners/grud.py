@@ -95,6 +95,10 @@ class GRUD(PrivateClassifier):
         p = 1 / (1 + np.exp(-np.concatenate(parts).astype(np.float64)))
         return np.stack([1 - p, p], axis=1)
 
+    def bayes_proba(self, X: Any, draws: int = 100) -> np.ndarray:
+        """Mean of the probabilities over `draws` further draws of a flow: Bayesian model averaging, not one release."""
+        return np.mean([self.proba_of(theta, X) for theta in self.draw(draws)], axis=0)
+
     def _records(self, X: np.ndarray) -> np.ndarray:
         """Values in [−1, 1], 0 where missing, then the masks: a row-local map with public bounds."""
         seen = np.isfinite(X)

@@ -6,6 +6,7 @@ on a method and are thrown away: their noise is seeded and no curator stands bet
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import jax
@@ -46,8 +47,7 @@ def train_shadows(
     found = []
     for a in range(0, len(members), at_once):
         some = slice(a, a + at_once)
-        given = places[some] if isinstance(training, ExpmNf) else members[some]
-        found.append(np.asarray(train(jnp.asarray(given), keys[some], rows, labels)))
+        found.append(np.asarray(train(jnp.asarray(places[some]), keys[some], rows, labels)))
     return np.concatenate(found)
 
 
@@ -65,21 +65,38 @@ def summed_gradient(loss: str, w: jax.Array, x: jax.Array, y: jax.Array, weight:
     return jnp.concatenate([weighed @ x, weighed.sum()[None]])
 
 
+def batch_of(key: jax.Array, q: float, rows: int) -> tuple[jax.Array, jax.Array]:
+    """(places, which of them count): each of `rows` rows by a coin of chance q, from the gaps between those that enter,
+    which are geometric. As many gaps are drawn as a batch has rows and eight standard deviations."""
+    room = min(rows, math.ceil(q * rows + 8 * math.sqrt(q * rows) + 16))
+    u = jax.random.uniform(key, (room,), minval=2.0**-30)
+    skipped = jnp.minimum(jnp.floor(jnp.log(u) / math.log1p(-q)), rows).astype(jnp.int32)
+    places = jnp.cumsum(skipped + 1) - 1
+    return jnp.minimum(places, rows - 1), places < rows
+
+
 def _descents(training: Sgd, task: Task) -> Any:
-    """(members [models, rows], keys, x, y) -> parameters."""
+    """(places of the members [models, rows], keys, x, y) -> parameters."""
     entry: Any = training.entries(task)[0]
     private = isinstance(training, DpSgd)
     clip, sigma = (entry.parts[0].clip, entry.parts[0].sigma) if private else (None, 0.0)
     half = entry.steps // 2
 
-    def one(inside: jax.Array, key: jax.Array, x: jax.Array, y: jax.Array) -> jax.Array:
+    def one(members: jax.Array, key: jax.Array, x: jax.Array, y: jax.Array) -> jax.Array:
+        inside = jnp.zeros(len(x), x.dtype).at[members].set(1)
+
+        def total(w: jax.Array, key: jax.Array) -> jax.Array:
+            if entry.q == 1:
+                return summed_gradient(training.loss, w, x, y, inside, clip)
+            entered, counts = batch_of(key, entry.q, task.rows)
+            rows = members[entered]
+            return summed_gradient(training.loss, w, x[rows], y[rows], counts.astype(x.dtype), clip)
+
         def step(carried: tuple, i: jax.Array) -> tuple:
             w, mean = carried
             a, b = jax.random.split(jax.random.fold_in(key, i))
-            entered = inside if entry.q == 1 else inside & jax.random.bernoulli(a, entry.q, inside.shape)
-            total = summed_gradient(training.loss, w, x, y, entered.astype(x.dtype), clip)
             noise = sigma * (clip or 0.0) * jax.random.normal(b, w.shape)
-            w = w - training.rate * ((total + noise) / (entry.q * task.rows) + training.l2 * w)
+            w = w - training.rate * ((total(w, a) + noise) / (entry.q * task.rows) + training.l2 * w)
             return (w, mean + (w - mean) / (jnp.maximum(i - half, 0) + 1)), None
 
         zero = jnp.zeros(x.shape[1] + 1, x.dtype)

@@ -103,6 +103,7 @@ def _learners() -> list[Metric]:
         Metric("variance_ratio", "none", (0.0, INF), "1", chains, "variance of drawn parameters over the exact one"),
         Metric("ess_share", "higher", SHARE, "1", chains, "effective share of importance weights of a flow's draws"),
         Metric("accepted", "higher", SHARE, "1", chains, "share of proposals that a chain accepted"),
+        Metric("r_hat", "lower", (0.0, INF), "1", chains, "split R-hat of chains, the worst of five directions"),
         Metric("epsilon_lower_bound", "none", (0.0, INF), "1", chains, "epsilon refuted below this by an audit"),
         Metric("mu_lower_bound", "none", (0.0, INF), "1", chains, "mu of Gaussian DP refuted below this by an audit"),
     ]

@@ -47,22 +47,36 @@ class GruD:
         return both[0], (both[1] > 0.5).astype(record.dtype)
 
     def logit(self, p: Any, record: jax.Array) -> jax.Array:
+        """What the hidden state does not touch (decays, filled inputs, their products with weights) is computed for all
+        hours at once; the steps in time hold products of `hidden` by `hidden` only."""
         values, mask = self.unpack(record)
+        gap, h = gaps(mask), self.hidden
+        fade = jnp.exp(-jnp.maximum(0, p["wx"] * gap + p["bx"]))
+        seen = mask * values + (1 - mask) * fade * carried_forward(values, mask)
+        decays = jnp.exp(-jnp.maximum(0, gap @ p["wh"].T + p["bh"]))
+        inputs = seen @ p["w"].reshape(3 * h, -1).T + mask @ p["v"].reshape(3 * h, -1).T + p["b"].reshape(-1)
+        gates = p["u"][:2].reshape(2 * h, h)
 
-        def step(carried: tuple, now: tuple) -> tuple:
-            h, last = carried
-            x, m, gap = now
-            decay_x = jnp.exp(-jnp.maximum(0, p["wx"] * gap + p["bx"]))
-            decay_h = jnp.exp(-jnp.maximum(0, p["wh"] @ gap + p["bh"]))
-            seen = m * x + (1 - m) * decay_x * last
-            hh = decay_h * h
-            z, r = (jax.nn.sigmoid(p["w"][i] @ seen + p["u"][i] @ hh + p["v"][i] @ m + p["b"][i]) for i in (0, 1))
-            new = jnp.tanh(p["w"][2] @ seen + p["u"][2] @ (r * hh) + p["v"][2] @ m + p["b"][2])
-            return ((1 - z) * hh + z * new, m * x + (1 - m) * last), None
+        def step(state: jax.Array, now: tuple) -> tuple:
+            decay, given = now
+            hh = decay * state
+            both = jax.nn.sigmoid(given[: 2 * h] + gates @ hh)
+            z, r = both[:h], both[h:]
+            new = jnp.tanh(given[2 * h :] + p["u"][2] @ (r * hh))
+            return (1 - z) * hh + z * new, None
 
-        zero = (jnp.zeros(self.hidden, record.dtype), jnp.zeros(self.inputs, record.dtype))
-        (h, _), _ = jax.lax.scan(step, zero, (values, mask, gaps(mask)))
-        return p["wo"] @ h + p["bo"]
+        state = jax.lax.scan(step, jnp.zeros(h, record.dtype), (decays, inputs))[0]
+        return p["wo"] @ state + p["bo"]
+
+
+def carried_forward(values: jax.Array, mask: jax.Array) -> jax.Array:
+    """The last value observed before each hour; 0 before the first."""
+
+    def step(last: jax.Array, now: tuple) -> tuple[jax.Array, jax.Array]:
+        x, m = now
+        return m * x + (1 - m) * last, last
+
+    return jax.lax.scan(step, jnp.zeros(mask.shape[1], mask.dtype), (values, mask))[1]
 
 
 def gaps(mask: jax.Array) -> jax.Array:

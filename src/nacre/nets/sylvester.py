@@ -106,14 +106,26 @@ def planar_inverse(layer: Mapping[str, jax.Array], theta: jax.Array) -> jax.Arra
 # ---------------------------------------------------------------------------------------------------------- Sylvester
 
 
-def reflect(v: jax.Array, z: jax.Array) -> jax.Array:
-    """H_k ... H_1 z with H = I − 2vvᵀ/|v|²: Qᵀz is its first m coordinates."""
-    return jax.lax.scan(lambda z, row: (z - 2 * row * (row @ z) / (row @ row), None), z, v)[0]
+def compact(v: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """(V, T) with H_1 ... H_k = I − VᵀTV, H = I − 2vvᵀ/|v|²: T⁻¹ is the upper triangle of VVᵀ with half its diagonal.
+
+    V are the rows of `v` at length 1. All reflections of many points are then two thin products."""
+    v = v / jnp.sqrt(jnp.square(v).sum(axis=1, keepdims=True))
+    upper = jnp.triu(v @ v.T, 1) + 0.5 * jnp.eye(len(v), dtype=v.dtype)
+    return v, jax.scipy.linalg.solve_triangular(upper, jnp.eye(len(v), dtype=v.dtype))
 
 
-def unreflect(v: jax.Array, a: jax.Array) -> jax.Array:
+def across(v: jax.Array, z: jax.Array, m: int) -> jax.Array:
+    """Qᵀz: the first m coordinates of H_k ... H_1 z."""
+    unit, inner = compact(v)
+    return z[:m] - unit[:, :m].T @ (inner.T @ (unit @ z))
+
+
+def back(v: jax.Array, a: jax.Array) -> jax.Array:
     """Q a = H_1 ... H_k [a; 0]."""
-    return reflect(v[::-1], jnp.zeros(v.shape[1], a.dtype).at[: a.shape[0]].set(a))
+    unit, inner = compact(v)
+    m = a.shape[0]
+    return (-unit.T @ (inner @ (unit[:, :m] @ a))).at[:m].add(a)
 
 
 def triangles(layer: Mapping[str, jax.Array]) -> tuple[jax.Array, jax.Array]:
@@ -127,19 +139,19 @@ def sylvester(layer: Mapping[str, jax.Array], z: jax.Array) -> tuple[jax.Array, 
     """z + Q R tanh(R̃ Qᵀz + c); Σ log(1 + tanh'(a_i)·R_ii·R̃_ii)."""
     r, rt = triangles(layer)
     m = r.shape[0]
-    h = jnp.tanh(rt @ reflect(layer["v"], z)[:m] + layer["c"])
-    return z + unreflect(layer["v"], r @ h), jnp.log1p((1 - h * h) * jnp.diag(r) * jnp.diag(rt)).sum()
+    h = jnp.tanh(rt @ across(layer["v"], z, m) + layer["c"])
+    return z + back(layer["v"], r @ h), jnp.log1p((1 - h * h) * jnp.diag(r) * jnp.diag(rt)).sum()
 
 
 def sylvester_inverse(layer: Mapping[str, jax.Array], theta: jax.Array) -> jax.Array:
     """a_i + (R̃R)_ii tanh(a_i) = (R̃Qᵀtheta + c)_i − Σ_{j>i} (R̃R)_ij tanh(a_j), from the last row up."""
     r, rt = triangles(layer)
     m = r.shape[0]
-    both, wanted = rt @ r, rt @ reflect(layer["v"], theta)[:m] + layer["c"]
+    both, wanted = rt @ r, rt @ across(layer["v"], theta, m) + layer["c"]
     h = jnp.zeros(m, theta.dtype)
     for i in range(m - 1, -1, -1):
         h = h.at[i].set(jnp.tanh(_root(both[i, i], wanted[i] - both[i] @ h)))
-    return theta - unreflect(layer["v"], r @ h)
+    return theta - back(layer["v"], r @ h)
 
 
 def _root(slope: jax.Array, wanted: jax.Array) -> jax.Array:

@@ -84,7 +84,13 @@ class Kme:
     def _waves(self, geometry: Geometry) -> Waves:
         """Gaussian frequencies; [cos, sin]/√J has norm 1."""
         t = np.random.default_rng(0).standard_normal((self.features, geometry.width)) / self.length
-        return Waves(t, np.zeros(self.features), np.full(self.features, 1 / math.sqrt(self.features)), _NORM, 1.0)
+        return Waves(
+            t,
+            np.zeros(self.features),
+            np.full(self.features, 1 / math.sqrt(self.features)),
+            _NORM,
+            np.ones(self.features),
+        )
 
 
 def reduced_set(

@@ -47,8 +47,8 @@ def character_map(
         if front:
             out[:, 0] = 0 if target is None else public["classes"][grids[target].codes(records[names[target]])]
         for start in range(0, rows, BLOCK):
-            block = slice(start, min(start + BLOCK, rows))
-            atoms = _atoms({j: c[block] for j, c in codes.items()}, public["tables"], (block.stop - start, one + 1))
+            block = slice(start, start + BLOCK)
+            atoms = _atoms({j: c[block] for j, c in codes.items()}, public["tables"], one, len(out[block]))
             cosines, sines = out[block, front : front + k], out[block, front + k : front + 2 * k]
             _product(*atoms, public["members"], cosines, sines)
             cosines *= public["amplitude"]
@@ -65,11 +65,10 @@ def _padded(characters: Characters, column: int, lut: np.ndarray) -> tuple[np.nd
 
 
 def _atoms(
-    codes: Mapping[int, np.ndarray], tables: Mapping[int, Any], shape: tuple[int, int]
+    codes: Mapping[int, np.ndarray], tables: Mapping[int, Any], one: int, rows: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Cosines and sines [rows, atoms + 1] of the records' atoms; the last is the constant 1. Columns of one cell have
-    no atoms, and a table may have no others."""
-    cosine, sine = np.ones(shape), np.zeros(shape)
+    """Cosines and sines [rows, atoms + 1] of the records' atoms; the last is the constant 1."""
+    cosine, sine = np.ones((rows, one + 1)), np.zeros((rows, one + 1))
     for column, (own, cos, sin) in tables.items():  # a code of -1 picks the row of zeros at the end
         cosine[:, own], sine[:, own] = cos[codes[column]], sin[codes[column]]
     return cosine, sine

@@ -17,18 +17,23 @@ import numpy as np
 from nacre.synthesizers.support_points.geometry import CORNER, Geometry
 from nacre.synthesizers.support_points.waves import Waves
 
+FACTORS = 4  # common factors of a bell
+ROUGH = (0.02, 0.007, 0.002)  # noise of the first fits
+ROUNDS = 100  # of putting points into the box and giving them their covariance again
+
 
 @dataclass(frozen=True)
 class Priors:
-    """Standard deviations of what is expected before looking: of a bell's mean, log spread and links, of labels' log
-    shares, and of how far a point goes from its place in the bell. `spread` is the expected spread of a column."""
+    """Standard deviations of what is expected before looking: of a bell's mean, log spread and loads, of labels' log
+    shares, and of how far one point would go from its place in the bell; of n points each may go √n times as far, which
+    leaves what is expected of their common law the same. `spread` is the expected spread of a column."""
 
     mean: float = 0.3
     spread: float = 0.2
     log_spread: float = 0.3
-    link: float = 0.25
+    load: float = 0.5
     label: float = 1.5
-    travel: float = 0.03
+    travel: float = 0.01
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,7 @@ def fit_points(
 
     with jax.enable_x64(True):
         problem = _problem(geometry, waves, target, priors)
-        bell = _fit_bell(geometry, problem)
+        bell = _fit_bell(geometry, problem, waves.bound)
         found = [_move_points(geometry, problem, bell, points, seed + r) for r in range(restarts)]
     return min(found, key=lambda f: f[0])[1]
 
@@ -64,6 +69,7 @@ def _problem(geometry: Geometry, waves: Waves, target: Target, priors: Priors) -
         "labels": CORNER * t[:, geometry.numbers :],
         "offset": waves.offset,
         "amplitude": waves.amplitude * damp,
+        "base": waves.base,
         "value": np.stack([value.real, value.imag]),
         "precision": 1 / max(target.noise, 1e-5) ** 2,
         **asdict(priors),
@@ -71,10 +77,10 @@ def _problem(geometry: Geometry, waves: Waves, target: Target, priors: Priors) -
 
 
 def _misfit(problem: dict[str, Any], real: Any, imaginary: Any) -> Any:
-    """½·precision·Σ_k |z_k − a_k(φ_k − 1)|² for the (shifted) characteristic function φ of a law."""
+    """½·precision·Σ_k |z_k − a_k(φ_k − 1 + b_k)|² for the (shifted) characteristic function φ of a law."""
     import jax.numpy as jnp
 
-    gap_real = problem["value"][0] - problem["amplitude"] * (real - 1)
+    gap_real = problem["value"][0] - problem["amplitude"] * (real - 1 + problem["base"])
     gap_imaginary = problem["value"][1] - problem["amplitude"] * imaginary
     return 0.5 * problem["precision"] * jnp.sum(gap_real**2 + gap_imaginary**2)
 
@@ -94,17 +100,19 @@ def _with_labels(problem: dict[str, Any], wave: tuple[Any, Any], logits: Any, si
     return wave
 
 
-def _bell_factor(log_spread: Any, links: Any, d: int) -> Any:
-    """A factor F of the covariance FFᵀ: unit rows (a correlation matrix) times spreads."""
+def _bell_factor(log_spread: Any, loads: Any, d: int) -> Any:
+    """A factor F of the covariance FFᵀ: every column is a mix of common factors and a part of its own, times a spread.
+
+    The prior on the loads L charges the trace of LLᵀ, so that a few strong factors are kept and weak links vanish.
+    """
     import jax.numpy as jnp
 
-    lower = jnp.eye(d).at[jnp.tril_indices(d, -1)].set(links)
-    rows = lower / jnp.linalg.norm(lower, axis=1, keepdims=True)
-    return jnp.exp(log_spread)[:, None] * rows
+    whole = jnp.concatenate([loads.reshape(d, -1), jnp.eye(d)], axis=1)
+    return jnp.exp(log_spread)[:, None] * whole / jnp.linalg.norm(whole, axis=1, keepdims=True)
 
 
 def _bell_cuts(d: int) -> list[int]:
-    return np.cumsum([d, d, d * (d - 1) // 2]).tolist()
+    return np.cumsum([d, d, d * min(d, FACTORS)]).tolist()
 
 
 @lru_cache(maxsize=32)
@@ -113,13 +121,12 @@ def _bell_objective(d: int, sizes: tuple[int, ...]) -> Callable[..., Any]:
     import jax.numpy as jnp
 
     def objective(theta: Any, p: dict[str, Any]) -> Any:
-        mean, log_spread, links, logits = jnp.split(theta, _bell_cuts(d))
-        factor = _bell_factor(log_spread, links, d)
+        mean, log_spread, loads, logits = jnp.split(theta, _bell_cuts(d))
         angle = p["t"] @ mean - p["offset"]
-        height = jnp.exp(-0.5 * jnp.sum((p["t"] @ factor) ** 2, axis=1))
+        height = jnp.exp(-0.5 * jnp.sum((p["t"] @ _bell_factor(log_spread, loads, d)) ** 2, axis=1))
         wave = (height * jnp.cos(angle))[None], (height * jnp.sin(angle))[None]
         real, imaginary = _with_labels(p, wave, logits[None], sizes)
-        prior = jnp.sum(((mean - 0.5) / p["mean"]) ** 2) + jnp.sum((links / p["link"]) ** 2)
+        prior = jnp.sum(((mean - 0.5) / p["mean"]) ** 2) + jnp.sum((loads / p["load"]) ** 2)
         prior += jnp.sum(((log_spread - jnp.log(p["spread"])) / p["log_spread"]) ** 2)
         prior += jnp.sum((logits / p["label"]) ** 2)
         return _misfit(p, real[0], imaginary[0]) + 0.5 * prior
@@ -142,17 +149,36 @@ def _point_objective(points: int, d: int, sizes: tuple[int, ...]) -> Callable[..
     return jax.jit(jax.value_and_grad(objective))
 
 
-def _fit_bell(geometry: Geometry, problem: dict[str, Any]) -> dict[str, np.ndarray]:
+def _fit_bell(geometry: Geometry, problem: dict[str, Any], bound: float) -> dict[str, np.ndarray]:
+    """The bell of the sketch, found from rough to fine: with little noise a bell far off is stuck between two waves, so
+    that the first fits take the noise for larger, in shares of the features' bound, than it is."""
     d, labels = geometry.numbers, geometry.width - geometry.numbers
     cuts = _bell_cuts(d)
-    spread = np.log(problem["spread"])
-    start = np.concatenate([np.full(d, 0.5), np.full(d, spread), np.zeros(cuts[2] - cuts[1] + labels)])
-    box = [(0.0, 1.0)] * d + [(np.log(0.005), np.log(0.6))] * d + [(-5.0, 5.0)] * (cuts[2] - cuts[1])
-    box += [(-12.0, 12.0)] * labels
+    loads = 0.1 * np.random.default_rng(4).standard_normal(cuts[2] - cuts[1])  # no slope leads away from 0
+    theta = np.concatenate([np.full(d, 0.5), np.full(d, np.log(problem["spread"])), loads, np.zeros(labels)])
+    box = [(0.0, 1.0)] * d + [(np.log(0.005), np.log(0.6))] * d + [(-5.0, 5.0)] * len(loads) + [(-12.0, 12.0)] * labels
     objective = _bell_objective(d, tuple(size for _, size in geometry.blocks))
-    _, theta = _minimise(objective, start, problem, box, 150)
-    mean, log_spread, links, logits = np.split(theta, cuts)
-    return {"mean": mean, "factor": np.asarray(_bell_factor(log_spread, links, d)), "logits": logits}
+    finest = problem["precision"]
+    for level in ROUGH:
+        rough = 1 / (level * bound) ** 2
+        if rough < finest:
+            _, theta = _minimise(objective, theta, {**problem, "precision": rough}, box, 60)
+    _, theta = _minimise(objective, theta, problem, box, 150)
+    mean, log_spread, loads, logits = np.split(theta, cuts)
+    factor = np.asarray(_bell_factor(log_spread, loads, d))
+    return {"mean": mean, "covariance": factor @ factor.T, "logits": logits}
+
+
+def homes(mean: np.ndarray, covariance: np.ndarray, points: int, seed: int) -> np.ndarray:
+    """Points [n, d] spread evenly over a bell, inside the unit box, with its mean and covariance as far as they fit."""
+    root = np.linalg.cholesky(covariance + 1e-9 * np.eye(len(mean)))
+    y = mean + even_normals(points, len(mean), seed) @ root.T
+    for _ in range(ROUNDS if points > len(mean) + 1 else 0):
+        inside = np.clip(y, 0.0, 1.0)
+        gap = inside - inside.mean(axis=0)
+        now = np.linalg.cholesky(gap.T @ gap / points + 1e-9 * np.eye(len(mean)))
+        y = mean + np.linalg.solve(now, gap.T).T @ root.T
+    return np.clip(y, 0.0, 1.0)
 
 
 def even_normals(points: int, columns: int, seed: int) -> np.ndarray:
@@ -176,10 +202,10 @@ def _move_points(
 ) -> tuple[float, tuple[np.ndarray, np.ndarray]]:
     d, labels = geometry.numbers, geometry.width - geometry.numbers
     sizes = tuple(size for _, size in geometry.blocks)
-    home = np.clip(bell["mean"] + even_normals(points, d, seed) @ bell["factor"].T, 0.0, 1.0)
+    home = homes(bell["mean"], bell["covariance"], points, seed)
     tilt = np.random.default_rng([seed, 6]).standard_normal((points, labels))
     first = np.concatenate([home, bell["logits"] + tilt], axis=1)
-    scale = np.concatenate([np.full(d, problem["travel"]), np.full(labels, 2.0)])
+    scale = np.concatenate([np.full(d, problem["travel"] * np.sqrt(points)), np.full(labels, 2.0)])
     box = ([(0.0, 1.0)] * d + [(-12.0, 12.0)] * labels) * points
     held = {**problem, "home": first, "scale": scale}
     best, theta = _minimise(_point_objective(points, d, sizes), first.ravel(), held, box, 120)

@@ -28,7 +28,7 @@ from nacre.synthesizers.support_points import bandwidth, published
 from nacre.synthesizers.support_points.fitting import Priors, Target, fit_points
 from nacre.synthesizers.support_points.geometry import Geometry, apart, near
 from nacre.synthesizers.support_points.model import PointModel
-from nacre.synthesizers.support_points.waves import Waves, wave_map
+from nacre.synthesizers.support_points.waves import LOW, Waves, wave_map
 from nacre.table import Schema
 
 _SMALL = 200  # numbers of all points: up to here a fit is cheap, and local minima matter
@@ -127,7 +127,7 @@ class SupportPoints:
         geometry = Geometry(Layout.of(schema, None, self.name))
         if self.mode == "sketch":
             entry = plan["sketch"]
-            return judged((entry.sigma / rows) ** 2 / geometry.diameter, (5e-5, 1e-3))
+            return judged(LOW * (entry.sigma / rows) ** 2 / geometry.diameter, (5e-5, 1e-3))  # of the low waves
         count, entry = self._count(geometry, rows, plan.budget), plan["points"]
         columns = geometry.numbers + len(geometry.blocks)
         size = 1 if self.mode == "list" else count

@@ -16,22 +16,48 @@ import numpy as np
 from nacre.synthesizers.support_points.geometry import CORNER, Geometry
 
 SLACK = 1.2  # ‖g(x)‖² is 2‖x − c‖ on average over frequencies; a finite number of them overshoots
+LOW = 0.15
+RING = (4.0, 9.0)
 _ROWS = 64  # records whose waves stay in the cache
 
 
 @dataclass(frozen=True)
 class Waves:
-    """`frequencies` [K, width] in the geometry's coordinates, `offset` c_k, `amplitude` sqrt(ω_k/K)."""
+    """`frequencies` t [K, width] in the geometry's coordinates, `offset` c, `amplitude` a, `base` b: feature k is
+    a_k·(exp(i(t_k·x − c_k)) − 1 + b_k)."""
 
     frequencies: np.ndarray
     offset: np.ndarray
     amplitude: np.ndarray
     bound: float
-    base: float = 0.0  # added to exp(i·) − 1: with 1 the features are plain waves
+    base: np.ndarray
 
     @staticmethod
     def of(geometry: Geometry, count: int, seed: int) -> Waves:
-        """Frequencies from a public seed: directions uniform, radii half-Cauchy of scale 2/diam."""
+        """What the sketch buys: a third of the waves as in `energy`, the others plain ones (b_k = 1) of length RING.
+
+        Low waves, which the energy weighs most, tell means; a wave along which records differ by a radian or two
+        tells covariances. Of the squared length of a record's vector, LOW belongs to the first kind.
+        """
+        low = Waves.energy(geometry, max(1, count // 3), seed)
+        plain = count - len(low.amplitude)
+        if not plain:
+            return low
+        rng = np.random.default_rng([seed, 3])
+        t = rng.standard_normal((plain, geometry.width))
+        t *= (rng.uniform(*RING, plain) / np.linalg.norm(t, axis=1))[:, None]
+        height = low.bound * math.sqrt((1 - LOW) / LOW / plain)
+        return Waves(
+            np.concatenate([low.frequencies, t]),
+            np.concatenate([low.offset, t @ geometry.centre]),
+            np.concatenate([low.amplitude, np.full(plain, height)]),
+            low.bound / math.sqrt(LOW),
+            np.concatenate([low.base, np.ones(plain)]),
+        )
+
+    @staticmethod
+    def energy(geometry: Geometry, count: int, seed: int) -> Waves:
+        """a_k = sqrt(ω_k/K), b_k = 0; directions uniform, radii half-Cauchy of scale 2/diam, from a public seed."""
         from nacre.distances.characteristic import energy_frequencies
 
         t, weights = energy_frequencies(count, geometry.width, geometry.diameter, seed)
@@ -44,7 +70,7 @@ class Waves:
         # |g_k| ≤ amplitude·min(2, |angle|); the other bound clips ‖g‖², which is about 2‖x − c‖, at 1.2 of its largest.
         reach = amplitude * np.minimum(2.0, np.maximum(high - offset, offset - low))
         bound = min(math.sqrt(2 * SLACK * geometry.radius), float(np.linalg.norm(reach)))
-        return Waves(t, offset, amplitude, bound)
+        return Waves(t, offset, amplitude, bound, np.zeros(count))
 
     @property
     def size(self) -> int:

@@ -98,6 +98,11 @@ def main(method: str, model: str, repeats: int, batch: int) -> None:
         run = plain(loss, parameters, records, batch)
     else:
         run = private(method, loss, parameters, records, batch, steps)
+    tell_time(run, steps, repeats)
+
+
+def tell_time(run: Callable[[], Any], steps: int, repeats: int) -> None:
+    """Print the best of several runs of so many steps: processor time, or wall time on an accelerator."""
     run()
     took, now = [], time.process_time if jax.default_backend() == "cpu" else time.perf_counter
     while len(took) < min(repeats, 3) or (len(took) < repeats and sum(took) < MOST_SECONDS):

@@ -6,6 +6,7 @@ layers, with what the hidden state does not touch computed for all hours at once
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
 import resource
@@ -105,7 +106,8 @@ def main(kind: str, repeats: int) -> None:
         run()
         took.append(now() - start)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"step_ms": 1e3 * min(took) / STEPS, "peak_mb": peak}))
+    version = importlib.metadata.version("opacus")
+    print(json.dumps({"step_ms": 1e3 * min(took) / STEPS, "peak_mb": peak, "version": version}))
 
 
 if __name__ == "__main__":

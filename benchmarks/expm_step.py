@@ -7,10 +7,7 @@ the door `descend`, with coins for all rows. `sgd`: the same without clip and no
 
 from __future__ import annotations
 
-import json
-import resource
 import sys
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks import expm_icu_grid as grid
+from benchmarks.dpsgd_step import one_core, tell_time
 from benchmarks.expm_icu_data import Data
 from nacre.learners import flow as flows
 from nacre.learners.descending import DpSgd, Sgd
@@ -29,7 +27,7 @@ from nacre.nets.gru_d import GruD
 ROWS, HOURS, INPUTS, HIDDEN = 15_313, 24, 104, 10
 BATCH = {"lr": 256, "grud": 128}  # rows of a step, for every method
 DRAWS = {"lr": {"expm-nf": 16, "expm-nf-few": 4}, "grud": {"expm-nf": 8, "expm-nf-few": 2}}  # parameters of a step
-STEPS, MOST_SECONDS = 10, 20.0
+STEPS = 10
 
 
 def made(model: str) -> Data:
@@ -64,18 +62,9 @@ def main(method: str, model: str, repeats: int) -> None:
     data = made(model)
     flow = method.startswith("expm-nf")
     run = flow_steps(method, model, data) if flow else descents(model, data, method == "dpsgd")
-    run()
-    took, now = [], time.process_time if jax.default_backend() == "cpu" else time.perf_counter
-    while len(took) < min(repeats, 3) or (len(took) < repeats and sum(took) < MOST_SECONDS):
-        start = now()
-        run()
-        took.append(now() - start)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"step_ms": 1e3 * min(took) / STEPS, "peak_mb": peak}))
+    tell_time(run, STEPS, repeats)
 
 
 if __name__ == "__main__":
-    from benchmarks.dpsgd_step import one_core
-
     one_core()
     main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

@@ -22,6 +22,7 @@ ROOT = Path(__file__).parent.parent
 METHODS = ("sgd", "dpsgd", "expm-nf", "expm-nf-few", "opacus")
 MODELS = ("lr", "grud")
 PEER = "NACRE_OPACUS_PYTHON"
+PLAIN = {"epsilon": None, "outcome": "ran", "reads_domain": False, "reports_spend": True, "notes": "hooks"}
 
 
 def run(options: Options, results: Results) -> None:
@@ -40,6 +41,10 @@ def run(options: Options, results: Results) -> None:
                 results.note(f"{name} did not run: {found['why']}")
                 continue
             setting = Setting(name, f"{model}, one step", guarantee=None)
+            version = found.pop("version", None)
+            if version:
+                about = {"method": name, "package": "Opacus", "version": version, "dataset": setting.dataset, **PLAIN}
+                results.tell(f"{model}/{name}: package", about)
             results.add(setting, 0, found, f"{model}/{name}")
             results.write()
             print(f"{model}/{name}: {found['step_ms']:.2f} ms, {found['peak_mb']:.0f} MiB", flush=True)
@@ -52,7 +57,7 @@ def _accelerator() -> bool:
 
 
 def measured(method: str, model: str, repeats: int) -> dict:
-    """{"step_ms", "peak_mb"}, or {"why"} Opacus could not run."""
+    """{"step_ms", "peak_mb"}, with Opacus its version too, or {"why"} it could not run."""
     if method == "opacus":
         python = os.environ.get(PEER)
         if not python:

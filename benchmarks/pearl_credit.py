@@ -9,7 +9,7 @@ from dataclasses import replace
 from benchmarks import balanced, published
 from benchmarks.catalogue import Options
 from benchmarks.pearl_adult import MAKERS, STUDY
-from benchmarks.protocol import run_study
+from benchmarks.protocol import names_of, run_study
 from benchmarks.results import Results
 
 CREDIT = replace(
@@ -18,12 +18,12 @@ CREDIT = replace(
     cases=tuple(c for c in STUDY.cases if c.method not in ("pearl-network", "pearl-one-way", "pearl-paper-scales")),
 )
 STUDIES = {"ends": CREDIT, "cells": replace(CREDIT, load=balanced.credit_cells)}
+ONLY = (*STUDIES, *names_of(CREDIT))
 
 
 def run(options: Options, results: Results) -> None:
     """`--only` takes methods, descriptions (ends, cells), or both."""
     results.published = published.rows("credit-balanced")
-    asked = [name for name in STUDIES if name in options.only]
     methods = tuple(name for name in options.only if name not in STUDIES)
-    for name in asked or STUDIES:
+    for name in options.of(STUDIES):
         run_study(STUDIES[name], replace(options, only=methods), results, MAKERS)

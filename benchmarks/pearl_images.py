@@ -31,6 +31,7 @@ VARIANTS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "merf": ("merf", {}),
     "merf-scale": ("merf", {"scale": "bought"}),
 }
+NAMES = (*VARIANTS, "processor")  # what --only may name
 BUDGETS = (None, 10.0, 1.0, 0.2)  # of `pearl-paper`; the others have ε = 1
 PICTURE = (
     *(("pearl-paper", e) for e in BUDGETS),
@@ -63,7 +64,8 @@ def run_images(dataset: str, settings: Mapping[str, int], options: Options, resu
     rows = 2_000 if options.quick else None
     settings = {"frequencies": 100, "steps": 20} if options.quick else settings
     base = Job(dataset, "pearl-paper", 1.0, 0, tuple(settings.items()), rows)
-    _real(base, options, results)
+    if not options.nothing:
+        _real(base, options, results)
     todo = [job for job in _jobs(base, options) if not results.has(job.name, job.seed)]
     if options.jobs == 1:
         for job in todo:

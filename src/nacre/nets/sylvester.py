@@ -141,8 +141,13 @@ def compact(v: jax.Array) -> tuple[jax.Array, jax.Array]:
 
     V are the rows of `v` at length 1. All reflections of many points are then two thin products."""
     v = v / jnp.sqrt(jnp.square(v).sum(axis=1, keepdims=True))
-    upper = jnp.triu(v @ v.T, 1) + 0.5 * jnp.eye(len(v), dtype=v.dtype)
-    return v, jax.scipy.linalg.solve_triangular(upper, jnp.eye(len(v), dtype=v.dtype))
+    return v, _inner(v @ v.T)
+
+
+def _inner(grams: jax.Array) -> jax.Array:
+    """T of products of unit vectors [..., k, k]."""
+    one = jnp.eye(grams.shape[-1], dtype=grams.dtype)
+    return jax.scipy.linalg.solve_triangular(jnp.triu(grams, 1) + 0.5 * one, jnp.broadcast_to(one, grams.shape))
 
 
 def across(v: jax.Array, z: jax.Array, m: int) -> jax.Array:
@@ -174,27 +179,33 @@ def sylvester(layer: Mapping[str, jax.Array], z: jax.Array) -> tuple[jax.Array, 
 
 
 def _sylvester_layers(layers: Sequence[Mapping[str, jax.Array]], z: jax.Array) -> tuple[jax.Array, jax.Array]:
-    k, m = layers[0]["v"].shape[0], layers[0]["r"].shape[0]
-    v = jnp.concatenate([layer["v"] for layer in layers])  # [layers·k, d], at any length
+    """The state of the loop is what layers see of a point: products with all v at length 1, first m numbers.
+    A layer adds h·step to it, with Q a = [a; 0] − Vᵀ(T V[:, :m] a), a = R h, in that basis."""
+    v, r, rt, c = (jnp.stack([layer[name] for layer in layers]) for name in ("v", "r", "rt", "c"))
+    (count, k, d), m = v.shape, r.shape[1]
+    v = v.reshape(count * k, d)
     grams = v @ v.T
     short = 1 / jnp.sqrt(jnp.diag(grams))
     grams, first = grams * short * short[:, None], v[:, :m] * short[:, None]  # of the vectors at length 1
-    seen, head, total, moves = (z @ v.T) * short, z[:, :m], jnp.zeros(len(z), z.dtype), []
-    shift, one = jnp.zeros_like(head), jnp.eye(k, dtype=z.dtype)
-    blocks = jnp.stack([jnp.triu(grams[a : a + k, a : a + k], 1) + 0.5 * one for a in range(0, len(v), k)])
-    inner = jax.scipy.linalg.solve_triangular(blocks, jnp.broadcast_to(one, blocks.shape))  # T of `compact`
-    for i, layer in enumerate(layers):
-        own = slice(i * k, (i + 1) * k)
-        r, rt = triangles(layer)
-        h = jnp.tanh((head - seen[:, own] @ inner[i] @ first[own]) @ rt.T + layer["c"])
-        total = total + jnp.log1p((1 - h * h) * jnp.diag(r) * jnp.diag(rt)).sum(1)
-        a = h @ r.T
-        b = a @ first[own].T @ inner[i].T  # Q a = [a; 0] − Vᵀb
-        seen, head = seen + a @ first.T - b @ grams[own], head + a - b @ first[own]
-        shift = shift + a
-        moves.append(b)
-    shift = jnp.pad(shift, ((0, 0), (0, z.shape[1] - m)))
-    return z + shift - (jnp.concatenate(moves, axis=1) * short) @ v, total
+    r, rt = jax.vmap(triangles)({"r": r, "rt": rt})
+    inner = _inner(jnp.stack([grams[i : i + k, i : i + k] for i in range(0, count * k, k)]))
+    turned = inner @ first.reshape(count, k, m)  # T V[:, :m]
+    back = jnp.swapaxes(turned @ r, 1, 2)  # what h adds to the products with V of the layer itself, before Vᵀ
+    ahead = jnp.swapaxes(r, 1, 2)
+    step = jnp.concatenate(
+        [ahead @ first.T - back @ grams.reshape(count, k, -1), ahead - back @ first.reshape(count, k, m)], axis=2
+    )
+    rt_t = jnp.swapaxes(rt, 1, 2)
+    own, state, moves = -turned @ rt_t, jnp.concatenate([(z @ v.T) * short, z[:, :m]], axis=1), []
+    for i in range(count):
+        h = jnp.tanh(state[:, i * k : (i + 1) * k] @ own[i] + state[:, -m:] @ rt_t[i] + c[i])
+        state = state + h @ step[i]
+        moves.append(h)
+    h = jnp.stack(moves)  # [layers, n, m]
+    diagonals = jnp.diagonal(r, axis1=1, axis2=2) * jnp.diagonal(rt, axis1=1, axis2=2)
+    log_det = jnp.log1p((1 - h * h) * diagonals[:, None]).sum(axis=(0, 2))
+    shift = jnp.pad((h @ ahead).sum(axis=0), ((0, 0), (0, d - m)))
+    return z + shift - (jnp.swapaxes(h @ back, 0, 1).reshape(len(z), -1) * short) @ v, log_det
 
 
 def sylvester_inverse(layer: Mapping[str, jax.Array], theta: jax.Array) -> jax.Array:

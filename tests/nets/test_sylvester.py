@@ -58,6 +58,15 @@ def test_all_layers_at_once_are_the_layers_one_by_one(kind, m):
         np.testing.assert_allclose(a, b, atol=1e-12)
 
 
+@pytest.mark.parametrize("kind", flows.KINDS)
+def test_a_tilted_start_shifts_and_leaves_the_volume(kind):
+    z = jnp.asarray(np.random.default_rng(1).normal(size=(4, 6)))
+    moved, log_det = flows.forward(flows.start(jax.random.key(0), 6, 3, kind, 2, False, tilt=6.0), z)
+    plain, loose = flows.forward(flows.start(jax.random.key(0), 6, 3, kind, 2, False), z)
+    assert float((moved - z).std(axis=0).max()) < 1e-4 < float((plain - z).std(axis=0).max())
+    assert float(jnp.abs(log_det).max()) < 1e-4 < float(jnp.abs(loose).max())
+
+
 def test_reflections_give_orthonormal_columns():
     """The compact form is the product of the reflections, one after the other."""
     v = np.random.default_rng(1).normal(size=(5, 12))

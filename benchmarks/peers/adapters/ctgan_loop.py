@@ -21,7 +21,7 @@ WARM = 3  # steps before one is recorded
 
 @dataclass(frozen=True)
 class Coded:
-    """A table as numbers: `offsets` [n, numbers] of the numeric columns within their mode; `codes` [n, numbers + labels]
+    """A table as numbers: `offsets` [n, numbers] of numeric columns within their mode; `codes` [n, numbers + labels]
     the mode of every numeric column, then every label; `sizes` how many modes or labels each of these has."""
 
     offsets: np.ndarray

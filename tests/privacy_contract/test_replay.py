@@ -54,6 +54,7 @@ CASES = [
 CASES += [("pearl", "public", {}, "smoker"), ("pearl", "bought", {}, "city")]
 CASES += [("pearl-paper", "public", {}, "city"), ("merf", "public", {"scale": "bought"}, "smoker")]
 CASES += [("hflow", "public", {"clipping": "sparse", "encoding": "one-hot"}, "smoker")]
+CASES += [("hflow", "public", {"warm": 0.5}, "smoker")]
 CASES += [("sketch", "public", {"wide": 3}, None), ("sketch", "public", {}, "smoker"), ("sketch", "bought", {}, "city")]
 CASES += [("support-points", "public", {"mode": mode}, None) for mode in ("data", "list")]
 CASES += [("support-points", "public", {"bandwidth": "bought"}, None)]
@@ -63,9 +64,9 @@ RANGED = {"wide", "mode", "bandwidth"}  # options with selections or draws in th
 ROWS = 600
 
 
-def _slow(method):
+def _slow(method, options=()):
     """Adversarial networks are compiled anew for every table; their doors are replayed in every run."""
-    return [pytest.mark.slow] if method in GANS else []
+    return [pytest.mark.slow] if method in GANS or "warm" in options else []
 
 
 SOME = [pytest.param(m, marks=_slow(m)) for m in PRIVATE]
@@ -83,7 +84,7 @@ def fit_for(case):
     return checks.fit_with(method, schema, {**SMALL.get(method, {}), **options}, target, epsilon)
 
 
-@pytest.mark.parametrize("case", [pytest.param(c, marks=_slow(c[0])) for c in CASES], ids=_id)
+@pytest.mark.parametrize("case", [pytest.param(c, marks=_slow(c[0], c[2])) for c in CASES], ids=_id)
 def test_replay_on_neighbours_shows_the_same_bytes(case, tmp_path):
     base = tables.people(ROWS)
     others = tables.neighbours(base)

@@ -136,12 +136,17 @@ def test_character_map_is_exact_bit_by_bit():
 
 def test_tables_of_many_columns_reach_the_doors():
     """The maps carry no list that grows with the table: more names than `captured.MOST` come in as public too."""
+    labels = Schema(
+        {f"c{i}": Categorical(categories=("a", "b")) for i in range(MOST // 2 + 1)}
+    )  # a name and a size each
     wide = Schema({f"x{i}": Numeric(bounds=(0.0, 1.0)) for i in range(MOST + 6)})
-    layout = Layout.of(wide, None, "test")
-    t = fourier.frequencies(50, layout.width, 1.0, (1.0,), 0)
-    for make, size in ((fourier.cosine_map, 100), (fourier.mixed_map, 100), (fourier.moment_map, layout.width + 1)):
-        entry = Total("s", size=size, sigma=3.0, exact=False)
-        feature_sums.check_record_map(make(layout), fourier.public_parameters(layout, t), wide, entry)
+    for schema, mixed in ((labels, 2 * len(labels.columns)), (wide, 100)):
+        layout = Layout.of(schema, None, "test")
+        t = fourier.frequencies(50, layout.width, 1.0, (1.0,), 0)
+        sizes = {fourier.cosine_map: 100, fourier.mixed_map: mixed, fourier.moment_map: layout.width + 1}
+        for make, size in sizes.items():
+            entry = Total("s", size=size, sigma=3.0, exact=False)
+            feature_sums.check_record_map(make(layout), fourier.public_parameters(layout, t), schema, entry)
     grids = [Grid.of(wide.columns[n]) for n in wide.modelled]
     angle = [np.arange(g.cells) / g.cells for g in grids]
     luts = [np.arange(g.cells) for g in grids]

@@ -37,8 +37,9 @@ def angles(layout: Layout, numbers: np.ndarray, codes: list[np.ndarray], t: np.n
 
 
 def public_parameters(layout: Layout, t: np.ndarray | None = None) -> dict[str, Any]:
-    """What the maps below need besides the record: frequencies t, and the names of the numbers."""
-    return {"numbers": layout.numbers} | ({} if t is None else {"frequencies": t})
+    """What the maps below need besides the record: frequencies t, names of the numbers, names and sizes of the blocks
+    (of wide tables more values than a map may carry unsaid)."""
+    return {"numbers": layout.numbers, "blocks": layout.blocks} | ({} if t is None else {"frequencies": t})
 
 
 def cosine_map(layout: Layout) -> Callable[[Mapping[str, Any], Any], np.ndarray]:

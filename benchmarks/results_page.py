@@ -17,8 +17,8 @@ COLUMNS = (
     "f1_tree", "f1_forest", "f1_hgb", "f1_macro", "f1_mean9", "auroc_mean9", "apc_mean9", "roc_hard_mean10",
     "prc_hard_mean10", "range_query",
     "marginal_l1", "fid_lenet", "fid_over_real", "fid_over_merf", "kid_lenet", "kid_over_merf", "cnn_accuracy", "tvd1",
-    "tvd2", "tvd2_holdout", "kendall_rmse", "kendall_mae", "fit_s", "train_s", "train_processor_s",
-    "sample_s", "run_s", "cpu_s", "step_ms", "peak_mb",
+    "tvd2", "tvd2_holdout", "kendall_rmse", "kendall_mae", "fit_s", "train_s", "sample_s",
+    "run_s", "cpu_s", "step_ms", "step_processor_ms", "peak_mb",
     "auroc", "auroc_given", "auroc_codes", "auroc_codes_given", "r2", "r2_given", "mse", "mmd_p", "ksd_p", "ks_hidden",
     "ks_visible", "ks_given", "dwp_rmse", "recovered_error", "recovered_share",
 )  # fmt: skip

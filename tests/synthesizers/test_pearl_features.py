@@ -155,6 +155,23 @@ def test_tables_of_many_columns_reach_the_doors():
     feature_sums.check_record_map(features, public, wide, Total("s", size=160, sigma=3.0))
 
 
+def test_declared_edges_scale_a_number_piece_by_piece():
+    """Each cell an equal part of [0, 1]; without `pieces`, and without edges, the ends alone decide."""
+    edges = (-100.0, -1.0, 0.0, 1.0, 100.0)
+    schema = Schema({"x": Numeric(edges=edges), "n": Numeric(edges=(0, 1, 10, 1000), integer=True)})
+    x, n = np.array([-100.0, -50.5, -0.5, 0.25, 100.0]), np.array([0, 1, 4, 10, 1000])
+    rows = {"x": Values.of(x), "n": Values.of(n)}
+    layout = Layout.of(schema, None, "test", pieces=True)
+    coded, _ = layout.encode(rows)
+    assert coded[:, 0] == pytest.approx([0.0, 0.125, 0.375, 0.5625, 1.0])
+    assert coded[:, 1] == pytest.approx([0.0, 1 / 3, 4 / 9, 2 / 3, 1.0])
+    back = layout.decode(coded, [], np.zeros(5, np.int64))
+    assert back["x"].values == pytest.approx(x)
+    assert back["n"].values.tolist() == n.tolist()
+    plain, _ = Layout.of(schema, None, "test").encode(rows)
+    assert plain[:, 0] == pytest.approx((x + 100) / 200)
+
+
 MAPS = {"cosine": 1.0, "mixed": math.sqrt(2), "characters": 1.0}  # and the norm that each is planned with
 
 

@@ -109,7 +109,7 @@ def supports(method: Any, schema: Schema) -> None:
     """A declared schema of single values, or of images and their label; at least two rows of every class in a batch."""
     if not schema.modelled:
         raise SchemaError("the schema has no column to model: all are identifiers or follow from others")
-    layout = Layout.of(schema, method.target, method.name)
+    layout = Layout.of(schema, method.target, method.name, pieces=True)
     if not layout.width:
         raise SchemaError(
             f"target {method.target!r} is the only column to model, and method {method.name!r} learns the others given "

@@ -1,4 +1,6 @@
-"""python -m benchmarks list | run NAME [--seeds K] [--quick] [--jobs N] [--only M1,M2] [--resume] [--note T] | page"""
+"""python -m benchmarks list | run NAME [--seeds K] [--quick] [--jobs N] [--only M1,M2] [--resume] [--note T] | page
+
+`run NAME --only none` measures nothing: it writes the file and the page from what earlier runs measured."""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ import os
 import sys
 
 from benchmarks import results_page
-from benchmarks.catalogue import CATALOGUE, Options
+from benchmarks.catalogue import CATALOGUE, NOTHING, Options
 from benchmarks.results import Results
 from nacre.errors import NacreError
 
@@ -22,7 +24,9 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--seeds", type=_positive, default=5, help="seeds 0..K-1 of the whole pipeline (default 5)")
     run.add_argument("--quick", action="store_true", help="smoke run on few rows, one seed, to NAME.quick.json")
     run.add_argument("--jobs", type=_positive, default=_cores(), help="classifiers fitted at a time (default: cores)")
-    run.add_argument("--only", default="", help="comma-separated methods; the others are left alone")
+    run.add_argument(
+        "--only", default="", help="comma-separated cases; the others are left alone. none: only write the file"
+    )
     run.add_argument("--resume", action="store_true", help="keep what an earlier run of this name has measured")
     run.add_argument("--note", default="", help="a remark that the file keeps in place of earlier ones")
     return top
@@ -48,6 +52,8 @@ def command_line(args: argparse.Namespace) -> str:
 def run(args: argparse.Namespace) -> None:
     seeds = 1 if args.quick else args.seeds
     only = tuple(m for m in args.only.split(",") if m)
+    CATALOGUE[args.name].check(only)
+    args.resume = args.resume or NOTHING in only
     options = Options(seeds=seeds, quick=args.quick, jobs=args.jobs, only=only)
     name = f"{args.name}.quick" if args.quick else args.name
     results = Results(name, command_line(args), resume=args.resume, keep=bool(only) or args.resume)

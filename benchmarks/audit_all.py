@@ -250,6 +250,9 @@ def _add(results: Results, method: str, case: Case, bound: Bound, draws: int) ->
         results.note(f"REFUTED: {method} at epsilon {case.epsilon:g}: {bound}")
 
 
+ONLY = tuple(word for case in cases() for word in (case.kind, case.name, case.text))
+
+
 def run(options: Options, results: Results) -> None:
     results.note(f"family error {FAMILY:g} over at most {AUDITS} bounds: each at {ALPHA:g}; tests fixed in advance")
     for case in cases():

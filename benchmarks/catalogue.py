@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from benchmarks.results import Results
+from nacre.errors import NacreError
+
+NOTHING = "none"  # --only none: measure nothing, write the file from what earlier runs measured
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,16 @@ class Options:
     def wants(self, method: str) -> bool:
         return not self.only or method in self.only
 
+    @property
+    def nothing(self) -> bool:
+        return NOTHING in self.only
+
+    def of(self, names: Collection[str]) -> tuple[str, ...]:
+        """Those of one kind of names that `--only` has; all of them where it has none and names another kind."""
+        if self.nothing:
+            return ()
+        return tuple(n for n in names if n in self.only) or tuple(names)
+
 
 @dataclass(frozen=True)
 class Benchmark:
@@ -30,6 +43,19 @@ class Benchmark:
 
     def runner(self) -> Callable[[Options, Results], None]:
         return importlib.import_module(self.module).run
+
+    def check(self, only: tuple[str, ...]) -> None:
+        """Refuse words of `--only` that no case answers to (`ONLY` of the module), before anything is run."""
+        known: Collection[str] = importlib.import_module(self.module).ONLY
+        if NOTHING in only and len(only) > 1:
+            raise NacreError(f"--only {','.join(only)}: {NOTHING!r} stands alone; it measures nothing")
+        for word in only:
+            if word != NOTHING and word not in known:
+                names = ", ".join(dict.fromkeys(known)) or "no names: it is one case"
+                raise NacreError(
+                    f"--only {word}: {self.name} has no such case. It has {names}. `--only {NOTHING}` measures nothing "
+                    "and writes the file from what earlier runs measured"
+                )
 
 
 CATALOGUE: Mapping[str, Benchmark] = {

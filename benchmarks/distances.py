@@ -121,6 +121,9 @@ def memory(task: str, quick: bool) -> list[tuple[Setting, dict[str, float]]]:
     return [(Setting("nacre", title(task, size), guarantee=None), {k: found[k] for k in ("first_call_s", "peak_mb")})]
 
 
+ONLY = (*METHODS, "memory")
+
+
 def run(options: Options, results: Results) -> None:
     """Each comparison `seeds` times, the large cases once; `--only` takes mmd, energy, ksd, memory."""
     for task, size in sizes(options.quick).items():

@@ -109,6 +109,9 @@ def attacked(found: Disclosure, name: str) -> dict[str, float]:
     }
 
 
+ONLY = tuple(METHODS)
+
+
 def run(options: Options, results: Results) -> None:
     results.published = [
         published_row(Setting("mmdgan-ehr", DATASET, guarantee=None), name, value, THESIS)

@@ -50,6 +50,9 @@ def stays(seed: int, rows: int | None) -> Data:
     return Data(features(frame)[order], np.stack([told == "<30", told != "NO"]), int(TRAIN * len(order)))
 
 
+ONLY = METHODS
+
+
 def run(options: Options, results: Results) -> None:
     from benchmarks import expm_icu_grid
 

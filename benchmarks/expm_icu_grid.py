@@ -1,8 +1,8 @@
 """All values of epsilon and both outcomes of one seed at a time: what makes the grid of `expm-icu` affordable.
 
-Rows lie on the device once per seed. Flows and Hamiltonian chains of all values train in one compiled program, steps of
-the door `descend` are compiled once per value and used for every seed. The training code is the learners' own; what is
-left out are the curator's checks and its copies of the rows, so a fit of the learner with the same key is the same.
+Rows lie on the device once per seed. Flows, Hamiltonian chains and descents of all values run side by side in one
+compiled program, which all seeds share. The training code is the learners' own; what is left out are the curator's
+checks and its copies of the rows, so a fit of the learner with the same key is the same.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from nacre.learners import flow as flows
 from nacre.learners import losses
 from nacre.learners.exponential import X_STEPS, centre_of, exact_utility, prior_sd
 from nacre.learners.training import Task
-from nacre.nets import sylvester
 from nacre.privacy import descent, poisson, stream, unit_arrays
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.plan import Plan
@@ -58,8 +57,7 @@ def _flow_program(shape: Any, size: int, worth: Any, rows: int, own: int | None)
     many = flows._trainer(shape, size, worth, rows)
 
     def one(columns: jax.Array, rate: jax.Array, key: jax.Array, tau: Any) -> Any:
-        flow = sylvester.start(key, size, shape.layers, shape.kind, shape.rank, shape.affine)
-        flow = jax.tree.map(lambda x: x.astype(columns.dtype), flow)
+        flow = shape.start(size, key, columns.dtype)
         return many(flow, jax.random.split(jax.random.fold_in(key, 1), shape.steps), columns.T, rate, tau)
 
     return jax.jit(jax.vmap(jax.vmap(one, (None, 0, own, None)), (0, None, own, None)))
@@ -208,7 +206,8 @@ class AnyNoise(descent.Descent):
         return own, {part.name: whole(flat / self.expected)}
 
 
-_STEPS: dict[Any, tuple[Any, Asked]] = {}  # (training but for epsilon, sizes) -> (all steps compiled, what was asked)
+_STEPS: dict[Any, tuple[Any, Asked]] = {}  # (training but for epsilon, sizes) -> (all steps, what was asked)
+_WHOLE = 2  # lanes at a time where every step reads all rows
 
 
 @functools.cache
@@ -234,38 +233,58 @@ def asked_of(training: Any, data: Data) -> Asked:
 
 
 def compiled(training: Any, data: Data) -> tuple[Any, Asked]:
-    """All steps of a training as one compiled function for any noise, and what it asked of the door."""
+    """All steps of a training as a function (state, noise, x, labels, key) of any noise, and what the training asked of
+    the door."""
     kind = replace(training, epsilon=1.0) if hasattr(training, "epsilon") else training
     name = (kind, data.x.shape, data.cut)
     if name not in _STEPS:
         asked = asked_of(kind, data)
         entry, size = asked.entry, poisson.physical_size(asked.entry.q, data.cut)
         job = AnyNoise(entry, asked.query, asked.update, entry.q * data.cut, size, 0)
-        _STEPS[name] = jax.jit(job.several), asked
+
+        def one(state: Any, noise: Any, x: jax.Array, labels: jax.Array, key: jax.Array) -> Any:
+            units = unit_arrays.Units({"x": x, "y": labels}, None, jnp.arange(len(x)) < data.cut)
+            return job.several(state, noise, units, key, jnp.int32(0), jnp.int32(entry.steps))
+
+        _STEPS[name] = one, asked
     return _STEPS[name]
 
 
-def ready(training: Any, data: Data, outcome: int, seed: int) -> Any:
-    """A function of a secret key that runs all steps on one outcome; `seed` is that of a network's start."""
-    run, asked = compiled(training, data)
+@functools.lru_cache(maxsize=16)
+def _side_by_side(one: Any, lanes: int) -> Any:
+    """Lanes of noise, labels and keys; a single one is left as the learner runs it."""
+    if lanes > 1:
+        return jax.jit(jax.vmap(one, (None, 0, None, 0, 0)))
+    return jax.jit(
+        lambda s, n, x, y, k: jax.tree.map(lambda leaf: leaf[None], one(s, (n[0][0], n[1][0]), x, y[0], k[0]))
+    )
+
+
+def ready(lanes: list[tuple[int, Any]], data: Data, seed: int) -> Any:
+    """A function of secret keys [lanes] that runs all steps of trainings that differ in epsilon alone, each on an
+    outcome; `seed` is that of a network's start."""
+    one, asked = compiled(lanes[0][1], data)
     state = unit_arrays.as_arrays(asked.state)
     if data.network is not None:
         start = unit_arrays.as_arrays(data.network.start(seed))
         state = {**state, "parameters": start, "mean": start}
-    labels = jnp.asarray(np.append(data.outcomes[outcome, : data.cut], 0).astype(np.int32))
-    there = jnp.asarray(np.append(np.ones(data.cut, bool), False))
-    units = unit_arrays.Units({"x": data.train_x, "y": labels}, None, there)
-    noise = tuple(map(jnp.float32, noise_of(training, data.cut, data.task.size)))
-    return lambda key: run(state, noise, units, key, jnp.int32(0), jnp.int32(asked.entry.steps))
+    labels = np.stack([np.append(data.outcomes[outcome, : data.cut], 0) for outcome, _ in lanes])
+    noise = np.array([noise_of(training, data.cut, data.task.size) for _, training in lanes], np.float32).T
+    given = tuple(map(jnp.asarray, noise)), data.train_x, jnp.asarray(labels, jnp.int32)
+    return lambda keys: _side_by_side(one, len(lanes))(state, *given, keys)
 
 
 def _descents(trainings: dict[float | None, Any], data: Data, seed: int) -> Found:
     told: Found = {}
-    for value, training in trainings.items():
-        for outcome in range(len(data.outcomes)):
-            state, _, last = ready(training, data, outcome, seed)(stream.draw_key(NoiseSource()))
-            assert int(last) == training.steps, "a step that is not finite"
-            theta = _vector(state["mean"])
+    lanes = [(outcome, value) for value in trainings for outcome in range(len(data.outcomes))]
+    once = _WHOLE if compiled(trainings[lanes[0][1]], data)[1].entry.q == 1 else len(lanes)
+    for a in range(0, len(lanes), once):
+        some = lanes[a : a + once]
+        run = ready([(outcome, trainings[value]) for outcome, value in some], data, seed)
+        state, _, last = run(jnp.stack([jnp.asarray(stream.draw_key(NoiseSource())) for _ in some]))
+        assert (last == trainings[lanes[0][1]].steps).all(), "a step that is not finite"
+        for i, (outcome, value) in enumerate(some):
+            theta = _vector(jax.tree.map(lambda leaf, i=i: leaf[i], state["mean"]))
             told[outcome, value] = {"auc": float(data.areas(theta[None], outcome)[0])}
     return told
 

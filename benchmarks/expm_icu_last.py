@@ -15,6 +15,8 @@ from benchmarks.results import Results, Setting
 from nacre.learners.logistic import LogisticRegression
 from nacre.table.icu import simulate_icu
 
+ONLY = ("sgd", *METHODS)
+
 
 def run(options: Options, results: Results) -> None:
     stays_wanted = 2000 if options.quick else 21_877

@@ -21,7 +21,6 @@ from benchmarks.expm_icu_data import Data
 from nacre.learners import flow as flows
 from nacre.learners.descending import DpSgd, Sgd
 from nacre.learners.exponential import prior_sd
-from nacre.nets import sylvester
 from nacre.nets.gru_d import GruD
 
 ROWS, HOURS, INPUTS, HIDDEN = 15_313, 24, 104, 10
@@ -45,7 +44,7 @@ def flow_steps(method: str, model: str, data: Data) -> Callable[[], Any]:
         layers=4, affine=False, sd=0.02, draws=DRAWS[model][method], batch=BATCH[model], steps=STEPS, rate=1e-3
     )
     key, table = jax.random.key(0), jnp.asarray(np.concatenate([data.x, data.outcomes[0][:, None]], axis=1, dtype="f4"))
-    start = sylvester.start(key, size, shape.layers, shape.kind, shape.rank, shape.affine)
+    start = shape.start(size, key)
     keys, rate, tau = jax.random.split(key, STEPS), jnp.float32(0.5), jnp.float32(prior_sd(3.0, size))
     run = flows._trainer(shape, size, data.utility.per_record, data.cut)
     return lambda: jax.block_until_ready(run(start, keys, table, rate, tau))
@@ -54,8 +53,8 @@ def flow_steps(method: str, model: str, data: Data) -> Callable[[], Any]:
 def descents(model: str, data: Data, private: bool) -> Callable[[], Any]:
     sizes = ("l2", STEPS, float(BATCH[model]), 1e-3)
     training = DpSgd(*sizes, epsilon=1.0, delta=1e-5) if private else Sgd(*sizes)
-    run, key = grid.ready(training, data, 0, 0), jnp.arange(4, dtype=jnp.uint32)
-    return lambda: jax.block_until_ready(run(key))
+    run, keys = grid.ready([(0, training)], data, 0), jnp.arange(4, dtype=jnp.uint32)[None]
+    return lambda: jax.block_until_ready(run(keys))
 
 
 def main(method: str, model: str, repeats: int) -> None:

@@ -17,7 +17,7 @@ from benchmarks.catalogue import Options
 from benchmarks.methods import METHODS, Case, Maker, Task, nacre_method
 from benchmarks.peers import study as peers
 from benchmarks.peers.registry import Peer
-from benchmarks.protocol import Study, run_study
+from benchmarks.protocol import Study, names_of, run_study
 from benchmarks.results import Results, Setting
 from nacre.evaluation.score import Protocol
 
@@ -88,6 +88,9 @@ def study(table: str) -> Study:
         return Study(load, (*MAIN, *STEPS), Protocol(suites=("nine",)), GAPS, quick_cases=QUICK)
     cases = (*MAIN, Case("hflow-long", 1.0, DELTA)) if table == "census" else MAIN
     return Study(load, cases, Protocol(suites=("nine",), train_rows=LARGE_ROWS), GAPS, 40_000, QUICK)
+
+
+ONLY = names_of(study("adult"), study("census"))
 
 
 def run(options: Options, results: Results) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks import data, hflow
 from benchmarks.catalogue import Options
 from benchmarks.methods import Case, Maker
-from benchmarks.protocol import Study, run_study
+from benchmarks.protocol import Study, names_of, run_study
 from benchmarks.results import Results
 from nacre.evaluation.score import Protocol
 
@@ -40,6 +40,7 @@ STUDY = Study(data.adult, CASES, Protocol(suites=("quick",)), (), quick_cases=("
 
 NAMES = {"hflow": "per-layer", "hflow-flat": "flat", "hflow-per-unit": "per-unit", "hflow-sparse": "sparse"}
 FORMS = {"hflow": "uniform", "hflow-variational": "variational"}
+ONLY = names_of(STUDY)
 
 
 def run(options: Options, results: Results) -> None:

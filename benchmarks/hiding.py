@@ -7,7 +7,7 @@ Trained weights are kept beside the logs, so that training and scoring may happe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -65,6 +65,16 @@ class Study:
     @property
     def count(self) -> int:
         return 40 if self.options.quick else self.steps
+
+
+def lanes(sizes: Iterable[str]) -> tuple[str, ...]:
+    """The methods of the paper for those numbers of hidden columns: all lanes of `hiding`, and `private`."""
+    return tuple(f"ppem-{size}{lane}" for size in sizes for lane in (*LANES, "-dp"))
+
+
+def names(table: str, methods: Iterable[str]) -> tuple[str, ...]:
+    """What `--only` may name: methods, the table, or table/method."""
+    return (table, *(word for name in ("real", *methods) for word in (name, f"{table}/{name}")))
 
 
 # ------------------------------------------------------------------------------------------------------- methods

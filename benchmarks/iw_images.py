@@ -32,6 +32,9 @@ def study(name: str, seed: int) -> p.Pictures:
     return p.by_class(DATASET, name, counts, dict.fromkeys(range(10), 0.1), seed, ROWS)
 
 
+ONLY = CASES
+
+
 def run(options: Options, results: Results) -> None:
     for seed in range(options.seeds):
         for name in STUDIES:

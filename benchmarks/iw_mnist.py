@@ -87,6 +87,10 @@ def ks_figures(name: str, made: np.ndarray, true: np.ndarray, ends: tuple[float,
     return {"ks_weights": weighted_ks(got, true, true), "ks_weights_low": float(low), "ks_weights_high": float(high)}
 
 
+METHODS = ("sniw-mmd", "id-mmd", "cgan", "plain")
+ONLY = METHODS
+
+
 def run(options: Options, results: Results) -> None:
     results.published = [
         published_row(Setting("sniw-mmd", f"mnist-{name}", guarantee=None), "ks_weights", value, THESIS)
@@ -95,7 +99,7 @@ def run(options: Options, results: Results) -> None:
     steps = 5 if options.quick else STEPS
     for seed in range(options.seeds):
         for name in CLASSES:
-            for method in ("sniw-mmd", "id-mmd", "cgan", "plain"):
+            for method in METHODS:
                 if options.wants(method) and not results.has(f"{method}/{name}", seed):
                     pictures = p.by_class(DATASET, name, *CLASSES[name], seed, ROWS)
                     made = p.generated(pictures, method, seed, steps)

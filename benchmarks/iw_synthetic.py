@@ -131,6 +131,10 @@ def picture(seen: np.ndarray, fresh: np.ndarray, made: np.ndarray) -> None:
     (DOCS / "weighted-2d.png").write_bytes(png(np.concatenate(panels, axis=1)))
 
 
+ONLY = ("real", *METHODS, *(f"{m}/{d}" for m in METHODS for d in DATASETS),
+        *(f"{m}/{d}-bounded" for m in BOUNDED for d in DATASETS))  # fmt: skip
+
+
 def run(options: Options, results: Results) -> None:
     results.published = [
         published_row(Setting(method, dataset, guarantee=None), name, value, THESIS)

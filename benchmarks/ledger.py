@@ -52,24 +52,28 @@ def sampled(method: str, url: str, folder: Path, seed: int, quick: bool) -> tupl
 
 
 MEASURES: dict[str, Measure] = {"storm": storm, "kills": kills, "overhead": overhead, "sampled": sampled}
+DATABASES = ("sqlite", "postgresql")
+ONLY = (*DATABASES, *MEASURES)
 
 
 def run(options: Options, results: Results) -> None:
     """`seeds` repeats of each; ten are 10 storms and 1,000 kills. `--only` takes databases, measures, or both."""
-    databases = {"sqlite", "postgresql"} & set(options.only) or {"sqlite", "postgresql"}
+    databases = options.of(DATABASES)
     with tempfile.TemporaryDirectory(prefix="nacre-ledger-") as folder:
         if "sqlite" in databases:
             _measure("sqlite", str(Path(folder) / "books.sqlite"), Path(folder), options, results)
+    if "postgresql" not in databases:
+        return
     binaries = postgresql_server.find()
     if binaries is None:
         results.note(postgresql_server.MISSING)
-    elif "postgresql" in databases:
+    else:
         with tempfile.TemporaryDirectory(prefix="nacre-ledger-") as folder, postgresql_server.running(binaries) as url:
             _measure("postgresql", url, Path(folder), options, results)
 
 
 def _measure(method: str, url: str, folder: Path, options: Options, results: Results) -> None:
-    wanted = set(MEASURES) & set(options.only) or set(MEASURES)
+    wanted = options.of(MEASURES)
     for name, measure in MEASURES.items():
         if name not in wanted:
             continue

@@ -128,6 +128,9 @@ def _plain(curve: Any) -> dict[str, list[float]]:
     return {name: [round(float(v), 7) for v in values] for name, values in asdict(curve).items()}
 
 
+ONLY = (*METHODS, "shadows")
+
+
 def run(options: Options, results: Results) -> None:
     x, labels = data(2_000 if options.quick else 21_877)
     for method in METHODS:

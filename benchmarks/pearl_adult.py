@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from benchmarks import balanced, published
 from benchmarks.catalogue import Options
 from benchmarks.methods import METHODS, Case, Made, Maker, Task, nacre_method
-from benchmarks.protocol import Study, run_study
+from benchmarks.protocol import Study, names_of, run_study
 from benchmarks.results import Results
 from nacre.evaluation.domain import Domain
 from nacre.evaluation.fidelity import cells, distances
@@ -63,6 +63,7 @@ STUDY = Study(
     gaps=("roc_hard_mean10", "prc_hard_mean10", "auc_mean10"),
     quick_cases=("real", "pearl", "sketch"),
 )
+ONLY = names_of(STUDY)
 
 
 def run(options: Options, results: Results) -> None:

@@ -33,6 +33,7 @@ VARIANTS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "merf-scale": ("merf", {"scale": "bought"}),
     "merf-scale-large": ("merf", {"scale": "bought", "batch": 1000}),
 }
+NAMES = (*VARIANTS, "steps")  # what --only may name
 BUDGETS = (None, 10.0, 1.0, 0.2)  # of `pearl-paper`; the others have ε = 1
 PICTURE = (
     *(("pearl-paper", e) for e in BUDGETS),
@@ -64,11 +65,12 @@ def run_images(dataset: str, settings: Mapping[str, int], options: Options, resu
     rows = 2_000 if options.quick else None
     settings = {"frequencies": 100, "steps": 20} if options.quick else settings
     base = Job(dataset, "pearl-paper", 1.0, 0, tuple(settings.items()), rows)
-    if options.wants("steps") and not results.has(f"{dataset}/steps", 0):
-        _steps(base, results)
-    if options.only == ("steps",):
-        return
-    _real(base, options, results)
+    if not options.nothing:
+        if options.wants("steps") and not results.has(f"{dataset}/steps", 0):
+            _steps(base, results)
+        if options.only == ("steps",):
+            return
+        _real(base, options, results)
     todo = [job for job in _jobs(base, options) if not results.has(job.name, job.seed)]
     if options.jobs == 1:
         for job in todo:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from benchmarks.catalogue import Options
-from benchmarks.pearl_images import run_images
+from benchmarks.pearl_images import NAMES, run_images
 from benchmarks.results import Results
+
+ONLY = NAMES
 
 
 def run(options: Options, results: Results) -> None:

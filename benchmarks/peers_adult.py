@@ -7,7 +7,7 @@ from benchmarks.catalogue import Options
 from benchmarks.methods import Case
 from benchmarks.peers.registry import PEERS
 from benchmarks.peers.study import methods
-from benchmarks.protocol import Study, run_study
+from benchmarks.protocol import Study, names_of, run_study
 from benchmarks.results import Results
 from nacre.evaluation.score import Protocol
 
@@ -29,6 +29,7 @@ STUDY = Study(
     gaps=("auc_lr", "auc_hgb", "ap_hgb", "auc_mean10", "auc_mean9_no_gnb"),
     quick_cases=("real", "sketch", "independent", "mst-dpmm", "copula"),
 )
+ONLY = names_of(STUDY)
 
 
 def run(options: Options, results: Results) -> None:

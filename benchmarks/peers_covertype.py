@@ -8,7 +8,7 @@ from benchmarks import data
 from benchmarks.catalogue import Options
 from benchmarks.methods import Case
 from benchmarks.peers.study import methods
-from benchmarks.protocol import Study, run_study
+from benchmarks.protocol import Study, names_of, run_study
 from benchmarks.results import Results
 from nacre.evaluation.score import Protocol
 
@@ -24,6 +24,7 @@ STUDY = Study(
     test_rows=40_000,
     quick_cases=("real", "sketch", "mst-dpmm"),
 )
+ONLY = names_of(STUDY)
 
 
 def run(options: Options, results: Results) -> None:

@@ -86,6 +86,7 @@ TUNING: dict[str, Callable[[int], Table]] = {
     "housing": lambda seed: _drafted(data.housing(), "ocean_proximity", 20_640, seed),
     "diabetes": lambda seed: _drafted(data.diabetes130(), "readmitted", 40_000, seed),
 }
+ONLY = ("tuning", *REPORTED)
 
 
 def run(options: Options, results: Results) -> None:

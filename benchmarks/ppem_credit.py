@@ -36,6 +36,9 @@ def study(options: Options, results: Results, first: int = 0) -> hiding.Study:
                         HIDDEN["2"], options, results)  # fmt: skip
 
 
+ONLY = hiding.names("credit", (*hiding.lanes(HIDDEN), *GANS, *PRIVATE_GANS))
+
+
 def run(options: Options, results: Results) -> None:
     results.published = published.rows("credit-ppem")
     results.note(

@@ -116,6 +116,12 @@ def hospital(options: Options, results: Results) -> None:
         hiding.gan(job, name)
 
 
+ONLY = (
+    *hiding.names("codes", (*hiding.lanes(HIDDEN_CODES), *GANS)),
+    *hiding.names("hospital", (*hiding.lanes(HIDDEN), *GANS)),
+)
+
+
 def run(options: Options, results: Results) -> None:
     results.published = published.rows("codes-ppem")
     results.note(

@@ -67,6 +67,11 @@ def run_study(study: Study, options: Options, results: Results, methods: Mapping
             _say(seed, case, figures, time.perf_counter() - start)
 
 
+def names_of(*studies: Study) -> tuple[str, ...]:
+    """What `--only` may name."""
+    return tuple(dict.fromkeys(case.method for study in studies for case in study.cases))
+
+
 def _name(dataset: Dataset, case: Case) -> str:
     return f"{dataset.name}/{case.method}/{case.epsilon}/{case.delta}"
 

@@ -26,6 +26,7 @@ FILE_ROWS, FILES = 1_000_000, 10
 METHODS = ("stream", "ray-1", "ray-2")
 EPSILON = 1.0
 PICTURE = HERE.parent / "docs" / "scale.svg"
+ONLY = (*SIZES, *METHODS)
 
 
 def run(options: Options, results: Results) -> None:
@@ -50,8 +51,7 @@ def run(options: Options, results: Results) -> None:
 
 
 def _wanted(options: Options, size: str, method: str) -> bool:
-    sizes, methods = set(options.only) & set(SIZES), set(options.only) & set(METHODS)
-    return (not sizes or size in sizes) and (not methods or method in methods)
+    return size in options.of(SIZES) and method in options.of(METHODS)
 
 
 def _per_file(options: Options) -> int:

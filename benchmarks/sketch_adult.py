@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks import data, published
 from benchmarks.catalogue import Options
 from benchmarks.methods import Case
-from benchmarks.protocol import Study, run_study
+from benchmarks.protocol import Study, names_of, run_study
 from benchmarks.results import Results
 from nacre.evaluation.score import Protocol
 
@@ -26,6 +26,7 @@ STUDY = Study(
     protocol=Protocol(suites=("ten", "strong")),
     gaps=("auc_lr", "auc_hgb", "ap_hgb", "auc_mean10", "auc_mean9_no_gnb", "ap_mean10", "f1_macro", "f1_hgb"),
 )
+ONLY = names_of(STUDY)
 
 
 def run(options: Options, results: Results) -> None:

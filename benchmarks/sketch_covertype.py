@@ -7,7 +7,7 @@ from dataclasses import replace
 from benchmarks import data, published
 from benchmarks.catalogue import Options
 from benchmarks.methods import Case
-from benchmarks.protocol import Study, run_study
+from benchmarks.protocol import Study, names_of, run_study
 from benchmarks.results import Results
 from nacre.evaluation.score import Protocol
 
@@ -31,6 +31,7 @@ UNCOLLAPSED = replace(
     cases=(Case("real", seeds=1), Case("sketch", 1.0, DELTA, seeds=1)),
     quick_cases=(),
 )
+ONLY = names_of(COLLAPSED, UNCOLLAPSED)
 
 
 def run(options: Options, results: Results) -> None:

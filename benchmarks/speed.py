@@ -143,6 +143,7 @@ MEASURES: dict[str, Measure] = {
     "people-pearl": characters_of_rows,
 }
 REPEATED = ("start", "noise", "adult", "evaluate")
+ONLY = tuple(MEASURES)
 
 
 def run(options: Options, results: Results) -> None:

@@ -40,6 +40,7 @@ CASES = (
     *(("flow", 256, method) for method in (*OURS, "jax-privacy")),
     *(("mlp", 2048, method) for method in LARGE),
 )
+ONLY = (*OURS, *PEERS)
 
 
 def run(options: Options, results: Results) -> None:

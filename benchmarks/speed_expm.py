@@ -23,6 +23,7 @@ METHODS = ("sgd", "dpsgd", "expm-nf", "expm-nf-few", "opacus")
 MODELS = ("lr", "grud")
 PEER = "NACRE_OPACUS_PYTHON"
 PLAIN = {"epsilon": None, "outcome": "ran", "reads_domain": False, "reports_spend": True, "notes": "hooks"}
+ONLY = (*METHODS, *(f"{m}-gpu" for m in METHODS))
 
 
 def run(options: Options, results: Results) -> None:

@@ -21,6 +21,7 @@ ROOT = Path(__file__).parent.parent
 OURS = {"nacre": 1, "nacre, five seeds": 5}
 PEER = "pytorch"
 ENVIRONMENTS = ("NACRE_TORCH_PYTHON", "NACRE_OPACUS_PYTHON")
+ONLY = ("nacre", PEER)
 
 
 def run(options: Options, results: Results) -> None:

@@ -89,7 +89,12 @@ def sketch_seconds(rows: int) -> dict[str, float]:
     return {"fit_s": time.perf_counter() - start}
 
 
+ONLY: tuple[str, ...] = ()
+
+
 def run(options: Options, results: Results) -> None:
+    if options.nothing:
+        return
     x = np.random.default_rng(0).random((ROWS, COLUMNS))
     title = f"chain, {ROWS} rows, {POINTS} points, {COLUMNS} columns"
     for seed in range(options.seeds):

@@ -125,6 +125,9 @@ def cases(options: Options) -> list[tuple[str, float, float]]:
     return [(t, e, s) for e in budgets for t in TABLES for s in (SHARES[1:2] if options.quick else SHARES)]
 
 
+ONLY = (*METHODS, PRINTED)
+
+
 def run(options: Options, results: Results) -> None:
     wanted = [m for m in (*METHODS, PRINTED) if options.wants(m)]
     for table_name, epsilon, share in cases(options):

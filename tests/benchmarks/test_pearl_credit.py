@@ -3,16 +3,23 @@
 import pytest
 
 from benchmarks import pearl_credit
-from nacre.errors import NacreError
+from benchmarks.catalogue import Options
 
 
-def test_only_takes_methods_descriptions_or_both():
-    assert set(pearl_credit.asked(())) == {"ends", "cells"}
-    assert pearl_credit.asked(("cells",)) == {"cells": pearl_credit.METHODS}
-    assert pearl_credit.asked(("merf",)) == {"ends": ("merf",), "cells": ("merf",)}
-    assert pearl_credit.asked(("sketch", "ends", "real")) == {"ends": ("sketch", "real")}
-
-
-def test_only_refuses_what_is_neither():
-    with pytest.raises(NacreError, match="pearl-network"):
-        pearl_credit.asked(("cells", "pearl-network"))
+@pytest.mark.parametrize(
+    ("only", "asked"),
+    [
+        ((), {"ends": (), "cells": ()}),
+        (("cells",), {"cells": ()}),
+        (("merf",), {"ends": ("merf",), "cells": ("merf",)}),
+        (("sketch", "ends", "real"), {"ends": ("sketch", "real")}),
+    ],
+)
+def test_only_takes_methods_descriptions_or_both(monkeypatch, only, asked):
+    seen = {}
+    names = {id(study): name for name, study in pearl_credit.STUDIES.items()}
+    monkeypatch.setattr(
+        pearl_credit, "run_study", lambda study, options, *_: seen.update({names[id(study)]: options.only})
+    )
+    pearl_credit.run(Options(only=only), type("Results", (), {})())
+    assert seen == asked

@@ -20,7 +20,7 @@ from benchmarks import (
     speed_child,
 )
 from benchmarks import results as result_files
-from nacre.errors import DataError
+from nacre.errors import DataError, NacreError
 from nacre.evaluation.score import Protocol
 from nacre.metrics import METRICS
 from nacre.table.columns import Categorical, Numeric
@@ -197,6 +197,29 @@ def test_the_command_line_lists_and_refuses(monkeypatch, capsys, tmp_path):
 def test_the_recorded_command_is_the_one_to_type():
     args = command.parser().parse_args(["run", "sketch-adult", "--seeds", "3", "--only", "real", "--jobs", "2"])
     assert command.command_line(args) == "python -m benchmarks run sketch-adult --seeds 3 --only real"
+
+
+def test_names_that_no_case_has_are_refused_before_anything_is_lost(monkeypatch, capsys):
+    """A mistyped name neither runs everything nor forgets what was measured; `none` runs nothing."""
+    monkeypatch.setattr(command, "Results", lambda *_, **__: pytest.fail("the log of an earlier run was opened"))
+    for bad in ("sqllite", "storm,sqllite", "none,storm"):
+        assert command.main(["run", "ledger", "--only", bad]) == 2
+    told = capsys.readouterr().err
+    assert "--only sqllite: ledger has no such case" in told and "postgresql, storm" in told and "stands alone" in told
+    both, none = catalogue.Options(only=("storm", "sqlite")), catalogue.Options(only=("none",))
+    assert both.of(("sqlite", "postgresql")) == ("sqlite",) and both.of(("a", "b")) == ("a", "b")
+    assert none.of(("sqlite", "postgresql")) == () and none.nothing and not none.wants("sqlite")
+
+
+def test_every_benchmark_lists_what_it_can_be_asked_for():
+    for benchmark in catalogue.CATALOGUE.values():
+        benchmark.check(("none",))
+        with pytest.raises(NacreError, match="no such case"):
+            benchmark.check(("no-such-name",))
+    catalogue.CATALOGUE["audit-all"].check(("method/kme/1.0", "door", "kme"))
+    catalogue.CATALOGUE["pearl-credit"].check(("ends", "merf"))
+    catalogue.CATALOGUE["iw-synthetic"].check(("sniw-mmd/2d-bounded", "real"))
+    catalogue.CATALOGUE["ppem-ehr"].check(("codes/ppem-50", "hospital", "ppem-5-dp"))
 
 
 @pytest.mark.parametrize("name", ["adult", "covertype"])

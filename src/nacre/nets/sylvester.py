@@ -1,14 +1,14 @@
-"""Planar and Sylvester normalizing flows with a diagonal affine layer at the end, as pure functions of one point.
+"""Planar and Sylvester normalizing flows with a diagonal affine layer at the end, as pure functions.
 
-theta = mu + exp(ls)·(g_K ∘ ... ∘ g_1)(z). Each layer is written for one vector; batches come by `vmap`. Constraints
-that make every layer invertible are part of the parametrisation, so `log|det|` is right for all parameters
-(specs: Rezende & Mohamed 2015 for planar layers, van den Berg et al. 2018 for Sylvester layers).
+theta = mu + exp(ls)·(g_K ∘ ... ∘ g_1)(z). `forward` takes many points through all layers at once; the functions of one
+layer take one vector. Constraints that make every layer invertible are part of the parametrisation, so `log|det|` is
+right for all parameters (specs: Rezende & Mohamed 2015 for planar layers, van den Berg et al. 2018 for Sylvester ones).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -16,41 +16,53 @@ import jax.numpy as jnp
 
 KINDS = ("planar", "sylvester")
 _HALVINGS = 60
-_TILT = 0.5  # start of c: at 0 a layer could not shift the mean to first order
+TILT = 0.5  # start of c: at 0 a layer could not shift the mean to first order
 LEAST = 1e-4  # how far 1 + w·u and 1 + R_ii·R̃_ii stay above zero, so that floats cannot reach it
 
 Flow = Mapping[str, Any]  # {"layers": [...], "affine": {"mu", "ls"} or None}
 
 
 def start(
-    key: jax.Array, d: int, layers: int, kind: str = "sylvester", m: int = 8, affine: bool = True, scale: float = 0.01
+    key: jax.Array,
+    d: int,
+    layers: int,
+    kind: str = "sylvester",
+    m: int = 8,
+    affine: bool = True,
+    scale: float = 0.01,
+    tilt: float = TILT,
 ) -> dict[str, Any]:
-    """A flow near the identity. `m` is the rank and the number of reflections of a Sylvester layer, at most d."""
+    """A flow near the identity. `m` is the rank and the number of reflections of a Sylvester layer, at most d; `tilt`
+    is where c starts: far from 0 tanh is flat, and a layer starts as a shift that leaves the volume alone."""
     if kind not in KINDS:
         raise ValueError(f"kind={kind!r}: expected one of {', '.join(KINDS)}")
     m = min(m, d)
     keys = jax.random.split(key, layers)
-    made = [_planar(k, d, scale) if kind == "planar" else _sylvester(k, d, m, scale) for k in keys]
+    made = [_planar(k, d, scale, tilt) if kind == "planar" else _sylvester(k, d, m, scale, tilt) for k in keys]
     return {"layers": made, "affine": {"mu": jnp.zeros(d), "ls": jnp.zeros(d)} if affine else None}
 
 
-def _planar(key: jax.Array, d: int, scale: float) -> dict[str, jax.Array]:
+def _planar(key: jax.Array, d: int, scale: float, tilt: float) -> dict[str, jax.Array]:
     u, w = jax.random.normal(key, (2, d))
-    return {"u": scale * u, "w": w / math.sqrt(d), "c": jnp.full((), _TILT)}
+    return {"u": scale * u, "w": w / math.sqrt(d), "c": jnp.full((), float(tilt))}
 
 
-def _sylvester(key: jax.Array, d: int, m: int, scale: float) -> dict[str, jax.Array]:
+def _sylvester(key: jax.Array, d: int, m: int, scale: float, tilt: float) -> dict[str, jax.Array]:
     a, b, c = jax.random.split(key, 3)
     r, rt = scale * jax.random.normal(b, (m, m)), jax.random.normal(c, (m, m)) / math.sqrt(m)
-    return {"v": jax.random.normal(a, (m, d)), "r": r, "rt": rt, "c": jnp.full(m, _TILT)}
+    return {"v": jax.random.normal(a, (m, d)), "r": r, "rt": rt, "c": jnp.full(m, float(tilt))}
 
 
 def forward(flow: Flow, z: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """(theta, log|det dtheta/dz|) for one z [d]."""
-    total = jnp.zeros((), z.dtype)
-    for layer in flow["layers"]:
-        z, part = planar(layer, z) if "u" in layer else sylvester(layer, z)
-        total = total + part
+    """(theta [n, d], log|det dtheta/dz| [n]) for points z [n, d].
+
+    A layer moves a point along few vectors, so what later layers see of the move follows from products of these vectors
+    with each other: the d numbers of a point are read once and written once, whatever the number of layers.
+    """
+    layers, total = flow["layers"], jnp.zeros(len(z), z.dtype)
+    if layers:
+        with jax.default_matmul_precision("highest"):
+            z, total = _planar_layers(layers, z) if "u" in layers[0] else _sylvester_layers(layers, z)
     if flow["affine"] is None:
         return z, total
     mu, ls = flow["affine"]["mu"], flow["affine"]["ls"]
@@ -86,8 +98,11 @@ def constrained_u(layer: Mapping[str, jax.Array]) -> jax.Array:
     """u moved along w until w·u > −1: mm(t) = −1 + LEAST + softplus(t + log(e^(1 − LEAST) − 1)), mm(0) = 0."""
     u, w = layer["u"], layer["w"]
     now = w @ u
-    wanted = -1 + LEAST + jax.nn.softplus(now + math.log(math.expm1(1 - LEAST)))
-    return u + (wanted - now) * w / jnp.maximum(w @ w, 1e-30)
+    return u + (_wanted(now) - now) * w / jnp.maximum(w @ w, 1e-30)
+
+
+def _wanted(now: jax.Array) -> jax.Array:
+    return -1 + LEAST + jax.nn.softplus(now + math.log(math.expm1(1 - LEAST)))
 
 
 def planar(layer: Mapping[str, jax.Array], z: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -95,6 +110,21 @@ def planar(layer: Mapping[str, jax.Array], z: jax.Array) -> tuple[jax.Array, jax
     u = constrained_u(layer)
     h = jnp.tanh(layer["w"] @ z + layer["c"])
     return z + u * h, jnp.log1p((1 - h * h) * (layer["w"] @ u))
+
+
+def _planar_layers(layers: Sequence[Mapping[str, jax.Array]], z: jax.Array) -> tuple[jax.Array, jax.Array]:
+    u, w, c = (jnp.stack([layer[name] for layer in layers]) for name in ("u", "w", "c"))
+    now, lengths = w @ u.T, w @ w.T
+    along = (_wanted(jnp.diag(now)) - jnp.diag(now)) / jnp.maximum(jnp.diag(lengths), 1e-30)
+    seen, each = z @ w.T, now + lengths * along  # w·z of every layer, and what u of layer l adds to it: each[:, l]
+    total, moves = jnp.zeros(len(z), z.dtype), []
+    for i in range(len(layers)):
+        h = jnp.tanh(seen[:, i] + c[i])
+        seen = seen + h[:, None] * each[:, i]
+        total = total + jnp.log1p((1 - h * h) * each[i, i])
+        moves.append(h)
+    h = jnp.stack(moves, axis=1)
+    return z + h @ u + (h * along) @ w, total
 
 
 def planar_inverse(layer: Mapping[str, jax.Array], theta: jax.Array) -> jax.Array:
@@ -111,8 +141,13 @@ def compact(v: jax.Array) -> tuple[jax.Array, jax.Array]:
 
     V are the rows of `v` at length 1. All reflections of many points are then two thin products."""
     v = v / jnp.sqrt(jnp.square(v).sum(axis=1, keepdims=True))
-    upper = jnp.triu(v @ v.T, 1) + 0.5 * jnp.eye(len(v), dtype=v.dtype)
-    return v, jax.scipy.linalg.solve_triangular(upper, jnp.eye(len(v), dtype=v.dtype))
+    return v, _inner(v @ v.T)
+
+
+def _inner(grams: jax.Array) -> jax.Array:
+    """T of products of unit vectors [..., k, k]."""
+    one = jnp.eye(grams.shape[-1], dtype=grams.dtype)
+    return jax.scipy.linalg.solve_triangular(jnp.triu(grams, 1) + 0.5 * one, jnp.broadcast_to(one, grams.shape))
 
 
 def across(v: jax.Array, z: jax.Array, m: int) -> jax.Array:
@@ -141,6 +176,36 @@ def sylvester(layer: Mapping[str, jax.Array], z: jax.Array) -> tuple[jax.Array, 
     m = r.shape[0]
     h = jnp.tanh(rt @ across(layer["v"], z, m) + layer["c"])
     return z + back(layer["v"], r @ h), jnp.log1p((1 - h * h) * jnp.diag(r) * jnp.diag(rt)).sum()
+
+
+def _sylvester_layers(layers: Sequence[Mapping[str, jax.Array]], z: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """The state of the loop is what layers see of a point: products with all v at length 1, first m numbers.
+    A layer adds h·step to it, with Q a = [a; 0] − Vᵀ(T V[:, :m] a), a = R h, in that basis."""
+    v, r, rt, c = (jnp.stack([layer[name] for layer in layers]) for name in ("v", "r", "rt", "c"))
+    (count, k, d), m = v.shape, r.shape[1]
+    v = v.reshape(count * k, d)
+    grams = v @ v.T
+    short = 1 / jnp.sqrt(jnp.diag(grams))
+    grams, first = grams * short * short[:, None], v[:, :m] * short[:, None]  # of the vectors at length 1
+    r, rt = jax.vmap(triangles)({"r": r, "rt": rt})
+    inner = _inner(jnp.stack([grams[i : i + k, i : i + k] for i in range(0, count * k, k)]))
+    turned = inner @ first.reshape(count, k, m)  # T V[:, :m]
+    back = jnp.swapaxes(turned @ r, 1, 2)  # what h adds to the products with V of the layer itself, before Vᵀ
+    ahead = jnp.swapaxes(r, 1, 2)
+    step = jnp.concatenate(
+        [ahead @ first.T - back @ grams.reshape(count, k, -1), ahead - back @ first.reshape(count, k, m)], axis=2
+    )
+    rt_t = jnp.swapaxes(rt, 1, 2)
+    own, state, moves = -turned @ rt_t, jnp.concatenate([(z @ v.T) * short, z[:, :m]], axis=1), []
+    for i in range(count):
+        h = jnp.tanh(state[:, i * k : (i + 1) * k] @ own[i] + state[:, -m:] @ rt_t[i] + c[i])
+        state = state + h @ step[i]
+        moves.append(h)
+    h = jnp.stack(moves)  # [layers, n, m]
+    diagonals = jnp.diagonal(r, axis1=1, axis2=2) * jnp.diagonal(rt, axis1=1, axis2=2)
+    log_det = jnp.log1p((1 - h * h) * diagonals[:, None]).sum(axis=(0, 2))
+    shift = jnp.pad((h @ ahead).sum(axis=0), ((0, 0), (0, d - m)))
+    return z + shift - (jnp.swapaxes(h @ back, 0, 1).reshape(len(z), -1) * short) @ v, log_det
 
 
 def sylvester_inverse(layer: Mapping[str, jax.Array], theta: jax.Array) -> jax.Array:

@@ -79,6 +79,12 @@ def ranges(tmp_path) -> None:
     checks.check_loss_range(test_doors.deviation(), pairs, doors.schema(None), "replace_one")
 
 
+def ranges_of_nearness(tmp_path) -> None:
+    for relation in ("add_or_remove_one", "replace_one"):
+        pairs = doors.pairs(relation, None, 26, 60)
+        checks.check_loss_range(test_doors.nearness(), pairs, doors.schema(None), relation)
+
+
 def ledger(tmp_path) -> None:
     entry = Counts("x", sigmas=(2.0,))
     stranger = dataclasses.replace(entry, name="y")
@@ -128,6 +134,10 @@ SMALL_POINTS = {"frequencies": 12, "points": 4}
 
 def replay_points(tmp_path) -> None:
     _replay("support-points", {**SMALL_POINTS, "bandwidth": "bought"}, None, tmp_path)
+
+
+def replay_laplace(tmp_path) -> None:
+    _replay("support-points", {**SMALL_POINTS, "bandwidth": "laplace"}, None, tmp_path)
 
 
 def replay_chains(tmp_path) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -63,9 +64,10 @@ RANGED = {"wide", "mode", "bandwidth"}  # options with selections or draws in th
 ROWS = 600
 
 
-def _slow(method):
-    """Adversarial networks are compiled anew for every table; their doors are replayed in every run."""
-    return [pytest.mark.slow] if method in GANS else []
+def _slow(method, options=MappingProxyType({})):
+    """Adversarial networks are compiled anew for every table; their doors are replayed in every run. So is a Laplace
+    width, by the twins."""
+    return [pytest.mark.slow] if method in GANS or options.get("bandwidth") in ("laplace", "gaussian") else []
 
 
 SOME = [pytest.param(m, marks=_slow(m)) for m in PRIVATE]
@@ -73,7 +75,8 @@ SOME = [pytest.param(m, marks=_slow(m)) for m in PRIVATE]
 
 def _id(case):
     method, domain, options, target = case
-    return "-".join([method, domain, *options, *([f"target={target}"] if target else [])])
+    how = [f"{k}={v}" if k == "bandwidth" else k for k, v in options.items()]
+    return "-".join([method, domain, *how, *([f"target={target}"] if target else [])])
 
 
 def fit_for(case):
@@ -83,7 +86,7 @@ def fit_for(case):
     return checks.fit_with(method, schema, {**SMALL.get(method, {}), **options}, target, epsilon)
 
 
-@pytest.mark.parametrize("case", [pytest.param(c, marks=_slow(c[0])) for c in CASES], ids=_id)
+@pytest.mark.parametrize("case", [pytest.param(c, marks=_slow(c[0], c[2])) for c in CASES], ids=_id)
 def test_replay_on_neighbours_shows_the_same_bytes(case, tmp_path):
     base = tables.people(ROWS)
     others = tables.neighbours(base)

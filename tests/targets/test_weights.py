@@ -135,8 +135,8 @@ def test_duplication_has_the_right_mean_and_the_papers_ceiling_does_not():
 
 @pytest.mark.slow
 def test_learned_weights_are_means_of_noisy_ones():
-    """Labels exp(x + z) with z standard normal have mean e^½·exp(x) given x, and median exp(x): sums of weights are right
-    when the former is learned. 400 labels: the factor is known to about 1.3/20 = 7 %."""
+    """Labels exp(x + z), z standard normal, have mean e^½·exp(x) and median exp(x): sums of weights are right when the
+    former is learned. 400 labels: the factor is known to about 1.3/20 = 7 %."""
     from nacre.targets.learned import learner
 
     rng = np.random.default_rng(4)

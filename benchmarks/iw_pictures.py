@@ -158,8 +158,8 @@ def prepared_for(job: Job) -> Any:
 
 
 def game(method: str, training: Training = TRAINING) -> Any:
-    """Networks and loss. A conditional DCGAN learns at the thesis's 2e-4; the median of groups gets a double batch, as
-    there."""
+    """Networks and loss; what rebuilds pictures from codes is small, for it only keeps the encoder honest. A conditional
+    DCGAN learns at the thesis's 2e-4; the median of groups gets a double batch, as there."""
     from nacre.nets.pictures import Down, Up
     from nacre.synthesizers.weighted.game import Critic, Game
 
@@ -168,7 +168,7 @@ def game(method: str, training: Training = TRAINING) -> Any:
         return Game(Up(LATENT, KINDS, channels=c), "ce", "plain", Down(1, KINDS, channels=c), latent=LATENT,
                     batch=t.batch, turns=1, rate=2e-4, judge_rate=2e-4, flat=0.05)  # fmt: skip
     return Game(
-        Up(LATENT, channels=c), "mmd", METHODS[method], Down(CODE, channels=c), Up(CODE, channels=c),
+        Up(LATENT, channels=c), "mmd", METHODS[method], Down(CODE, channels=c), Up(CODE, channels=max(c // 4, 2)),
         Critic(rebuild=t.rebuild, steep=1.0), latent=LATENT, batch=2 * t.batch if method == "miw-mmd" else t.batch,
         groups=7, form="v", scales=SCALES, turns=t.turns, rate=t.rate, judge_rate=t.rate,
     )  # fmt: skip

@@ -158,7 +158,7 @@ def prepared_for(job: Job) -> Any:
 
 
 def game(method: str, training: Training = TRAINING) -> Any:
-    """Networks and loss; what rebuilds pictures from codes is small, for it only keeps the encoder honest. A conditional
+    """Networks and loss; what rebuilds pictures from codes is small: it only keeps the encoder honest. A conditional
     DCGAN learns at the thesis's 2e-4; the median of groups gets a double batch, as there."""
     from nacre.nets.pictures import Down, Up
     from nacre.synthesizers.weighted.game import Critic, Game

@@ -60,7 +60,7 @@ def test_trainings_of_one_program_go_together(monkeypatch):
 
 @pytest.mark.slow
 def test_several_trainings_at_once_are_those_of_each_alone():
-    """Five steps of tiny networks: pictures of each job as if it were trained by itself, up to the rounding of sums, which
+    """Five steps of tiny networks: pictures of each job as if it were trained alone, up to the rounding of sums, which
     Adam's first steps make larger where a slope is near 0."""
     rng = np.random.default_rng(0)
     training = p.Training(steps=5, batch=14, channels=2)

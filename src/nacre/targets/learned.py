@@ -1,4 +1,4 @@
-"""Weights learned from a few labelled rows: log w by a small network on standardised columns (spec section 8.4)."""
+"""Weights learned from a few labelled rows: log w by small networks on standardised columns (spec section 8.4)."""
 
 from __future__ import annotations
 

@@ -128,10 +128,14 @@ def _images() -> list[Metric]:
 
 def _weighted() -> list[Metric]:
     """Of generators that were asked for other shares than the table's."""
-    told = "distance of the weights of generated rows from the weighted law of the table"
+    told = "distance of predicted weights of generated rows from the weighted law of those of the table"
+    measured = "distance of an attribute measured in generated rows from its law in the target"
     return [
         Metric("class_share_error", "lower", SHARE, "1", COMPARED, "largest error of a class's share of the target"),
         Metric("fid_class", "lower", (0.0, INF), "1", COMPARED, "fid_lenet within a class, mean over the classes"),
+        Metric("ks_attribute", "lower", SHARE, "1", COMPARED, f"Kolmogorov-Smirnov {measured}"),
+        Metric("ks_attribute_low", "none", SHARE, "1", COMPARED, "2.5 % bootstrap quantile of ks_attribute"),
+        Metric("ks_attribute_high", "none", SHARE, "1", COMPARED, "97.5 % bootstrap quantile of ks_attribute"),
         Metric("ks_weights", "lower", SHARE, "1", COMPARED, f"Kolmogorov-Smirnov {told}"),
         Metric("ks_weights_low", "none", SHARE, "1", COMPARED, "2.5 % bootstrap quantile of ks_weights"),
         Metric("ks_weights_high", "none", SHARE, "1", COMPARED, "97.5 % bootstrap quantile of ks_weights"),

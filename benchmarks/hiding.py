@@ -22,6 +22,7 @@ from nacre.synthesizers.tabular import revealed
 
 LANES = ("", "-paper", "-control")
 EPSILON, DELTA = 1.0, 1e-6
+BEFORE = {"steps": 1}  # the generators move once in five steps of the energies: with one they stay where they start
 
 
 @dataclass(frozen=True)
@@ -183,19 +184,34 @@ def private(study: Study, name: str, hidden: tuple[str, ...] = (), **settings: A
     from nacre.fitting import fit
 
     for one in study.left(name):
-        short = {"steps": 6} if study.options.quick else {}
+        short = {"steps": min(6, settings.get("steps", 6))} if study.options.quick else {}
         how: dict[str, Any] = {"hide": hidden, "neighbours": "zero_out"} if hidden else {}
         made = fit(one.private, epsilon=EPSILON, delta=DELTA, schema=one.schema, target=one.target, seed=one.seed,
                    method="ppem" if hidden else name, options={**settings, **short}, **how)  # fmt: skip
         setting = Setting(name, study.table, EPSILON, DELTA, made.certificate.guarantee)
-        scored(study, one, made.model, name, hidden or study.hidden_for_others, setting)
+        energy = {"ksd_p": stein_p(made.model, one)} if hidden and not name.endswith("-start") else {}
+        scored(study, one, made.model, name, hidden or study.hidden_for_others, setting, energy)
+
+
+def hiding_private(study: Study, stem: str, hidden: tuple[str, ...], **settings: Any) -> None:
+    """PPEM with epsilon; `-start`: as many noisy moments bought and no step of the generators, which shows what the
+    descent buys; `-control`: the same without the penalty on the energy."""
+    private(study, stem, hidden, **settings)
+    private(study, f"{stem}-start", hidden, **{**settings, **BEFORE})
+    private(study, f"{stem}-control", hidden, **{**settings, "weight": 0.0})
 
 
 def scored(
-    study: Study, one: Split, model: Any, name: str, hidden: Sequence[str], setting: Setting | None = None
+    study: Study,
+    one: Split,
+    model: Any,
+    name: str,
+    hidden: Sequence[str],
+    setting: Setting | None = None,
+    more: Mapping[str, float] | None = None,
 ) -> None:
     drawn = study.drawn(model, one)
-    figures = {**study.useful(drawn, one), **distances(drawn, one, hidden)}
+    figures = {**study.useful(drawn, one), **distances(drawn, one, hidden), **(more or {})}
     study.add(setting or Setting(name, study.table), one, figures)
 
 

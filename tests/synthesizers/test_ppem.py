@@ -18,7 +18,7 @@ from nacre.errors import NacreError, PlanError, SchemaError
 from nacre.nets.branched import Branched, forward
 from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.ppem import decoy, losses, training
-from nacre.synthesizers.ppem.game import Game
+from nacre.synthesizers.ppem.game import Game, kept
 from nacre.synthesizers.tabular.coding import Coding, moments, whitening
 from nacre.synthesizers.tabular.heads import Heads
 from nacre.table.encoding import encode
@@ -214,6 +214,16 @@ def test_five_seeds_trained_together_equal_seeds_trained_alone_and_stay_finite()
         for name in ("omega", "v", "xi", "chooser"):
             for key, a in alone[name].items():
                 np.testing.assert_allclose(found[name][key], a, rtol=2e-3, atol=2e-4)
+
+
+@pytest.mark.parametrize("total", [1, 8, 24, 120, 400, 1_163, 9_600])
+def test_the_released_average_holds_next_to_nothing_of_the_start(total):
+    """The share of the weights before the first step, by hand: below e⁻⁸ however short the training."""
+    left = 1.0
+    for _ in range(total):
+        left *= float(kept(total))
+    assert left <= np.exp(-8.0) * 1.001 and (total < 9 or left > 1e-6)
+    assert float(kept(10**6)) == pytest.approx(0.999)
 
 
 def test_the_effect_penalises_a_generator_that_is_too_near():

@@ -41,10 +41,10 @@ class Split:
     def held(self) -> Records:
         return _encoded(self.holdout, self.schema)
 
-    def rows(self, parts: tuple[tuple[str, ...], ...]) -> revealed.Rows:
+    def rows(self, parts: tuple[tuple[str, ...], ...], show: revealed.Show | None = None) -> revealed.Rows:
         plan = revealed.reveal_plan("benchmark", self.schema, None, Budget(None), ())
         curator = Curator(open_rows(self.private), plan, self.schema)
-        return revealed.read(curator, plan, Layout.of(self.schema, self.target, "benchmark"), parts)
+        return revealed.read(curator, plan, Layout.of(self.schema, self.target, "benchmark"), parts, show=show)
 
 
 def _encoded(frame: pd.DataFrame, schema: Schema) -> Records:

@@ -8,6 +8,7 @@ differential privacy; it is tested for the owner and only named in the certifica
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -20,6 +21,7 @@ from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan
 from nacre.synthesizers.base import Progress, check_whole, refuse_tensors, refuse_unknown_target, silent
 from nacre.synthesizers.pearl.layout import Layout
+from nacre.synthesizers.ppem.decoy import tilt
 from nacre.synthesizers.ppem.losses import PENALTIES
 from nacre.synthesizers.ppem.model import PpemModel, split
 from nacre.synthesizers.tabular import revealed
@@ -27,6 +29,7 @@ from nacre.synthesizers.tabular.coding import Coding
 from nacre.table import Schema
 
 Sets = tuple[Any, ...]
+SHOWN = ("bounds", "edges", "atoms", "categories")  # facts of a column that speak of its values
 
 
 @dataclass(frozen=True)
@@ -164,7 +167,9 @@ class Ppem:
             return self._fit_private(curator, plan, seed, progress)
         layout = Layout.of(curator.schema, self._class(curator.schema), self.name)
         progress("reading rows", 0, None)
-        found = revealed.read(curator, plan, layout, split(curator.schema, layout.target, self.hidden))
+        _warn_of_read_bounds(curator.schema, self.hidden)
+        parts = split(curator.schema, layout.target, self.hidden)
+        found = revealed.read(curator, plan, layout, parts, show=self.show)
         game, data = self.game(found.coding), self.data(found)
         nets = train(data, game, [self.lane(found, seed)], lambda done, of: progress("training", done, of))[0]
         return PpemModel(found.coding, game, nets, plan.rows or len(found.kinds), nets["xi"])
@@ -204,6 +209,13 @@ class Ppem:
         if game.classes > 1:
             arrays["chooser"] = outset.with_shares(game, arrays, shares, seed)
         return PpemModel(coding, game, arrays, int(plan.rows or 0), arrays["xi"])
+
+    def show(self, rows: revealed.Rows) -> np.ndarray | str | None:
+        """Of which rows the release may hold moments. With a decoy, of the tilted ones: those of all rows would give
+        the hidden means away. With a penalty alone, nothing of the hidden columns but their public range."""
+        if self.distance:
+            return tilt(rank_columns(rows, self.hidden), self.distance)
+        return "range" if self._penalised or self.effect else None
 
     def count(self, private: bool) -> int:
         return self.steps or (2_000 if private else 30_000)
@@ -251,7 +263,6 @@ class Ppem:
         import jax
         import jax.numpy as jnp
 
-        from nacre.synthesizers.ppem.decoy import tilt
         from nacre.synthesizers.ppem.training import Lane
 
         n = len(rows.kinds)
@@ -274,6 +285,17 @@ def rank_columns(rows: revealed.Rows, hidden: tuple[str, ...]) -> np.ndarray:
         x = rows.vectors[0][:, own]
         found.append(x[:, 0] if name in rows.coding.layout.numbers else x.argmax(axis=1))
     return np.stack(found, axis=1)
+
+
+def _warn_of_read_bounds(schema: Schema, hidden: tuple[str, ...]) -> None:
+    for name in hidden:
+        read = [f for f, source in schema.columns[name].provenance.items() if source == "read" and f in SHOWN]
+        if read:
+            warnings.warn(
+                f"hidden column {name!r}: {', '.join(read)} read from the rows, and the release shows it, of "
+                "a number its exact least and greatest value; declare it in a schema",
+                stacklevel=5,
+            )
 
 
 def _sets(hide: Any) -> Sets:

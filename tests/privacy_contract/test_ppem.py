@@ -175,7 +175,7 @@ def test_the_certificate_names_the_hidden_columns_and_one_event_per_step(tmp_pat
     assert not outcome.error, outcome.error
     certificate = checks.certificate_of(outcome.release)
     assert certificate["guarantee"] == "proven (real arithmetic)" and certificate["epsilon"] == 8.0
-    assert certificate["extras"] == {"hidden": {"sets": [["age"]], "alpha": 0.05, "by": ["a penalty on the energy"]}}
+    assert certificate["extras"] == {"hidden": {"sets": [["age"]], "alpha": 0.05}}
     (entry,) = [e for e in certificate["entries"] if e["door"] == "descend"]
     assert entry["group"] == 2 and [p["name"] for p in entry["parts"]] == ["xi", "gamma", "sums"]
     planned = Descend("pairs", **{k: entry[k] for k in ("q", "steps", "parts", "group")})

@@ -258,10 +258,8 @@ def test_the_penalty_moves_the_energy_and_nothing_else_of_it():
 def test_a_release_hides_says_so_and_promises_nothing(release, tmp_path):
     certificate = release.certificate
     assert certificate.guarantee == "none" and certificate.epsilon is None
-    hidden = certificate.extras["hidden"]
-    assert hidden["sets"] == [["age", "region"]] and hidden["alpha"] == 0.1
-    assert all(means in str(certificate) for means in hidden["by"])
-    assert "not differential privacy" in str(certificate)
+    assert certificate.extras["hidden"] == {"sets": [["age", "region"]], "alpha": 0.1}
+    assert "not differential privacy" in str(certificate) and "nothing here says that it succeeded" in str(certificate)
     release.save(tmp_path / "r.nacre")
     again = nacre.load(tmp_path / "r.nacre")
     assert again.sample(50, seed=4).equals(release.sample(50, seed=4))

@@ -88,13 +88,8 @@ class Ppem:
     def public_facts(self, private: bool) -> dict[str, Any]:
         """What the certificate may say of the hidden columns: which, and at which level. Nothing measured, and nothing
         at all where no option of this run hides them."""
-        means = {
-            "a penalty on the energy": self._penalised,
-            "a decoy": not private and self.distance > 0,
-            "a penalty on the generator": not private and self.effect > 0,
-        }
-        used = [name for name, on in means.items() if on]
-        return {"hidden": {"sets": [list(one) for one in self.hide], "alpha": self.alpha, "by": used}} if used else {}
+        used = self._penalised or (not private and (self.distance > 0 or self.effect > 0))
+        return {"hidden": {"sets": [list(one) for one in self.hide], "alpha": self.alpha}} if used else {}
 
     @property
     def _penalised(self) -> bool:

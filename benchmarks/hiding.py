@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.catalogue import Options
-from benchmarks.hiding_figures import Records, Split, column_distances, distances, stein_p
+from benchmarks.hiding_figures import Records, Split, column_distances, distances, stein_p, untilted
 from benchmarks.results import WORK, Results, Setting
 from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.ppem.method import Ppem
@@ -86,6 +86,8 @@ def hiding(study: Study, stem: str, hidden: tuple[str, ...], decoy: float | None
         for (name, one), model in models(study, some, names, hidden, decoy):
             drawn = study.drawn(model, one)
             figures = {**study.useful(drawn, one), **given(model, study, one), **distances(drawn, one, hidden)}
+            if name == stem:
+                figures |= untilted(drawn, one, hidden, Ppem(decoy=decoy).distance)
             study.add(Setting(name, study.table), one, {**figures, "ksd_p": stein_p(model, one)})
 
 

@@ -342,13 +342,13 @@ def test_a_penalty_alone_scales_hidden_numbers_by_their_public_range():
 
 
 def test_bounds_of_hidden_columns_that_were_read_are_warned_of():
-    from nacre.synthesizers.ppem.method import _warn_of_read_bounds
+    from nacre.synthesizers.ppem.options import warn_of_read_bounds
 
     with pytest.warns(UserWarning, match="hidden column 'age': bounds read from the rows.*exact least"):
-        _warn_of_read_bounds(nacre.Schema.draft(people(50, 1)), ("age",))
+        warn_of_read_bounds(nacre.Schema.draft(people(50, 1)), ("age",))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        _warn_of_read_bounds(people_schema(), ("age",))
+        warn_of_read_bounds(people_schema(), ("age",))
 
 
 @pytest.mark.parametrize(
@@ -361,11 +361,20 @@ def test_bounds_of_hidden_columns_that_were_read_are_warned_of():
         ({"hide": ["age"], "decoy": 2}, NacreError, "decoy=2"),
         ({"hide": ["age"], "penalty": "x"}, NacreError, "normalised"),
         ({"hide": list(people_schema().modelled)}, SchemaError, "no column is left"),
+        ({"hide": ["age"], "pairs": 64}, PlanError, "pairs=64 belongs to training with an epsilon"),
+        ({"hide": ["age"], "clip": 0.5}, PlanError, "clip=0.5 belongs"),
     ],
 )
 def test_what_cannot_be_is_refused_before_rows_are_read(options, error, match):
     with pytest.raises(error, match=match):
         nacre.fit(people(30), epsilon=None, schema=people_schema(), method="ppem", options=options)
+
+
+def test_without_a_schema_the_message_does_not_guess_what_a_column_is():
+    """Nobody has said whether 'age' is a number, so it must not be asked for categories."""
+    with pytest.raises(NacreError, match=r"column 'person_id': kind not declared.*'ppem' needs") as told:
+        nacre.fit(people(30), epsilon=1.0, method="ppem", hide=["age"], neighbours="zero_out")
+    assert "categories" not in str(told.value)
 
 
 def test_hiding_needs_a_method_that_hides():

@@ -8,7 +8,6 @@ differential privacy; it is tested for the owner and only named in the certifica
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -24,12 +23,12 @@ from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.ppem.decoy import tilt
 from nacre.synthesizers.ppem.losses import PENALTIES
 from nacre.synthesizers.ppem.model import PpemModel, split
+from nacre.synthesizers.ppem.options import Sets, inside, rank_columns, sets_of, warn_of_read_bounds
 from nacre.synthesizers.tabular import revealed
 from nacre.synthesizers.tabular.coding import Coding
 from nacre.table import Schema
 
-Sets = tuple[Any, ...]
-SHOWN = ("bounds", "edges", "atoms", "categories")  # facts of a column that speak of its values
+PAIRS, CLIP = 256, 1.0  # with epsilon: pairs of rows expected in a step, norm of what one may contribute
 
 
 @dataclass(frozen=True)
@@ -40,9 +39,9 @@ class Ppem:
     keep from the hidden columns, 0 for none. `decoy`: imitate rows tilted so that every hidden column is this
     Kolmogorov-Smirnov distance from the real one, 0 for none. `steps`: steps of the energies; the paper makes 100
     passes. `rho`: share of the penalty in the loss (specs/ppem.md E7). `activation` of the energies; `norm` of the
-    generators. `pairs`, `clip`: with epsilon, pairs of rows per step and the norm of what one may contribute.
-    None is a default that depends on epsilon: `decoy` 0.2 without and 0 with it, `steps` 30,000 and 2,000, `width` 256
-    and 64.
+    generators. `pairs`, `clip`: with epsilon alone, pairs of rows per step (256) and the norm of what one may
+    contribute (1). None is a default that depends on epsilon: `decoy` 0.2 without and 0 with it, `steps` 30,000 and
+    2,000, `width` 256 and 64.
     """
 
     name: ClassVar[str] = "ppem"
@@ -62,19 +61,20 @@ class Ppem:
     rho: float = 1.0
     activation: str = "leaky"
     norm: str = "layer"
-    pairs: int = 256
-    clip: float = 1.0
+    pairs: int | None = None
+    clip: float | None = None
 
     def __post_init__(self) -> None:
         check_whole(self, "steps", "batch", "width", "depth", "pairs")
-        object.__setattr__(self, "hide", _sets(self.hide))
-        _inside("alpha", self.alpha, 0, 1, open_ends=True)
-        _inside("weight", self.weight, 0, 1e6)
-        _inside("rho", self.rho, 0, 1)
-        _inside("effect", self.effect, 0, 1)
+        object.__setattr__(self, "hide", sets_of(self.hide))
+        inside("alpha", self.alpha, 0, 1, open_ends=True)
+        inside("weight", self.weight, 0, 1e6)
+        inside("rho", self.rho, 0, 1)
+        inside("effect", self.effect, 0, 1)
         if self.decoy is not None:
-            _inside("decoy", self.decoy, 0, 0.9)
-        _inside("clip", self.clip, 0, 1e6, open_ends=True)
+            inside("decoy", self.decoy, 0, 0.9)
+        if self.clip is not None:
+            inside("clip", self.clip, 0, 1e6, open_ends=True)
         for option, known in (("penalty", PENALTIES), ("activation", ACTIVATIONS), ("norm", NORMS)):
             if getattr(self, option) not in known:
                 raise NacreError(f"{option}={getattr(self, option)!r}: expected one of {', '.join(known)}")
@@ -113,6 +113,10 @@ class Ppem:
     def plan(self, schema: Schema, rows: int | None, budget: Budget, before: tuple[Entry, ...] = ()) -> Plan:
         layout = Layout.of(schema, self._class(schema), self.name)
         if budget.epsilon is None:
+            for option in ("pairs", "clip"):
+                if getattr(self, option) is not None:
+                    given = f"{option}={getattr(self, option):g}"
+                    raise PlanError(f"{given} belongs to training with an epsilon; leave it out")
             return revealed.reveal_plan(self.name, schema, rows, budget, before)
         return self._private_plan(layout, rows, budget, before)
 
@@ -125,10 +129,11 @@ class Ppem:
         self._refuse_private(layout.schema, rows, budget)
         scope = Scope(budget.neighbours, 1)
         entries = (*before, *linear.entries(layout, scope, gaussian_share(budget, scope, before)))
-        q = min(1.0, self.pairs / (int(rows or 2) // 2))
+        q = min(1.0, (self.pairs or PAIRS) / (int(rows or 2) // 2))
         shares = {n: s for n, s in private.PARTS.items() if n != "sums" or self._penalised}
         noise = split(noise_for(budget, scope, q, self.count(True), entries), list(shares.values()))
-        clips = {"xi": self.clip, "gamma": self.clip, "sums": math.sqrt(2 * len(self.hide))}
+        clip = self.clip or CLIP
+        clips = {"xi": clip, "gamma": clip, "sums": math.sqrt(2 * len(self.hide))}
         parts = tuple(Part(name, clip=clips[name], sigma=sigma) for name, sigma in zip(shares, noise))
         entry = Descend("pairs", q=q, steps=self.count(True), parts=parts, group=2)
         return Plan(self.name, (*entries, entry), budget, 1, rows)
@@ -162,7 +167,7 @@ class Ppem:
             return self._fit_private(curator, plan, seed, progress)
         layout = Layout.of(curator.schema, self._class(curator.schema), self.name)
         progress("reading rows", 0, None)
-        _warn_of_read_bounds(curator.schema, self.hidden)
+        warn_of_read_bounds(curator.schema, self.hidden)
         parts = split(curator.schema, layout.target, self.hidden)
         found = revealed.read(curator, plan, layout, parts, show=self.show)
         game, data = self.game(found.coding), self.data(found)
@@ -270,43 +275,3 @@ class Ppem:
         return Lane(
             jax.random.key(seed), jnp.float32(on * self.weight), jnp.float32(10.0 * on), jnp.asarray(pool, jnp.int32)
         )
-
-
-def rank_columns(rows: revealed.Rows, hidden: tuple[str, ...]) -> np.ndarray:
-    """One number per hidden column and row: the number itself, or the place of its label."""
-    found = []
-    for name in hidden:
-        own = list(rows.coding.places(0, [name]))
-        x = rows.vectors[0][:, own]
-        found.append(x[:, 0] if name in rows.coding.layout.numbers else x.argmax(axis=1))
-    return np.stack(found, axis=1)
-
-
-def _warn_of_read_bounds(schema: Schema, hidden: tuple[str, ...]) -> None:
-    for name in hidden:
-        read = [f for f, source in schema.columns[name].provenance.items() if source == "read" and f in SHOWN]
-        if read:
-            warnings.warn(
-                f"hidden column {name!r}: {', '.join(read)} read from the rows, and the release shows it, of "
-                "a number its exact least and greatest value; declare it in a schema",
-                stacklevel=5,
-            )
-
-
-def _sets(hide: Any) -> Sets:
-    """Columns as one set, or sets as they are. NacreError for anything else."""
-    if isinstance(hide, str):
-        hide = (hide,)
-    given = tuple(hide)
-    if all(isinstance(name, str) for name in given):
-        return (given,) if given else ()
-    sets = tuple(tuple(one) if isinstance(one, list | tuple) else () for one in given)
-    if not all(one and all(isinstance(name, str) for name in one) for one in sets):
-        raise NacreError(f"hide={hide!r}: expected column names, or several lists of column names")
-    return sets
-
-
-def _inside(option: str, value: Any, low: float, high: float, open_ends: bool = False) -> None:
-    number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if not number or not (low < value < high if open_ends else low <= value <= high):
-        raise NacreError(f"{option}={value!r}: expected a number between {low:g} and {high:g}")

@@ -21,6 +21,7 @@ COLUMNS = (
     "run_s", "cpu_s", "step_ms", "step_processor_ms", "peak_mb",
     "auroc", "auroc_given", "auroc_codes", "auroc_codes_given", "r2", "r2_given", "mse", "mmd_p", "ksd_p", "ks_hidden",
     "ks_visible", "ks_given", "dwp_rmse", "recovered_error", "recovered_share",
+    "untilted_error",
 )  # fmt: skip
 ARROWS = {"higher": "↑", "lower": "↓", "none": ""}
 HEAD = """# Results

@@ -75,7 +75,7 @@ def _distances() -> list[Metric]:
             "how well gradient boosting tells synthetic rows from real ones it never saw; 0.5 or below: not at all",
         ),
         Metric("c2st_p", "higher", SHARE, "1", COMPARED, "p-value of c2st_auc: small says that the tables differ"),
-        Metric("mmd_p", "higher", SHARE, "1", COMPARED, "p-value of mmd2 by permutations: small says that they differ"),
+        Metric("mmd_p", "none", SHARE, "1", COMPARED, "p-value of mmd2 by permutations: small says that they differ"),
         Metric(
             "kl_knn",
             "lower",

@@ -64,7 +64,15 @@ def _distances() -> list[Metric]:
         lower("range_query", 1.0, "mean error of 1,000 random counts over ranges of three columns, as a share of rows"),
         lower("marginal_l1", 2.0, "sum of differences of two-way tables with ten bins, mean over all pairs"),
         *_dependence(lower),
-        Metric("mmd2", "lower", (-INF, INF), "1", COMPARED, "unbiased squared MMD of encoded rows, Gaussian kernel"),
+        Metric(
+            "mmd2",
+            "lower",
+            (-INF, INF),
+            "1",
+            COMPARED,
+            "squared MMD of encoded rows: unbiased, one Gaussian kernel; in iw-synthetic the V form (never negative, "
+            "above 0 for equal laws) of a sum of kernels, as published",
+        ),
         lower("energy", INF, "energy distance of encoded rows"),
         Metric(
             "c2st_auc",

@@ -11,6 +11,7 @@ import os
 import resource
 import sys
 import time
+from importlib.metadata import version
 
 import numpy as np
 
@@ -97,7 +98,8 @@ def main(method: str, model: str, repeats: int) -> None:
         run()
         took.append(time.process_time() - start)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"step_ms": 1e3 * min(took) / STEPS, "peak_mb": peak}))
+    found = {"step_ms": 1e3 * min(took) / STEPS, "peak_mb": peak}
+    print(json.dumps(found | {"version": version(method.partition("-ghost")[0])}))
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ CHANGES: Mapping[str, dict] = {
     "hflow-sparse": {"clipping": "sparse"},
     "hflow-variational": {"dequantisation": "variational"},
 }
-MAKERS: Mapping[str, Maker] = {name: hflow.flow(**change) for name, change in CHANGES.items()}
+MAKERS: Mapping[str, Maker] = {name: hflow.flow("hflow", change) for name, change in CHANGES.items()}
 BUDGETS = (1.0, 3.0, 10.0, None)
 CASES = (
     *(Case(name, 1.0, hflow.DELTA) for name in CHANGES),

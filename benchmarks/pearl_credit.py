@@ -8,21 +8,17 @@ from dataclasses import replace
 
 from benchmarks import balanced, published
 from benchmarks.catalogue import Options
-from benchmarks.pearl_adult import MAKERS, STUDY
+from benchmarks.pearl_adult import ABLATIONS, MAKERS, STUDY
 from benchmarks.protocol import names_of, run_study
 from benchmarks.results import Results
 
-CREDIT = replace(
-    STUDY,
-    load=balanced.credit,
-    cases=tuple(c for c in STUDY.cases if c.method not in ("pearl-network", "pearl-one-way", "pearl-paper-scales")),
-)
+CREDIT = replace(STUDY, load=balanced.credit, cases=tuple(c for c in STUDY.cases if c.method not in ABLATIONS))
 STUDIES = {"ends": CREDIT, "cells": replace(CREDIT, load=balanced.credit_cells)}
 ONLY = (*STUDIES, *names_of(CREDIT))
 
 
 def run(options: Options, results: Results) -> None:
-    """`--only` takes methods, descriptions (ends, cells), or both."""
+    """`--only` takes methods, descriptions (ends, cells), or both: of those descriptions those methods."""
     results.published = published.rows("credit-balanced")
     methods = tuple(name for name in options.only if name not in STUDIES)
     for name in options.of(STUDIES):

@@ -1,7 +1,8 @@
 """PEARL and DP-MERF on small images: Fréchet and kernel distances on one LeNet, and what a network learns from them.
 
 The LeNet is trained once on the real training images and judges every method; distances are taken to the test images,
-10,000 against 10,000, and compare as ratios only. Cases run side by side in processes of their own (`--jobs`).
+10,000 against 10,000, and compare as ratios only. Cases run side by side in processes of their own (`--jobs`);
+`--only steps` times single steps of training and nothing else.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ VARIANTS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "pearl-paper-large": ("pearl-paper", {"batch": 1000}),
     "merf": ("merf", {}),
     "merf-scale": ("merf", {"scale": "bought"}),
+    "merf-scale-large": ("merf", {"scale": "bought", "batch": 1000}),
 }
-NAMES = (*VARIANTS, "processor")  # what --only may name
+NAMES = (*VARIANTS, "steps")  # what --only may name
 BUDGETS = (None, 10.0, 1.0, 0.2)  # of `pearl-paper`; the others have ε = 1
 PICTURE = (
     *(("pearl-paper", e) for e in BUDGETS),
@@ -43,7 +45,7 @@ PICTURE = (
 
 @dataclass(frozen=True)
 class Job:
-    """One method at one budget on one data set. `processor` trains without the accelerator, for the time it takes."""
+    """One method at one budget on one data set."""
 
     dataset: str
     method: str
@@ -51,11 +53,10 @@ class Job:
     seed: int
     settings: tuple[tuple[str, int], ...]
     rows: int | None = None
-    processor: bool = False
 
     @property
     def name(self) -> str:
-        return f"{self.dataset}/{self.method}/{self.epsilon}" + ("/processor" if self.processor else "")
+        return f"{self.dataset}/{self.method}/{self.epsilon}"
 
 
 def run_images(dataset: str, settings: Mapping[str, int], options: Options, results: Results) -> None:
@@ -65,6 +66,10 @@ def run_images(dataset: str, settings: Mapping[str, int], options: Options, resu
     settings = {"frequencies": 100, "steps": 20} if options.quick else settings
     base = Job(dataset, "pearl-paper", 1.0, 0, tuple(settings.items()), rows)
     if not options.nothing:
+        if options.wants("steps") and not results.has(f"{dataset}/steps", 0):
+            _steps(base, results)
+        if options.only == ("steps",):
+            return
         _real(base, options, results)
     todo = [job for job in _jobs(base, options) if not results.has(job.name, job.seed)]
     if options.jobs == 1:
@@ -83,13 +88,8 @@ def run_images(dataset: str, settings: Mapping[str, int], options: Options, resu
 
 def _jobs(base: Job, options: Options) -> list[Job]:
     cases = [("pearl-paper", e) for e in BUDGETS] + [(m, 1.0) for m in VARIANTS if m != "pearl-paper"]
-    found = [
-        replace(base, method=m, epsilon=e, seed=seed)
-        for seed in range(options.seeds)
-        for m, e in cases
-        if options.wants(m)
-    ]
-    return [*([replace(base, processor=True)] if options.wants("processor") else []), *found]  # the longest first
+    seeds = range(options.seeds)
+    return [replace(base, method=m, epsilon=e, seed=s) for s in seeds for m, e in cases if options.wants(m)]
 
 
 def _keep(results: Results, job: Job, found: tuple[str, dict[str, float]]) -> None:
@@ -105,17 +105,11 @@ def _keep(results: Results, job: Job, found: tuple[str, dict[str, float]]) -> No
 
 def measured(job: Job) -> tuple[str, dict[str, float]]:
     """The guarantee and the figures of one case; its images for the picture are left in the work folder."""
-    import jax
-
-    place = jax.devices("cpu")[0] if job.processor else jax.devices()[0]
-    with jax.default_device(place):
-        release, figures = fitted(job)
-        if job.processor:
-            return release.certificate.guarantee, figures
-        start = time.perf_counter()
-        images, labels = drawn(release, len(_images(job)[0]), job.seed)
-        figures["sample_s"] = time.perf_counter() - start
-        return release.certificate.guarantee, figures | judged(job, images, labels)
+    release, figures = fitted(job)
+    start = time.perf_counter()
+    images, labels = drawn(release, len(_images(job)[0]), job.seed)
+    figures["sample_s"] = time.perf_counter() - start
+    return release.certificate.guarantee, figures | judged(job, images, labels)
 
 
 def fitted(job: Job) -> tuple[Any, dict[str, float]]:
@@ -124,11 +118,12 @@ def fitted(job: Job) -> tuple[Any, dict[str, float]]:
     x, y, _, _ = _images(job)
     table, schema = as_table(x, y)
     method, options = VARIANTS[job.method]
-    start, last = _clocks(), [_clocks()]
+    start = last = time.perf_counter()
 
     def progress(what: str, done: int, total: int | None) -> None:
+        nonlocal last
         if what != "training":
-            last[0] = _clocks()
+            last = time.perf_counter()
 
     release = nacre.fit(
         table,
@@ -141,22 +136,13 @@ def fitted(job: Job) -> tuple[Any, dict[str, float]]:
         options={**dict(job.settings), **options},
         progress=progress,
     )
-    end = _clocks()
-    if job.processor:
-        return release, {"train_processor_s": end[1] - last[0][1]}
-    return release, {"fit_s": end[0] - start[0], "train_s": end[0] - last[0][0]}
-
-
-def _clocks() -> tuple[float, float]:
-    """Wall and CPU seconds."""
-    return time.perf_counter(), time.process_time()
+    end = time.perf_counter()
+    return release, {"fit_s": end - start, "train_s": end - last}
 
 
 def as_table(images: np.ndarray, labels: np.ndarray) -> tuple[Any, Any]:
     """An Arrow table of pixels in [0, 1] and labels, and its public schema."""
     import pyarrow as pa
-
-    from nacre.table import Categorical, Schema, Tensor
 
     pixels = pa.array((images.astype(np.float32) / 255).ravel())
     table = pa.table(
@@ -165,11 +151,14 @@ def as_table(images: np.ndarray, labels: np.ndarray) -> tuple[Any, Any]:
             "label": pa.array(labels.astype(str)),
         }
     )
-    columns = {
-        "image": Tensor(shape=images.shape[1:], bounds=(0.0, 1.0)),
-        "label": Categorical(categories=tuple("0123456789")),
-    }
-    return table, Schema(columns, rows=len(images))
+    return table, schema_of(images.shape[1:], len(images))
+
+
+def schema_of(shape: tuple[int, ...], rows: int | None) -> Any:
+    from nacre.table import Categorical, Schema, Tensor
+
+    columns = {"image": Tensor(shape=shape, bounds=(0.0, 1.0)), "label": Categorical(categories=tuple("0123456789"))}
+    return Schema(columns, rows=rows)
 
 
 def drawn(release: Any, rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -221,6 +210,17 @@ def _real(base: Job, options: Options, results: Results) -> None:
         figures = judged(job, x[order].astype(np.float32) / 255, y[order])
         results.add(Setting("real", base.dataset), seed, figures, job.name)
         results.write()
+
+
+def _steps(base: Job, results: Results) -> None:
+    """How long a step of `pearl-paper` takes, on the processor and on an accelerator."""
+    from benchmarks.pearl_step import step_times
+
+    setting = Setting("pearl-paper", base.dataset, 1.0, DELTA, "proven (real arithmetic)")
+    found = step_times(dict(base.settings))
+    results.add(setting, 0, found, f"{base.dataset}/steps")
+    results.write()
+    print(base.dataset, "steps", {k: round(v, 3) for k, v in found.items()}, flush=True)
 
 
 def _ratios(dataset: str, options: Options, results: Results) -> None:

@@ -26,6 +26,14 @@ PEERS = {
     "opacus": "NACRE_OPACUS_PYTHON",
     "opacus-ghost": "NACRE_OPACUS_PYTHON",
 }
+PACKAGES = {"jax-privacy": "jax-privacy", "opacus": "Opacus", "opacus-ghost": "Opacus"}
+GIVEN = {
+    "epsilon": None,
+    "outcome": "ran",
+    "reads_domain": False,
+    "reports_spend": True,
+    "notes": "batches given ready",
+}
 LARGE = ("non-private", "dp-flat", "dp-per-layer", "dp-vmap")  # whose memory is compared at two sizes
 CASES = (
     *(("mlp", 256, method) for method in (*OURS, *PEERS)),
@@ -37,7 +45,7 @@ ONLY = (*OURS, *PEERS)
 
 def run(options: Options, results: Results) -> None:
     repeats = 2 if options.quick else 40
-    results.note("step_ms is processor time on one core of a busy machine, best of several runs")
+    results.note("step_ms is processor time on one core, best of several runs")
     results.note("the flow is not written for Opacus; where another package runs, batches are handed to it ready")
     for model, records, method in CASES:
         case = f"{model}/{records}/{method}"
@@ -48,13 +56,16 @@ def run(options: Options, results: Results) -> None:
             results.note(f"{method} did not run: {found['why']}")
             continue
         setting = Setting(method, f"{model}, {records} records", guarantee=None)
+        if "version" in found:
+            about = {"method": method, "package": PACKAGES[method], "version": found["version"], **GIVEN}
+            results.tell(f"{case}: package", about | {"dataset": setting.dataset})
         results.add(setting, 0, {name: found[name] for name in ("step_ms", "peak_mb")}, case)
         results.write()
         print(f"{case}: {found['step_ms']:.2f} ms, {found['peak_mb']:.0f} MiB", flush=True)
 
 
 def measured(method: str, model: str, repeats: int, records: int) -> dict:
-    """{"step_ms", "peak_mb"}, or {"why"} a peer could not run."""
+    """{"step_ms", "peak_mb"}, of a peer its {"version"} too, or {"why"} it could not run."""
     python = os.environ.get(PEERS[method]) if method in PEERS else sys.executable
     if not python:
         return {"why": f"{PEERS[method]} names no environment with it"}

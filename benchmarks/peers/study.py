@@ -40,13 +40,13 @@ def _maker(peer: Peer, runs: Path, resume: bool, again: bool) -> Maker:
             outcome = launch(peer.python, ADAPTERS / peer.adapter, job, folder, LIMIT_S)
             folder.mkdir(parents=True, exist_ok=True)
             (folder / "outcome.json").write_text(json.dumps({"job": job, "outcome": asdict(outcome)}))
-        about = _about(peer, task, case, outcome)
+        facts = about(peer, task, case, outcome)
         if not outcome.finished:
-            raise NotMade(outcome.reason, about)
+            raise NotMade(outcome.reason, facts)
         figures = {name: outcome.facts[name] for name in ("fit_s", "sample_s")}
         figures |= {"run_s": outcome.run_s, "cpu_s": outcome.cpu_s, "peak_mb": outcome.peak_mb}
         promise = outcome.facts.get("guarantee") if peer.private else "none"
-        return Made(pd.read_parquet(folder / "table.parquet"), promise, case.delta, figures, about)
+        return Made(pd.read_parquet(folder / "table.parquet"), promise, case.delta, figures, facts)
 
     return make
 
@@ -54,6 +54,7 @@ def _maker(peer: Peer, runs: Path, resume: bool, again: bool) -> Maker:
 def _job(peer: Peer, task: Task, case: Case, shared: Path) -> dict[str, Any]:
     """Rows and public schema are written once per split; the job itself is small and says everything else."""
     rows, schema = shared / "rows.parquet", shared / "schema.json"
+    bins = HERE / "bins" / f"{task.dataset.name}.json"
     if not (rows.exists() and schema.exists()):
         shared.mkdir(parents=True, exist_ok=True)
         task.private.to_parquet(rows)
@@ -63,7 +64,7 @@ def _job(peer: Peer, task: Task, case: Case, shared: Path) -> dict[str, Any]:
         "rows": str(rows),
         "count": len(task.private),
         "schema": str(schema),
-        "bins": json.loads((HERE / "bins" / f"{task.dataset.name}.json").read_text()),
+        "bins": json.loads(bins.read_text()) if bins.exists() else {},  # tables without: for peers that need none
         "target": task.dataset.target,
         "epsilon": case.epsilon,
         "delta": case.delta,
@@ -82,7 +83,8 @@ def _remembered(folder: Path, job: Mapping[str, Any]) -> Outcome | None:
     return outcome if kept["job"] == job and there else None
 
 
-def _about(peer: Peer, task: Task, case: Case, outcome: Outcome) -> dict[str, Any]:
+def about(peer: Peer, task: Task, case: Case, outcome: Outcome) -> dict[str, Any]:
+    """What the results page says of one run of a peer; an adapter may add to the notes."""
     spent = outcome.facts.get("spent")
     return {
         "method": peer.name,
@@ -94,5 +96,5 @@ def _about(peer: Peer, task: Task, case: Case, outcome: Outcome) -> dict[str, An
         "reads_domain": peer.reads_domain,
         "reports_spend": peer.reports_spend,
         "spent": spent,
-        "notes": peer.notes,
+        "notes": " ".join([peer.notes, *([outcome.facts["notes"]] if outcome.facts.get("notes") else [])]),
     }

@@ -197,6 +197,23 @@ def test_codes_refuse_what_the_domain_does_not_have(codes, name, value, match):
         codes.encode(frame)
 
 
+def test_modes_and_codes_of_ctgan_come_back_to_the_same_rows(adapters):
+    """Two far modes: a value is its offset from one of them; labels, null and truth values by number."""
+    frame = table().frame.assign(z=lambda f: np.where(f["b"], 5.0, -5.0) + f["z"])
+    coding = adapters("run_ctgan").Coding(frame, ["x", "z"], 0)
+    assert coding.codes.shape == (400, 5) and coding.offsets.shape == (400, 2)
+    assert (coding.codes.max(axis=0) < coding.sizes).all() and coding.sizes[2:] == (3, 2, 2)
+    assert np.abs(coding.offsets).max() <= 0.99
+    sides = [set(coding.codes[frame["b"] == b, 1]) for b in (True, False)]
+    assert not sides[0] & sides[1]  # no mode serves both
+    back = coding.table(coding.offsets, coding.codes)
+    pd.testing.assert_frame_equal(back[["x", "c", "b", "y"]], frame[["x", "c", "b", "y"]], check_dtype=False)
+    np.testing.assert_allclose(back["z"], frame["z"], atol=1e-9)
+    assert back["x"].dtype.kind == "i" and back["b"].dtype == bool
+    far = coding.table(np.ones((400, 2)), coding.codes)
+    assert far["x"].max() <= frame["x"].max() and far["z"].max() <= frame["z"].max()
+
+
 @pytest.mark.parametrize("dataset", ["adult", "covertype"])
 def test_bins_cover_exactly_the_public_ranges(dataset):
     described = json.loads((data.SCHEMAS / f"{dataset}.json").read_text())["columns"]

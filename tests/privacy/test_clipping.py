@@ -89,6 +89,12 @@ def test_a_bias_is_a_column_of_its_layer():
     np.testing.assert_allclose(sizes, [[5, 3]])
 
 
+@pytest.mark.parametrize("x", [[0.0] * 5, [1.0, 2.0, 2.0, 2.0, 0.0], [3e38, 1e-40, 0.5, 1e-3, 7.0]], ids=str)
+def test_the_threshold_of_thinning_is_an_entry_of_the_vector(x):
+    ordered = np.sort(np.asarray(x, np.float32))[::-1]
+    assert [float(clipping._kth_largest(jnp.asarray(x, jnp.float32), k)) for k in range(1, 6)] == ordered.tolist()
+
+
 def test_thinning_keeps_the_mean():
     """Mean over 10⁵ draws within 5 standard errors for each of 9 entries: false alarms below 1e-5."""
     x = jnp.asarray(np.random.default_rng(1).standard_t(2, 9), jnp.float32)

@@ -17,8 +17,10 @@ from nacre.errors import NacreError, ReleaseFileError, SchemaError
 from nacre.nets.flow_shape import Shape
 from nacre.privacy import accounting
 from nacre.privacy.budget import Budget
+from nacre.privacy.plan import Counts
 from nacre.release_file import pack, unpack
 from nacre.synthesizers.base import make
+from nacre.synthesizers.hflow import warm
 from nacre.synthesizers.hflow.axes import ENCODINGS, Axes
 from nacre.synthesizers.hflow.model import FlowModel
 from nacre.table import Boolean, Categorical, Numeric, Schema, Unit
@@ -229,6 +231,32 @@ def test_the_plan_meets_the_budget_closely():
         assert 0.98e-5 < accounting.delta_at(plan.events(), 1.0) <= 1e-5
 
 
+def test_a_warm_start_takes_its_share_and_no_more():
+    """Tables of noise σ_j cost Σ σ_j⁻² of the μ² that the budget gives; what is left goes to DP-SGD, and all of it."""
+    with coarse.grid():
+        budget = Budget(1.0, 1e-5)
+        plan = make("hflow", {"warm": 0.4, "target": "y"}).plan(SCHEMA, 4000, budget)
+        spent = sum(s**-2 for e in plan.entries if isinstance(e, Counts) for s in e.sigmas)
+        assert spent == pytest.approx(0.4 / accounting.gaussian_sigma(1.0, 1e-5) ** 2, rel=1e-3)
+        assert plan.entries[-1].name == "training" and 0.98e-5 < accounting.delta_at(plan.events(), 1.0) <= 1e-5
+
+
+@pytest.mark.slow  # the sketch and two networks are compiled
+def test_a_warm_start_knows_the_table_before_the_first_step(monkeypatch):
+    """One step of DP-SGD at a rate of almost nothing: what the flow knows of y given x it has from the noisy tables."""
+    monkeypatch.setattr(warm, "STEPS", 300)
+    monkeypatch.setattr(warm, "ROWS", 4000)
+    still = {**SMALL, "steps": 1, "rate": 1e-9, "averaging": 0.0}
+
+    def likelihood(**more):
+        got = nacre.fit(table(), schema=SCHEMA, epsilon=4.0, delta=1e-5, method="hflow", target="y", noise_seed=1,
+                        options={**still, **more})  # fmt: skip
+        return got.log_prob(table(1000, seed=5), samples=16).mean()
+
+    with coarse.grid():
+        assert likelihood(warm=0.5) > likelihood() + 0.8  # y says 0.61 nats of c alone
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -240,6 +268,8 @@ def test_the_plan_meets_the_budget_closely():
         {"steps": True},
         {"sparsity": 0.3},
         {"bins": 600},
+        {"warm": 1.0},
+        {"marginals": 0.2, "warm": 0.5},
     ],
     ids=lambda o: next(iter(o)),
 )

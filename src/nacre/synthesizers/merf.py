@@ -48,19 +48,19 @@ class Merf:
         embedding.supports(self, schema)
 
     def plan(self, schema: Schema, rows: int | None, budget: Budget, before: tuple[Entry, ...] = ()) -> Plan:
-        layout = Layout.of(schema, self.target, self.name)
+        layout = Layout.of(schema, self.target, self.name, pieces=True)
         size = (2 * self.frequencies if layout.count else 0) + layout.edges[-1]
         norm = math.sqrt(bool(layout.count) + bool(layout.blocks)) or 1.0
         return embedding.plan(self.name, layout, rows, budget, before, (max(size, 1), norm), self.scale)
 
     def fit(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> NetworkModel:
-        layout = Layout.of(curator.schema, self.target, self.name)
+        layout = Layout.of(curator.schema, self.target, self.name, pieces=True)
         bought = self.buy(curator, plan, seed, progress)
         return embedding.trained(bought, layout, self.game(layout), seed, progress)
 
     def buy(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> Embedding:
         """Open the doors: the noisy mean features of every class."""
-        layout = Layout.of(curator.schema, self.target, self.name)
+        layout = Layout.of(curator.schema, self.target, self.name, pieces=True)
 
         def frequencies(scale: float) -> np.ndarray:
             return fourier.frequencies(self.frequencies, layout.count, scale, (1.0,), seed)

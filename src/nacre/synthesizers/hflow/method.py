@@ -16,7 +16,7 @@ from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import CLIPPINGS, Descend, Entry, Part, Plan, Scope
 from nacre.synthesizers.base import Progress, check_whole, silent
-from nacre.synthesizers.hflow import marginals
+from nacre.synthesizers.hflow import marginals, warm
 from nacre.synthesizers.hflow.axes import ENCODINGS, Axes
 from nacre.synthesizers.hflow.model import SPACES, FlowModel, objective_of
 from nacre.table import Schema
@@ -42,6 +42,7 @@ class Hflow:
     `activation`, `space` ("normal": normal quantiles of the axes), `labels`: whether the network reads labels one-hot.
     The table: `target` comes first; `encoding` of nominal labels; `dequantisation`; `marginals`: share of μ² for
     one-way tables, 0 for none (cells of equal width, and zero, atoms and null of a number on an axis of their own).
+    `warm`: share of μ² for the tables of `sketch` instead, whose rows teach the flow before DP-SGD does; 0 for none.
     DP-SGD: `batch` rows expected per step (of a declared number of rows; otherwise one in 32), `steps`, `clip` and
     `clipping` (with `sparsity`), learning `rate` and its `decay`, `averaging` of the weights over steps (0 for none).
     """
@@ -53,6 +54,7 @@ class Hflow:
     encoding: str = "codes"
     dequantisation: str = "uniform"
     marginals: float = 0.1
+    warm: float = 0.0
     labels: bool = True
     space: str = "normal"
     blocks: int = 1
@@ -77,7 +79,7 @@ class Hflow:
         for option, choices in _CHOICES.items():
             if getattr(self, option) not in choices:
                 raise NacreError(f"{option}={getattr(self, option)!r}: expected one of {', '.join(choices)}")
-        for option, low, high in (("marginals", 0, 1), ("averaging", 0, 1), ("sparsity", 0, 1)):
+        for option, low, high in (("marginals", 0, 1), ("warm", 0, 1), ("averaging", 0, 1), ("sparsity", 0, 1)):
             value = getattr(self, option)
             if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value < high:
                 raise NacreError(f"{option}={value!r}: expected a number from {low} to below {high}")
@@ -87,6 +89,8 @@ class Hflow:
                 raise NacreError(f"{option}={value!r}: expected a number above 0")
         if self.bins > 500:
             raise NacreError(f"bins={self.bins}: expected at most 500; a bin takes at least a thousandth of the axis")
+        if self.warm and self.marginals != type(self).marginals:
+            raise NacreError(f"marginals={self.marginals!r} plays no part with warm={self.warm!r}, which buys its own")
         if self.clipping != "sparse" and self.sparsity != type(self).sparsity:
             raise NacreError(f"sparsity={self.sparsity!r} plays no part with clipping={self.clipping!r}")
 
@@ -98,7 +102,9 @@ class Hflow:
 
         cap = schema.unit.cap if schema.unit else 1
         scope, entries = Scope(budget.neighbours, cap), before
-        if self.marginals:
+        if self.warm:
+            entries = warm.entries(self.target, schema, rows, budget, before, self.warm)
+        elif self.marginals:
             entries = (*before, marginals.entry(len(schema.modelled), budget, scope, before, self.marginals))
         q = RATE if rows is None else min(1.0, self.batch / max(rows, 1))
         noise = noise_for(budget, scope, q, self.steps, entries)
@@ -111,10 +117,13 @@ class Hflow:
         import jax
         import numpy as np
 
-        from nacre.synthesizers.hflow.training import Descending, query
+        from nacre.synthesizers.hflow.training import Descending, query, taught
 
-        shares = None
-        if self.marginals:
+        shares = known = None
+        if self.warm:
+            known = warm.drawn(curator, plan, self.target, seed, progress)
+            shares = warm.shares(known, curator.grids)
+        elif self.marginals:
             progress("counting", 0, None)
             shares = marginals.shares(curator, plan[marginals.NAME])
         axes = Axes.of(curator.schema, self.target, self.encoding, shares, self.name)
@@ -122,10 +131,14 @@ class Hflow:
         objective = objective_of(axes, shape, self.space, self.dequantiser(axes), plan.cap)
         descending = Descending(self.steps, self.rate, self.decay, self.averaging)
         rows = max(1, plan.rows or 1)
+        parameters = objective.start(jax.random.key(seed))
+        if known is not None:
+            progress("learning from tables", 0, None)
+            parameters = taught(objective, parameters, axes.encode(known), jax.random.fold_in(jax.random.key(seed), 2))
         state = curator.descend(
             plan["training"],
             query(objective),
-            descending.start(objective.start(jax.random.key(seed))),
+            descending.start(parameters),
             descending.update,
             records=_records,
             units=rows,

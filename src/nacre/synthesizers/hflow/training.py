@@ -15,6 +15,7 @@ from nacre.nets import flow
 from nacre.nets.dequantise import Dequantiser
 from nacre.nets.flow_shape import Shape
 from nacre.nets.taps import Tape, Tapped
+from nacre.synthesizers.hflow import warm
 
 EDGE = 1e-6  # points of the box stay this far from its ends: their normal quantiles are below 4.8
 ROWS_AT_ONCE = 4096
@@ -146,6 +147,27 @@ class Descending:
 
     def end(self, state: Any) -> Any:
         return state["average"] if self.averaging else state["parameters"]
+
+
+def taught(objective: Objective, parameters: Any, records: Mapping[str, Any], key: jax.Array) -> Any:
+    """The parameters after plain descent on public records."""
+    count, optimiser = len(records["low"]), optax.adabelief(optax.cosine_decay_schedule(warm.RATE, warm.STEPS))
+    batch = min(warm.BATCH, count)
+
+    @jax.jit
+    def descended(state: Any, records: Any, keys: jax.Array) -> Any:
+        def loss(parameters: Any, key: jax.Array) -> jax.Array:
+            choice, noise = jax.random.split(key)
+            some = {name: values[jax.random.randint(choice, (batch,), 0, count)] for name, values in records.items()}
+            return -objective.bound(parameters, _Once(Tape(batch)), some, jax.random.split(noise, batch)).mean()
+
+        def step(state: Any, key: jax.Array) -> Any:
+            moves, own = optimiser.update(jax.grad(loss)(state[0], key), state[1], state[0])
+            return (optax.apply_updates(state[0], moves), own), None
+
+        return jax.lax.scan(step, state, keys)[0]
+
+    return descended((parameters, optimiser.init(parameters)), records, jax.random.split(key, warm.STEPS))[0]
 
 
 def query(objective: Objective) -> Tapped:

@@ -71,8 +71,9 @@ def frequency_scale(scale: str | float, curator: Curator, plan: Plan, layout: La
     """The public number, or 1 over the root mean squared distance of two records, from clipped moments (E1, 12)."""
     if scale != "bought":
         return float(scale)
-    sums = curator.total(plan["scale"], fourier.moment_map(layout), fourier.public_parameters(layout))
-    return 1.0 / fourier.mean_distance(layout, sums, rows)
+    entry = plan["scale"]
+    sums = curator.total(entry, fourier.moment_map(layout), fourier.public_parameters(layout))
+    return 1.0 / fourier.mean_distance(layout, sums, rows, entry.sigma)
 
 
 def buy(
@@ -109,7 +110,7 @@ def supports(method: Any, schema: Schema) -> None:
     """A declared schema of single values, or of images and their label; at least two rows of every class in a batch."""
     if not schema.modelled:
         raise SchemaError("the schema has no column to model: all are identifiers or follow from others")
-    layout = Layout.of(schema, method.target, method.name)
+    layout = Layout.of(schema, method.target, method.name, pieces=True)
     if not layout.width:
         raise SchemaError(
             f"target {method.target!r} is the only column to model, and method {method.name!r} learns the others given "

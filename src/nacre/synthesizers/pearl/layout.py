@@ -1,5 +1,7 @@
 """Records as the papers see them: numbers or pixels scaled to [0, 1] by public bounds, labels as one-hot blocks.
 
+Numbers with declared edges may be scaled piece by piece, each cell of theirs to an equal part of [0, 1].
+
 A table of images has one column of arrays and, if there are classes, the target; a missing image is a blank one.
 A nullable label has one category more; a nullable number has a block of two (present, missing) beside it and stands
 at 0 where it is missing. A label outside its list has a block of zeros.
@@ -15,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from nacre.errors import DomainNotDeclared, SchemaError
+from nacre.privacy.discovery import Undeclared
 from nacre.synthesizers.base import refuse_unknown_target
 from nacre.table import Schema
 from nacre.table.columns import Datetime, Numeric, Tensor
@@ -27,7 +30,7 @@ MAX_CLASSES = 64
 @dataclass(frozen=True)
 class Layout:
     """Which columns are numbers and which are blocks (column, size); the class column stands apart. A table of images
-    has neither, but the column `image`."""
+    has neither, but the column `image`. With `pieces`, numbers that declare edges are scaled piece by piece."""
 
     schema: Schema
     target: str | None
@@ -35,19 +38,21 @@ class Layout:
     blocks: tuple[tuple[str, int], ...]
     classes: int
     image: str | None = None
+    pieces: bool = False
 
     @staticmethod
-    def of(schema: Schema, target: str | None, method: str) -> Layout:
+    def of(schema: Schema, target: str | None, method: str, pieces: bool = False) -> Layout:
         """Raises DomainNotDeclared or SchemaError, naming the column, for a table that cannot be laid out so."""
         for name, fact in schema.undeclared():
+            fact = "kind" if isinstance(schema.columns[name], Undeclared) else fact
             raise DomainNotDeclared(
-                f"column {name!r}: {fact} not declared; method {method!r} needs them before it plans: declare them in "
-                "the schema, or use a method that buys them (sketch, pearl)"
+                f"column {name!r}: {fact} not declared; method {method!r} needs the whole schema before it plans: "
+                "write one (`nacre schema draft`, reviewed), or use a method that buys what is lacking (sketch, pearl)"
             )
         classes = _classes(schema, target, method)
         image = _image_column(schema, target, method)
         if image is not None:
-            return Layout(schema, target, (), (), classes, image)
+            return Layout(schema, target, (), (), classes, image, pieces)
         numbers = tuple(n for n in schema.modelled if n != target and _is_number(schema, n))
         blocks: list[tuple[str, int]] = []
         for name in schema.modelled:
@@ -56,7 +61,7 @@ class Layout:
                 blocks += [(name, 2)] if column.nullable else []
             elif name != target:
                 blocks.append((name, Grid.of(column).cells))
-        return Layout(schema, target, numbers, tuple(blocks), classes)
+        return Layout(schema, target, numbers, tuple(blocks), classes, pieces=pieces)
 
     @property
     def edges(self) -> list[int]:
@@ -99,15 +104,27 @@ class Layout:
             return self._pixels(records[self.image], rows), []
         numbers = np.zeros((rows, len(self.numbers)))
         for j, name in enumerate(self.numbers):
-            low, high = _ends(self.schema, name)
-            span = max(float(high) - float(low), 1e-300)
-            scaled = np.clip((records[name].values.astype(np.float64) - float(low)) / span, 0.0, 1.0)
+            scaled = self._scaled(name, records[name].values.astype(np.float64))
             numbers[:, j] = np.where(records[name].null, 0.0, scaled)
         codes = []
         for name, _ in self.blocks:
             own = records[name]
             codes.append(own.null.astype(np.int64) if name in self.numbers else self._codes(name, own))
         return numbers, codes
+
+    def _scaled(self, name: str, values: np.ndarray) -> np.ndarray:
+        """Numbers of that column in [0, 1]: each from its own value alone."""
+        points, shares = self._points(name)
+        if len(points) > 2:
+            return np.interp(values, points, shares)
+        span = max(points[1] - points[0], 1e-300)
+        return np.clip((values - points[0]) / span, 0.0, 1.0)
+
+    def _points(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Values of that column, and where in [0, 1] they stand: its ends, or its edges at equal distances."""
+        edges = getattr(self.schema.columns[name], "edges", None) if self.pieces else None
+        points = np.asarray(edges or _ends(self.schema, name), np.float64)
+        return points, np.linspace(0.0, 1.0, len(points))
 
     def _pixels(self, images: Values, rows: int) -> np.ndarray:
         low, high = _ends(self.schema, self.image or "")
@@ -133,7 +150,9 @@ class Layout:
             found[self.image] = Values.of(pixels.reshape(-1, *shape))
         missing = {name: code == 1 for (name, _), code in zip(self.blocks, codes) if name in self.numbers}
         for j, name in enumerate(self.numbers):
-            found[name] = _number(self.schema, name, numbers[:, j], missing.get(name))
+            points, shares = self._points(name)
+            value = np.interp(np.asarray(numbers[:, j], np.float64), shares, points)
+            found[name] = _number(self.schema, name, value, missing.get(name))
         for (name, _), code in zip(self.blocks, codes):
             if name not in self.numbers:
                 found[name] = Grid.of(self.schema.columns[name]).place(code, np.zeros(len(code)))
@@ -191,9 +210,8 @@ def _ends(schema: Schema, name: str) -> tuple[Any, Any]:
     return ends
 
 
-def _number(schema: Schema, name: str, share: np.ndarray, null: np.ndarray | None) -> Values:
+def _number(schema: Schema, name: str, value: np.ndarray, null: np.ndarray | None) -> Values:
     column, (low, high) = schema.columns[name], _ends(schema, name)
-    value = np.asarray(share, np.float64) * (float(high) - float(low)) + float(low)
     step = column.step if isinstance(column, Datetime) else 1 if getattr(column, "integer", False) else None
     if step is None:
         return Values.of(np.clip(value, low, high), null)

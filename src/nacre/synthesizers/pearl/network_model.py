@@ -66,7 +66,7 @@ class NetworkModel(RowsByRejection):
     @classmethod
     def from_parts(cls, schema: Schema, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> NetworkModel:
         try:
-            layout = Layout.of(schema, facts["target"], "this release")
+            layout = Layout.of(schema, facts["target"], "this release", pieces=True)
             net = {name: a for name, a in arrays.items() if name != "shares"}
             model = cls(layout, net, np.asarray(arrays["shares"]), facts["argmax"], int(facts["rows"]))
             good = model._sound()

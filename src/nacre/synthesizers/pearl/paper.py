@@ -63,21 +63,21 @@ class PearlPaper:
 
     def supports(self, schema: Schema) -> None:
         embedding.supports(self, schema)
-        if Layout.of(schema, self.target, self.name).image is not None and self.outputs != OUTPUTS[-1]:
+        if Layout.of(schema, self.target, self.name, pieces=True).image is not None and self.outputs != OUTPUTS[-1]:
             raise NacreError(f"outputs={self.outputs!r}: says how categories are made, and images have none; leave it")
 
     def plan(self, schema: Schema, rows: int | None, budget: Budget, before: tuple[Entry, ...] = ()) -> Plan:
-        layout = Layout.of(schema, self.target, self.name)
+        layout = Layout.of(schema, self.target, self.name, pieces=True)
         return embedding.plan(self.name, layout, rows, budget, before, (2 * self.frequencies, 1.0), self.scale)
 
     def fit(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> NetworkModel:
-        layout = Layout.of(curator.schema, self.target, self.name)
+        layout = Layout.of(curator.schema, self.target, self.name, pieces=True)
         bought = self.buy(curator, plan, seed, progress)
         return embedding.trained(bought, layout, self.game(layout), seed, progress)
 
     def buy(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> Embedding:
         """Open the doors: the noisy characteristic function of every class, projected to what is possible."""
-        layout = Layout.of(curator.schema, self.target, self.name)
+        layout = Layout.of(curator.schema, self.target, self.name, pieces=True)
 
         def frequencies(scale: float) -> np.ndarray:
             return fourier.frequencies(self.frequencies, layout.width, scale, self.spread, seed)

@@ -88,17 +88,14 @@ def train(
     """Weights and running averages of the generator. Deterministic given key and device."""
     released = Embedding(*(jnp.asarray(a, jnp.float32) for a in released))
     key, own = jax.random.split(key)
-    net, running = generator.start(game.network, own, game.classes)
-    scale = jnp.sqrt(jnp.mean(released.frequencies**2, axis=0) + 1e-12)
-    optimiser = optax.adam(game.rate)
-    state = (net, running, optimiser.init(net), jnp.log(scale), optimiser.init(jnp.log(scale)))
+    state, log_start = begin(released, game, own)
     for done in range(0, game.steps, CHUNK):
         key, own = jax.random.split(key)
         length = min(CHUNK, game.steps - done)
-        state = _chunk(state, jnp.log(scale), own, released, game, length, done)
+        state = advance(state, log_start, own, released, game, length, done)
         progress(done + length, game.steps)
         if game.every and LOG.isEnabledFor(logging.INFO):
-            weight = critic.weights(released.frequencies, jnp.log(scale), state[3])
+            weight = critic.weights(released.frequencies, log_start, state[3])
             left, step = float(critic.effective_size(weight)), done + length
             LOG.info("step %d of %d: %.0f of %d frequencies effective", step, game.steps, left, len(weight))
     found = {name: np.asarray(a, np.float32) for part in state[:2] for name, a in part.items()}
@@ -110,8 +107,18 @@ def train(
     return found
 
 
+def begin(released: Embedding, game: Game, key: jax.Array) -> tuple[Any, jax.Array]:
+    """State before the first step (weights, running averages, log scales of the critic, memories of both players), and
+    where the log scales begin."""
+    net, running = generator.start(game.network, key, game.classes)
+    log_start = jnp.log(jnp.sqrt(jnp.mean(released.frequencies**2, axis=0) + 1e-12))
+    optimiser = optax.adam(game.rate)
+    return (net, running, optimiser.init(net), log_start, optimiser.init(log_start)), log_start
+
+
 @partial(jax.jit, static_argnames=("game", "length"))
-def _chunk(state, log_start, key, released, game, length, done):
+def advance(state: Any, log_start: jax.Array, key: jax.Array, released: Embedding, game: Game, length: int, done: Any):
+    """The state `length` steps on; `done` were taken before."""
     optimiser = optax.adam(game.rate)
     network = game.network
     kinds = jax.nn.one_hot(jnp.arange(game.batch) % game.classes, game.classes)  # as many rows of every class

@@ -14,14 +14,17 @@ from typing import Any
 import numpy as np
 
 from benchmarks.catalogue import Options
-from benchmarks.hiding_figures import Records, Split, column_distances, distances, stein_p
+from benchmarks.hiding_figures import Records, Split, column_distances, distances, stein_p, untilted
 from benchmarks.results import WORK, Results, Setting
+from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.ppem.method import Ppem
 from nacre.synthesizers.ppem.model import PpemModel, split
-from nacre.synthesizers.tabular import revealed
+from nacre.synthesizers.tabular import files, revealed
+from nacre.synthesizers.tabular.coding import Coding
 
 LANES = ("", "-paper", "-control")
 EPSILON, DELTA = 1.0, 1e-6
+BEFORE = {"steps": 1}  # the generators move once in five steps of the energies: with one they stay where they start
 
 
 @dataclass(frozen=True)
@@ -93,27 +96,45 @@ def hiding(study: Study, stem: str, hidden: tuple[str, ...], decoy: float | None
         for (name, one), model in models(study, some, names, hidden, decoy):
             drawn = study.drawn(model, one)
             figures = {**study.useful(drawn, one), **given(model, study, one), **distances(drawn, one, hidden)}
+            if name == stem:
+                figures |= untilted(drawn, one, hidden, Ppem(decoy=decoy).distance)
             study.add(Setting(name, study.table), one, {**figures, "ksd_p": stein_p(model, one)})
 
 
 def models(study: Study, some: list[Split], names: list[str], hidden: tuple[str, ...], decoy: float | None) -> Any:
-    """((name, split), model) of every lane: weights that are kept, or trained together."""
+    """((name, split), model) of every lane: weights that are kept, or trained together. The method itself is coded by
+    the moments of the tilted rows, as `nacre.fit` does it; the other two hide nothing and have those of all rows."""
     method = Ppem(target=study.splits[0].target, hide=hidden, steps=study.count, batch=study.batch, decoy=decoy)
-    parts = {one.seed: one.rows(split(one.schema, one.target, hidden)) for one in some}
     asked = [(n, one) for one in some for n in names if study.open(n, one.seed)]
-    lacking = [(n, one) for n, one in asked if not kept(study, n, one.seed)]
     nets = {(n, one.seed): kept(study, n, one.seed) for n, one in asked}
+    lacking = [(n, one) for n, one in asked if "coding" not in (nets[n, one.seed] or ())]
     if lacking:
-        game = method.game(parts[some[0].seed].coding)
-        data = {one.seed: method.data(parts[one.seed]) for one in some}
-        lanes = [_lane(method, n, parts[one.seed], one.seed) for n, one in lacking]
-        found = trained([data[one.seed] for _, one in lacking], game, lanes)
+        parts = {(n, one.seed): coded(method, n, one) for n, one in lacking}
+        data = [method.data(rows) for rows in parts.values()]
+        game = method.game(next(iter(parts.values())).coding)
+        found = trained(data, game, [_lane(method, n, parts[n, one.seed], one.seed) for n, one in lacking])
         for (name, one), own in zip(lacking, found):
-            nets[name, one.seed] = own
+            nets[name, one.seed] = own = {**own, "coding": arrays_of(parts[name, one.seed].coding)}
             keep(study, name, one.seed, own)
     for name, one in asked:
-        rows, own = parts[one.seed], nets[name, one.seed]
-        yield (name, one), PpemModel(rows.coding, method.game(rows.coding), own, len(rows.kinds), own["xi"])  # type: ignore[index]
+        own: Any = nets[name, one.seed]
+        coding = coding_of(method, one, own["coding"])
+        yield (name, one), PpemModel(coding, method.game(coding), own, len(one.private), own["xi"])
+
+
+def coded(method: Ppem, name: str, one: Split) -> revealed.Rows:
+    """The rows as a lane is trained on them."""
+    whole = name.endswith(("-paper", "-control"))
+    return one.rows(split(one.schema, one.target, method.hidden), None if whole else method.show)
+
+
+def arrays_of(coding: Coding) -> dict[str, np.ndarray]:
+    return {n: getattr(coding, n) for n in files.CODING if getattr(coding, n) is not None}
+
+
+def coding_of(method: Ppem, one: Split, arrays: Mapping[str, np.ndarray]) -> Coding:
+    layout = Layout.of(one.schema, one.target, "benchmark")
+    return files.coding_of(layout, split(one.schema, one.target, method.hidden), arrays)
 
 
 def _lane(method: Ppem, name: str, rows: revealed.Rows, seed: int) -> Any:
@@ -193,19 +214,34 @@ def private(study: Study, name: str, hidden: tuple[str, ...] = (), **settings: A
     from nacre.fitting import fit
 
     for one in study.left(name):
-        short = {"steps": 6} if study.options.quick else {}
+        short = {"steps": min(6, settings.get("steps", 6))} if study.options.quick else {}
         how: dict[str, Any] = {"hide": hidden, "neighbours": "zero_out"} if hidden else {}
         made = fit(one.private, epsilon=EPSILON, delta=DELTA, schema=one.schema, target=one.target, seed=one.seed,
                    method="ppem" if hidden else name, options={**settings, **short}, **how)  # fmt: skip
         setting = Setting(name, study.table, EPSILON, DELTA, made.certificate.guarantee)
-        scored(study, one, made.model, name, hidden or study.hidden_for_others, setting)
+        energy = {"ksd_p": stein_p(made.model, one)} if hidden and not name.endswith("-start") else {}
+        scored(study, one, made.model, name, hidden or study.hidden_for_others, setting, energy)
+
+
+def hiding_private(study: Study, stem: str, hidden: tuple[str, ...], **settings: Any) -> None:
+    """PPEM with epsilon; `-start`: as many noisy moments bought and no step of the generators, which shows what the
+    descent buys; `-control`: the same without the penalty on the energy."""
+    private(study, stem, hidden, **settings)
+    private(study, f"{stem}-start", hidden, **{**settings, **BEFORE})
+    private(study, f"{stem}-control", hidden, **{**settings, "weight": 0.0})
 
 
 def scored(
-    study: Study, one: Split, model: Any, name: str, hidden: Sequence[str], setting: Setting | None = None
+    study: Study,
+    one: Split,
+    model: Any,
+    name: str,
+    hidden: Sequence[str],
+    setting: Setting | None = None,
+    more: Mapping[str, float] | None = None,
 ) -> None:
     drawn = study.drawn(model, one)
-    figures = {**study.useful(drawn, one), **distances(drawn, one, hidden)}
+    figures = {**study.useful(drawn, one), **distances(drawn, one, hidden), **(more or {})}
     study.add(setting or Setting(name, study.table), one, figures)
 
 

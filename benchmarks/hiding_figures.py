@@ -9,16 +9,19 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
+from nacre.audit.recovery import Recovered, recover
 from nacre.engines import open_rows
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.ppem.model import PpemModel
 from nacre.synthesizers.tabular import revealed
-from nacre.table.encoding import Values, encode
+from nacre.table.decoding import decode
+from nacre.table.encoding import Encoded, Values, encode
 from nacre.table.schema import Schema
 
 TESTED, STEIN = 2_000, 1_000  # rows of each table in the MMD test; rows of the Stein test
+ATTACKED = 20_000  # rows that an attacker who knows the decoy looks at
 
 Records = Mapping[str, Values]
 
@@ -41,10 +44,10 @@ class Split:
     def held(self) -> Records:
         return _encoded(self.holdout, self.schema)
 
-    def rows(self, parts: tuple[tuple[str, ...], ...]) -> revealed.Rows:
+    def rows(self, parts: tuple[tuple[str, ...], ...], show: revealed.Show | None = None) -> revealed.Rows:
         plan = revealed.reveal_plan("benchmark", self.schema, None, Budget(None), ())
         curator = Curator(open_rows(self.private), plan, self.schema)
-        return revealed.read(curator, plan, Layout.of(self.schema, self.target, "benchmark"), parts)
+        return revealed.read(curator, plan, Layout.of(self.schema, self.target, "benchmark"), parts, show=show)
 
 
 def _encoded(frame: pd.DataFrame, schema: Schema) -> Records:
@@ -139,17 +142,23 @@ def shares_error(made: Records, one: Split) -> float:
 
 
 def recovered(made: Records, one: Split, hidden: Sequence[str]) -> dict[str, float]:
-    from nacre.audit.recovery import recover
-    from nacre.table.decoding import decode
-    from nacre.table.encoding import Encoded
-
-    small = Schema({n: one.schema.columns[n] for n in hidden})
-    tables = [decode(Encoded({n: r[n] for n in hidden}, len(next(iter(r.values())))), small) for r in (made, one.real)]
-    found = recover(*tables, small, list(hidden))
+    found = _recovery(made, one, hidden)
     return {
         "recovered_error": max(abs(f.error) for f in found),
         "recovered_share": float(np.mean([f.caught for f in found])),
     }
+
+
+def untilted(made: Records, one: Split, hidden: Sequence[str], decoy: float) -> dict[str, float]:
+    """The same by an attacker who knows the decoy, on some of the rows."""
+    some = {n: made[n].take(np.arange(min(len(made[n]), ATTACKED))) for n in hidden}
+    return {"untilted_error": max(abs(f.error) for f in _recovery(some, one, hidden, decoy))}
+
+
+def _recovery(made: Records, one: Split, hidden: Sequence[str], decoy: float = 0.0) -> Sequence[Recovered]:
+    small = Schema({n: one.schema.columns[n] for n in hidden})
+    tables = [decode(Encoded({n: r[n] for n in hidden}, len(next(iter(r.values())))), small) for r in (made, one.real)]
+    return recover(*tables, small, list(hidden), decoy)
 
 
 def stein_p(model: PpemModel, one: Split) -> float:

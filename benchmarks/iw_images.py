@@ -7,13 +7,15 @@ against a conditional DCGAN. Shares and FID by one LeNet on the training picture
 
 from __future__ import annotations
 
+import numpy as np
+
 from benchmarks import iw_pictures as p
 from benchmarks.catalogue import Options
-from benchmarks.results import Results, Setting
+from benchmarks.results import Results
 
 DATASET = "fashion-mnist"
 TOPS, SHOES = (0, 2, 4, 6), (5, 7, 9)
-STEPS, ROWS = 2_000, 2_590
+ROWS = 2_590
 CASES = ("iw-mmd", "miw-mmd", "id-mmd", "cgan")
 STUDIES = ("rare", "grown", "tail")
 
@@ -35,20 +37,23 @@ def study(name: str, seed: int) -> p.Pictures:
 ONLY = CASES
 
 
+def jobs(options: Options, results: Results) -> list[p.Job]:
+    """What is asked for and not measured yet."""
+    return [
+        p.Job(study(name, seed), method, seed)
+        for method in CASES if options.wants(method)
+        for name in STUDIES
+        for seed in range(options.seeds) if not results.has(f"{method}/{name}", seed)
+    ]  # fmt: skip
+
+
+def judged(job: p.Job, made: np.ndarray, results: Results) -> None:
+    figures = p.classified(DATASET, job.pictures, made)
+    p.keep(results, job, f"fashion-{job.pictures.name}", made, figures)
+
+
 def run(options: Options, results: Results) -> None:
-    for seed in range(options.seeds):
-        for name in STUDIES:
-            for method in CASES:
-                case = f"{method}/{name}"
-                if not options.wants(method) or results.has(case, seed):
-                    continue
-                pictures = study(name, seed)
-                made = p.generated(pictures, method, seed, 5 if options.quick else STEPS)
-                figures = p.classified(DATASET, pictures, made)
-                results.add(Setting(method, f"fashion-{name}"), seed, figures, case)
-                results.write()
-                print(case, seed, {k: round(v, 4) for k, v in figures.items()}, flush=True)
-                if seed == 0:
-                    p.keep_strip(f"fashion-{name}", method, made)
+    for job, made in p.generated(jobs(options, results), p.training(options)):
+        judged(job, made, results)
     if not options.quick:
         p.figure("weighted-fashion", [(f"fashion-{n}", m) for n in STUDIES for m in ("iw-mmd", "id-mmd", "cgan")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -9,25 +10,34 @@ from typing import Any
 import numpy as np
 
 from benchmarks import data
+from benchmarks.catalogue import Options
 from benchmarks.pearl_images import DOCS, png
-from benchmarks.results import WORK
+from benchmarks.results import WORK, Results, Setting
 
 SIDE, LATENT, CODE = 28, 64, 32
-TRAIN, TEST = {"mnist": 12_000, "fashion-mnist": 7_000}, 2_000  # the first of each file
+KINDS = 10
+TRAIN, TEST = {"mnist": 36_000, "fashion-mnist": 7_000}, 2_000  # the first of each file
+JUDGED = {"mnist": 12_000, "fashion-mnist": 7_000}  # of them the judge is trained on
 DRAWN = 4_000  # generated pictures that are judged
 SHOWN = 20
-CHANNELS, TURNS = 32, 2
-CRITIC = {"rebuild": 0.1, "steep": 1.0}
 SCALES = (1.0, 2.0, 4.0, 8.0, 16.0)
-# Scheme and loss by method. "plain" knows no weights: what comes out without them.
-METHODS: dict[str, dict[str, Any]] = {
-    "sniw-mmd": {"scheme": "sniw"},
-    "iw-mmd": {"scheme": "iw"},
-    "miw-mmd": {"scheme": "miw"},
-    "id-mmd": {"scheme": "plain"},
-    "cgan": {"scheme": "plain", "loss": "ce"},
-    "plain": {"scheme": "plain"},
-}
+# Scheme of the loss by method. "plain" knows no weights: those of its self-normalised loss are equal.
+METHODS = {"sniw-mmd": "sniw", "plain": "sniw", "iw-mmd": "iw", "miw-mmd": "miw", "id-mmd": "plain", "cgan": "plain"}
+
+
+@dataclass(frozen=True)
+class Training:
+    """Length and pace of all trainings; `rate` and what the critic minimises are of the weighted MMD-GANs."""
+
+    steps: int = 2_000
+    batch: int = 64
+    rate: float = 2e-4
+    turns: int = 2
+    rebuild: float = 0.1
+    channels: int = 32
+
+
+TRAINING = Training()
 
 
 @dataclass(frozen=True)
@@ -43,6 +53,15 @@ class Pictures:
     target: np.ndarray | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class Job:
+    """One training: these pictures, by that method."""
+
+    pictures: Pictures
+    method: str
+    seed: int
+
+
 @cache
 def loaded(dataset: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Training and test pictures in [0, 1], flat, and their classes."""
@@ -56,10 +75,10 @@ def _flat(images: np.ndarray) -> np.ndarray:
 
 @cache
 def judge(dataset: str) -> Any:
-    """One LeNet on all training pictures used here, the same for every method."""
+    """One LeNet on real training pictures, the same for every method."""
     from nacre.evaluation.images import lenet
 
-    x, y, _, _ = loaded(dataset)
+    x, y = (part[: JUDGED[dataset]] for part in loaded(dataset)[:2])
     return lenet(x.reshape(-1, SIDE, SIDE), y)
 
 
@@ -82,51 +101,101 @@ def by_class(
     return Pictures(name, x[places], kinds, weights, classes, wanted)
 
 
-def generated(pictures: Pictures, method: str, seed: int, steps: int, batch: int = 64) -> np.ndarray:
-    """DRAWN pictures [n, 28, 28] of a generator trained on these. The conditional one gets classes by target share."""
-    import jax
-    import jax.numpy as jnp
+# ------------------------------------------------------------------------------------------------------- training
 
-    from nacre.synthesizers.weighted.training import prepared, train
+
+def generated(jobs: Sequence[Job], training: Training = TRAINING) -> Iterator[tuple[Job, np.ndarray]]:
+    """(job, DRAWN pictures [n, 28, 28] of its generator), trainings of one program together."""
+    from nacre.errors import ConvergenceError
+
+    for group in together(jobs, training):
+        for job, made in zip(group, trained(group, training)):
+            if not np.isfinite(made).all():
+                raise ConvergenceError(
+                    f"{job.method}/{job.pictures.name}, seed {job.seed}: training left finite numbers"
+                )
+            yield job, made
+
+
+def together(jobs: Sequence[Job], training: Training = TRAINING) -> list[list[Job]]:
+    """Jobs in groups that one program can train at once: one game, as many pictures. An accelerator takes 16 at a time;
+    a processor gains nothing by more than one."""
+    import jax
+
+    most = 1 if jax.default_backend() == "cpu" else 16
+    groups: dict[Any, list[Job]] = {}
+    for job in jobs:
+        groups.setdefault((game(job.method, training), len(job.pictures.rows)), []).append(job)
+    return [group[i : i + most] for group in groups.values() for i in range(0, len(group), most)]
+
+
+def trained(group: Sequence[Job], training: Training = TRAINING, **watch: Any) -> list[np.ndarray]:
+    """Pictures of every job of a group; not finite where a training diverged. `watch`: see `train`."""
+    import jax
+
+    from nacre.synthesizers.weighted.training import train
+
+    played = game(group[0].method, training)
+    data = jax.tree.map(lambda *a: np.stack(a), *map(prepared_for, group))
+    keys = jax.vmap(jax.random.key)(np.array([job.seed for job in group]))
+    nets = train(data, played, training.steps, keys, lanes=True, **watch)
+    return [_drawn(job, played.maker, {name: w[i] for name, w in nets.items()}) for i, job in enumerate(group)]
+
+
+def prepared_for(job: Job) -> Any:
+    """Rows, weights and conditions as the training takes them."""
+    from nacre.synthesizers.weighted.training import prepared
     from nacre.targets.weights import duplicated
 
-    conditional, given = method == "cgan", None
-    if conditional:
-        given = (pictures.kinds[:, None] == np.array(pictures.classes)).astype(np.float32)
-    weights, copies = pictures.weights, None
-    if method in ("cgan", "plain"):
-        weights = np.ones(len(weights))
-    if method == "id-mmd":
-        places = duplicated(weights, np.random.default_rng([seed, 37]))
+    pictures, given, copies = job.pictures, None, None
+    weights = np.ones(len(pictures.rows)) if job.method in ("cgan", "plain") else pictures.weights
+    if job.method == "cgan":
+        given = np.eye(KINDS)[pictures.kinds]
+    if job.method == "id-mmd":
+        places = duplicated(weights, np.random.default_rng([job.seed, 37]))
         copies = np.bincount(places, minlength=len(weights)).astype(np.float64)
-    game = _game(method, len(pictures.classes) if conditional else 0, batch)
-    net = train(prepared(pictures.rows, weights, given, copies), game, steps, jax.random.key(seed))
-    rng = np.random.default_rng([seed, 41])
-    call = jax.jit(lambda net, inputs: game.maker(net, inputs))
-    parts = []
-    for _ in range(DRAWN // 1_000):
-        inputs = [jnp.asarray(rng.standard_normal((1_000, LATENT)), jnp.float32)]
-        if conditional:
-            inputs.append(jnp.eye(len(pictures.classes))[rng.choice(len(pictures.classes), 1_000, p=pictures.target)])
-        parts.append(np.asarray(call(net, inputs)))
-    return np.clip(np.concatenate(parts), 0, 1).reshape(-1, SIDE, SIDE)
+    return prepared(pictures.rows, weights, given, copies, fixed=False)
 
 
-def _game(method: str, given: int, batch: int) -> Any:
+def game(method: str, training: Training = TRAINING) -> Any:
+    """Networks and loss; what rebuilds pictures from codes is small: it only keeps the encoder honest. A conditional
+    DCGAN learns at the thesis's 2e-4; the median of groups gets a double batch, as there."""
     from nacre.nets.pictures import Down, Up
     from nacre.synthesizers.weighted.game import Critic, Game
 
-    chosen = METHODS[method]
-    if method == "cgan":  # Adam 2e-4 as in the thesis
-        nets = Up(LATENT, given, channels=CHANNELS), Down(1, given, channels=CHANNELS)
-        return Game(nets[0], "ce", "plain", nets[1], latent=LATENT, batch=batch, turns=1, rate=2e-4,
-                    judge_rate=2e-4, flat=0.05)  # fmt: skip
+    t, c = training, training.channels
+    if method == "cgan":
+        return Game(Up(LATENT, KINDS, channels=c), "ce", "plain", Down(1, KINDS, channels=c), latent=LATENT,
+                    batch=t.batch, turns=1, rate=2e-4, judge_rate=2e-4, flat=0.05)  # fmt: skip
     return Game(
-        Up(LATENT, channels=CHANNELS), "mmd", chosen["scheme"], Down(CODE, channels=CHANNELS),
-        Up(CODE, channels=CHANNELS), Critic(**CRITIC), latent=LATENT,
-        batch=2 * batch if method == "miw-mmd" else batch, groups=7, form="v", scales=SCALES, turns=TURNS,
-        rate=2e-4, judge_rate=2e-4,
+        Up(LATENT, channels=c), "mmd", METHODS[method], Down(CODE, channels=c), Up(CODE, channels=max(c // 4, 2)),
+        Critic(rebuild=t.rebuild, steep=1.0), latent=LATENT, batch=2 * t.batch if method == "miw-mmd" else t.batch,
+        groups=7, form="v", scales=SCALES, turns=t.turns, rate=t.rate, judge_rate=t.rate,
     )  # fmt: skip
+
+
+def _drawn(job: Job, maker: Any, net: dict[str, np.ndarray]) -> np.ndarray:
+    """The conditional generator gets classes by target share."""
+    rng = np.random.default_rng([job.seed, 41])
+    parts = []
+    for _ in range(DRAWN // 1_000):
+        inputs = [rng.standard_normal((1_000, LATENT)).astype(np.float32)]
+        if job.method == "cgan":
+            kinds = rng.choice(job.pictures.classes, 1_000, p=job.pictures.target)
+            inputs.append(np.eye(KINDS, dtype=np.float32)[kinds])
+        parts.append(np.asarray(_pictures(maker)(net, inputs)))
+    return np.clip(np.concatenate(parts), 0, 1).reshape(-1, SIDE, SIDE)
+
+
+@cache
+def _pictures(maker: Any) -> Any:
+    """Compiled once for all generators of that shape."""
+    import jax
+
+    return jax.jit(lambda net, inputs: maker(net, inputs))
+
+
+# -------------------------------------------------------------------------------------------------------- judging
 
 
 def classified(dataset: str, pictures: Pictures, made: np.ndarray) -> dict[str, float]:
@@ -152,6 +221,20 @@ def classified(dataset: str, pictures: Pictures, made: np.ndarray) -> dict[str, 
         rng.choice(np.flatnonzero(truth == c), round(2_000 * p)) for c, p in zip(pictures.classes, pictures.target)
     ])  # fmt: skip
     return {**found, "fid_lenet": fid(codes, real[places])}
+
+
+def training(options: Options) -> Training:
+    return Training(steps=5, channels=8) if options.quick else TRAINING
+
+
+def keep(results: Results, job: Job, dataset: str, made: np.ndarray, figures: dict[str, float]) -> None:
+    """Write the row of a job, and keep pictures of the first seed for the figure."""
+    case = f"{job.method}/{job.pictures.name}"
+    results.add(Setting(job.method, dataset), job.seed, figures, case)
+    results.write()
+    print(case, job.seed, {k: round(v, 4) for k, v in figures.items()}, flush=True)
+    if job.seed == 0:
+        keep_strip(dataset, job.method, made)
 
 
 def keep_strip(name: str, method: str, images: np.ndarray) -> None:

@@ -1,7 +1,8 @@
 """PPEM and the adversarial family on credit-card payments: Table 1 of the paper beside ours (specs/ppem.md 7).
 
 Hidden: V1, V2 (`ppem-2`) or V1 to V5 (`ppem-5`); the paper does not say which it hid. `-paper` is the penalty on the
-energy alone, `-control` neither penalty nor decoy. Held out: 20 % of the real rows, stratified. A logistic regression
+energy alone, `-control` neither penalty nor decoy; with epsilon, `-dp-start` has the bought moments and no step of
+the generators, `-dp-control` no penalty. Held out: 20 % of the real rows, stratified. A logistic regression
 of fraud and a linear regression of the standardised amount are trained on synthetic rows, as many as there are private
 ones, and tested there. Figures that end in `_given` are those of rows whose hidden columns are the real ones.
 """
@@ -44,13 +45,15 @@ def run(options: Options, results: Results) -> None:
     results.note(
         f"Without a promise: {STEPS:,} steps of the judges at {BATCH} rows (54 passes; the paper makes 100), where a "
         f"note does not say otherwise. MMD test on {TESTED:,} rows of each table, KSD test on {STEIN:,}. "
-        "For methods that hide nothing the MMD test, ks_hidden and the recovery attack look at V1 and V2."
+        "For methods that hide nothing the MMD test, ks_hidden and the recovery attack look at V1 and V2. "
+        f"PPEM with epsilon: {PRIVATE['steps']:,} steps of the energies on {PRIVATE['pairs']} pairs, a fifth as many "
+        "of the generators; ks_hidden is the least distance of the hidden columns."
     )
     job = study(options, results)
     hiding.real(job)
     for size, hidden in HIDDEN.items():
         hiding.hiding(job, f"ppem-{size}", hidden)
-        hiding.private(job, f"ppem-{size}-dp", hidden, **PRIVATE)
+        hiding.hiding_private(job, f"ppem-{size}-dp", hidden, **PRIVATE)
     for name in GANS:
         hiding.gan(job, name)
     for name in PRIVATE_GANS:

@@ -72,17 +72,17 @@ def columns(plt: Any) -> None:
     from benchmarks.ppem_credit import HIDDEN, TARGET, study
     from benchmarks.results import Results
     from nacre.synthesizers.ppem.method import Ppem
-    from nacre.synthesizers.ppem.model import PpemModel, split
+    from nacre.synthesizers.ppem.model import PpemModel
 
     job = study(Options(seeds=1), Results("ppem-credit", "", resume=True))
     one, hidden, made = job.splits[0], HIDDEN["2"], {}
-    rows = one.rows(split(one.schema, TARGET, hidden))
+    method = Ppem(target=TARGET, hide=hidden)
     for name, words in (("ppem-2", "PPEM"), ("ppem-2-control", "control")):
         nets = hiding.kept(job, name, one.seed)
-        if nets is None:
+        if "coding" not in (nets or ()):
             raise SystemExit("run `python -m benchmarks run ppem-credit` first")
-        model = PpemModel(rows.coding, Ppem(target=TARGET, hide=hidden).game(rows.coding), nets, 1)
-        made[words] = model.draw(40_000, np.random.default_rng(0))
+        coding = hiding.coding_of(method, one, nets["coding"])  # type: ignore[index]
+        made[words] = PpemModel(coding, method.game(coding), nets, 1).draw(40_000, np.random.default_rng(0))
     shown = [*hidden, "V3", "V4", "V10", "Amount"]
     figure, axes = plt.subplots(2, 3, figsize=(9, 4.6))
     for axis, name in zip(axes.ravel(), shown):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from benchmarks.results import RESULTS
 from nacre.metrics import METRICS, metric
 
 PAGE = Path(__file__).parent.parent / "docs" / "results.md"
-# The columns of the page, in this order; every other figure is in the json files.
+# The first columns of a comparison, in this order; what else was measured follows, but for DETAILS.
 COLUMNS = (
     "auc_hgb", "auc_hgb_gap", "ap_hgb", "auc_lr", "auc_mean10", "auc_mean10_gap", "auc_mean9_no_gnb", "f1_lr",
     "f1_tree", "f1_forest", "f1_hgb", "f1_macro", "f1_mean9", "auroc_mean9", "apc_mean9", "roc_hard_mean10",
@@ -21,7 +22,12 @@ COLUMNS = (
     "run_s", "cpu_s", "step_ms", "step_processor_ms", "peak_mb",
     "auroc", "auroc_given", "auroc_codes", "auroc_codes_given", "r2", "r2_given", "mse", "mmd_p", "ksd_p", "ks_hidden",
     "ks_visible", "ks_given", "dwp_rmse", "recovered_error", "recovered_share",
+    "untilted_error",
 )  # fmt: skip
+# One learner of a suite whose mean is shown, and differences from `real`: in the json files alone, unless in COLUMNS.
+DETAILS = re.compile(r"(auc|ap|f1)_(lr|gnb|bnb|svm|tree|forest|ada|lda|bag|gbm|mlp)|.*_gap")
+BLOCKS = (("presence_", "copies"), ("attribute_",))  # figures of these beginnings get a table of their own
+MANY = 12  # a study of more tables than this shows those with the same figures together
 ARROWS = {"higher": "↑", "lower": "↓", "none": ""}
 HEAD = """# Results
 
@@ -29,7 +35,8 @@ Made by `python -m benchmarks page` from `benchmarks/results/*.json`; do not edi
 over the seeds of the whole pipeline (split, noise, training). *Slanted* figures were reported by others or
 measured in an earlier study (see the source); the run on this page did not produce them. ↑: higher is
 better, ↓: lower is better. `real` is the private table itself, `bootstrap` a resample of it, `independent`
-the one-way tables alone; a `gap` is the figure of `real` minus that of the method in the same run.
+the one-way tables alone; a `gap` is the figure of `real` minus that of the method in the same run. Figures of
+single classifiers and further gaps are in the json files where a mean over the suite stands here.
 """
 
 
@@ -49,15 +56,46 @@ def render(found: Iterable[Mapping[str, Any]]) -> str:
     parts, used = [HEAD], set()
     for document in found:
         parts.append(_about(document))
-        for dataset in dict.fromkeys(row["dataset"] for row in document["rows"]):
-            rows = [r for r in document["rows"] if r["dataset"] == dataset]
-            names = [c for c in COLUMNS if any(r["metric"] == c for r in rows)]
-            shown = _wide(dataset, rows, names) if _is_study(rows) else _long(dataset, rows)
-            used |= {r["metric"] for r in rows} if not _is_study(rows) else set(names)
-            parts.append(shown)
-        parts.append(_peers(document.get("peers", ())))
+        rows = document["rows"]
+        datasets = list(dict.fromkeys(row["dataset"] for row in rows))
+        shown, apart = _together(rows, datasets) if len(datasets) > MANY else ([], datasets)
+        used |= {r["metric"] for r in rows if r["dataset"] not in apart}
+        for dataset in apart:
+            own = [r for r in rows if r["dataset"] == dataset]
+            names = _columns(own) if _is_study(own) else []
+            shown += _wide(dataset, own, names) if names else [_long(dataset, own)]
+            used |= set(names) if names else {r["metric"] for r in own}
+        parts += [*shown, _peers(document.get("peers", ()))]
     parts.append(_glossary(used))
     return "\n".join(parts)
+
+
+def _columns(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    measured = list(dict.fromkeys(r["metric"] for r in rows))
+    more = [m for m in measured if m not in COLUMNS and not DETAILS.fullmatch(m)]
+    return [c for c in COLUMNS if c in measured] + more
+
+
+def _together(rows: list[Mapping[str, Any]], datasets: list[str]) -> tuple[list[str], list[str]]:
+    """One table for all the tables with the same figures, which must be few; the tables that remain alone."""
+    figures: dict[frozenset, list[str]] = {}
+    for dataset in sorted(datasets, key=_natural):
+        figures.setdefault(frozenset(r["metric"] for r in rows if r["dataset"] == dataset), []).append(dataset)
+    shown, alone = [], []
+    for names, own in figures.items():
+        if len(own) == 1 or len(names) > 4:
+            alone += own
+            continue
+        mine = [r for r in rows if r["dataset"] in own]
+        shown += _wide(
+            f"{len(own)} tables together", sorted(mine, key=lambda r: _natural(r["dataset"])), _columns(mine), True
+        )
+    return shown, [d for d in datasets if d in alone]
+
+
+def _natural(text: str) -> list[tuple[float, str]]:
+    """The order of a reader: 5 before 10."""
+    return [(float(part), "") if part[0].isdigit() else (-1.0, part) for part in re.findall(r"\d+(?:\.\d+)?|\D+", text)]
 
 
 def _is_study(rows: Iterable[Mapping[str, Any]]) -> bool:
@@ -75,38 +113,61 @@ def _about(document: Mapping[str, Any]) -> str:
     ) + "".join(f"\n{note}\n" for note in document.get("notes", ()))
 
 
-def _wide(dataset: str, rows: list[Mapping[str, Any]], names: list[str]) -> str:
-    """One line per method, budget and source; one column per metric."""
+def _wide(title: str, rows: list[Mapping[str, Any]], names: list[str], mixed: bool = False) -> list[str]:
+    """One line per method, budget and source (and table, where they are `mixed`); one column per metric. Lines without
+    a figure of a block are left out of it."""
     lines: dict[tuple, dict[str, Mapping[str, Any]]] = {}
+    places = {row["dataset"]: i for i, row in reversed(list(enumerate(rows)))}
     for row in rows:
         key = (row["method"], row["epsilon"], row["delta"], row["guarantee"], row["source"])
-        lines.setdefault(key, {})[row["metric"]] = row
-    head = [
-        "method",
-        "ε",
-        "δ",
-        "guarantee",
-        *(f"{n} {ARROWS[metric(n).direction]}" for n in names),
-        "seeds",
-        "source",
-    ]
-    table = [head, ["---"] * len(head)]
-    for key in sorted(lines, key=_order):
-        figures = lines[key]
-        method, epsilon, delta, guarantee, source = key
-        seeds = max(row["seeds"] for row in figures.values())
-        cells = [_figure(figures[n]) if n in figures else "" for n in names]
-        budget = [_budget(epsilon), _budget(delta), guarantee or "not checked"]
-        table.append([method, *budget, *cells, str(seeds or ""), source])
-    return f"### {dataset}\n\n" + _markdown(table)
+        lines.setdefault((row["dataset"], key), {})[row["metric"]] = row
+    ordered = sorted(lines, key=lambda line: (places[line[0]] if mixed else 0, _order(line[1])))
+    shown = []
+    for block in _blocks(names):
+        head = [
+            "method",
+            "ε",
+            "δ",
+            "guarantee",
+            *(f"{n} {ARROWS[metric(n).direction]}" for n in block),
+            "seeds",
+            "source",
+        ]
+        table = [head, ["---"] * len(head)]
+        for dataset, key in ordered:
+            figures = {n: row for n, row in lines[dataset, key].items() if n in block}
+            if figures:
+                table.append(_line(key, figures, block))
+                table[-1][:0] = [dataset] * mixed
+        if mixed:
+            table[0], table[1] = ["table", *head], ["---", *table[1]]
+        shown.append(_markdown(table))
+    return [f"### {title}\n\n" + "\n".join(shown)]
+
+
+def _blocks(names: list[str]) -> list[list[str]]:
+    apart = [[n for n in names if n.startswith(block)] for block in BLOCKS]
+    rest = [n for n in names if not any(n in own for own in apart)]
+    return [own for own in (rest, *apart) if own]
+
+
+def _line(key: tuple, figures: Mapping[str, Mapping[str, Any]], names: list[str]) -> list[str]:
+    method, epsilon, delta, guarantee, source = key
+    seeds = max(row["seeds"] for row in figures.values())
+    cells = [_figure(figures[n]) if n in figures else "" for n in names]
+    return [method, _budget(epsilon), _budget(delta), guarantee or "not checked", *cells, str(seeds or ""), source]
 
 
 def _long(dataset: str, rows: list[Mapping[str, Any]]) -> str:
-    table = [["method", "metric", "value", "unit", "seeds", "source"], ["---"] * 6]
+    """One line per figure, with its budget where any has one."""
+    private = any(r["epsilon"] is not None for r in rows)
+    table = [["method", *["ε"] * private, "metric", "value", "unit", "seeds", "source"]]
+    table.append(["---"] * len(table[0]))
     for r in rows:
         name = f"{r['metric']} {ARROWS[metric(r['metric']).direction]}"
+        budget = [_budget(r["epsilon"])] * private
         unit = metric(r["metric"]).unit
-        table.append([r["method"], name, _figure(r), unit, str(r["seeds"] or ""), r["source"]])
+        table.append([r["method"], *budget, name, _figure(r), unit, str(r["seeds"] or ""), r["source"]])
     return f"### {dataset}\n\n" + _markdown(table)
 
 

@@ -141,7 +141,7 @@ def _warn_if_little(made: SharedSketch) -> None:
     plan = recipe.method.plan(recipe.schema, None, Budget(stated.epsilon, stated.delta, stated.neighbours, large=True))
     louder = dataclasses.replace(plan["sketch"], sigma=made.sums.sum_sigma * made.sums.sites**0.5)
     plan = dataclasses.replace(plan, entries=(plan["one-way"], louder))
-    rows = max(1, round(float(np.mean([t.sum() for t in made.sums.tables]))))
+    rows = round(made.sums.rows)
     seen = forecast(plan, recipe.schema, rows, recipe.method)
     if seen.verdict in ("little", "too little"):
         more = "; other sites add to them" if made.sums.sites == 1 else f" at {made.sums.sites} sites"

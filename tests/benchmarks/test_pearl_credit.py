@@ -1,9 +1,9 @@
 """What `--only` asks of `pearl-credit`: methods, descriptions, or both."""
 
 import pytest
+from benchmarks.catalogue import Options
 
 from benchmarks import pearl_credit
-from benchmarks.catalogue import Options
 
 
 @pytest.mark.parametrize(

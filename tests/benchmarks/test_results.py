@@ -166,3 +166,31 @@ def test_a_partial_run_leaves_other_figures_in_the_file(tmp_path):
     rest.add(result_files.Setting("one", "d"), 0, {"auroc": 0.8})
     rest.write()
     assert "notes" not in json.loads(rest.path.read_text())  # all was measured anew
+
+
+def test_the_page_shows_all_figures_of_a_study_and_no_blank_lines(make):
+    results = make()
+    of = result_files.Setting
+    for method in ("real", "mmdgan"):
+        results.add(of(method, "d"), 0, {"energy": 0.5, "auc_gnb": 0.7, "auc_lr": 0.8})
+    for method in ("mmdgan", "control: copy"):
+        results.add(of(method, "d"), 0, {"presence_auc": 0.75, "attribute_excess": 0.125})
+    lines = results_page.render([results.document()]).splitlines()
+    heads = [line for line in lines if line.startswith("| method")]
+    assert ["energy" in h for h in heads] == [True, False, False] and "auc_gnb" not in heads[0]
+    assert "presence_auc ↓" in heads[1] and "attribute_excess ↓" in heads[2]
+    assert [line.split(" | ")[4] for line in lines if line.startswith("| control: copy")] == ["0.7500", "0.1250"]
+
+
+def test_lists_of_figures_and_many_tables_keep_their_budgets(make):
+    results = make()
+    for epsilon in (0.5, 2.0):
+        results.add(result_files.Setting("a", "few", epsilon, 1e-6), 0, {"mse": epsilon})
+    lines = results_page.render([results.document()]).splitlines()
+    assert {line[:13] for line in lines if line.startswith("| a |")} == {"| a | 0.5 | m", "| a | 2 | mse"}
+    for i in range(results_page.MANY):
+        results.add(result_files.Setting("a", f"budget {i}", 0.5 + i, 1e-6), 0, {"mse": 0.1})
+    lines = results_page.render([results.document()]).splitlines()
+    told = [line.split(" | ")[0] + " " + line.split(" | ")[2] for line in lines if " | a | " in line]
+    assert told[:3] == ["| budget 0 0.5", "| budget 1 1.5", "| budget 2 2.5"] and told[-1] == "| few 0.5"
+    assert len(told) == results_page.MANY + 2

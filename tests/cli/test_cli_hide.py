@@ -18,15 +18,31 @@ def test_hide_and_report(call, small, tmp_path, monkeypatch):
     out, report, certificate = (tmp_path / n for n in ("fake.csv", "report.json", "certificate.json"))
     end = call("synth", small / "people.csv", "-o", out, "-e", "none", *FAST, "--schema", small / "people.json",
                "--hide", "age", "--alpha", 0.1, "--report", report, "--certificate", certificate)  # fmt: skip
-    assert end.code == 0, end.err
+    (found,) = json.loads(report.read_text())["hidden"]
+    assert end.code == (0 if found["told"] else 3), end.err
+    assert "owner only: hidden       age: " in end.err and ("FAILED" in end.err) != found["told"]
     public = json.loads(certificate.read_text())
     assert public["guarantee"] == "none" and public["extras"] == {"hidden": {"sets": [["age"]], "alpha": 0.1}}
     assert "mmd_p" not in certificate.read_text() and "ksd" not in certificate.read_text()
-    (found,) = json.loads(report.read_text())["hidden"]
     assert found["columns"] == ["age"] and found["alpha"] == 0.1
     assert {(s["metric"], s["of"]) for s in found["scores"]} >= {
         ("mmd_p", "synthetic"), ("mmd_p", "control"), ("ks", "synthetic"), ("ks", "control"), ("ksd_p", "energy"),
     }  # fmt: skip
+
+
+def test_a_run_that_hides_nothing_ends_with_its_own_code(call, small, tmp_path, monkeypatch):
+    """The verdict is printed for the owner; the public answer does not hold it."""
+    from nacre.cli import judging
+    from nacre.report.findings import Hidden, Report
+
+    for told, code in ((True, 0), (False, 3)):
+        found = Report(scores=(), hidden=(Hidden(("age",), 0.05, 1, told, ()),))
+        monkeypatch.setattr(judging, "judge", lambda *rest, r=found: r)
+        end = call("synth", small / "people.csv", "-o", tmp_path / f"{told}.csv", "-e", 1, "--json", "--method",
+                   "independent", "--schema", small / "people.json", "--report", tmp_path / f"{told}.json")  # fmt: skip
+        assert end.code == code, end.err
+        assert "owner only: hidden       age: " in end.err and ("FAILED" in end.err) != told
+        assert "MMD test" not in end.out and end.json["rows"]
 
 
 @pytest.mark.parametrize(

@@ -49,12 +49,12 @@ def test_worked_example_and_blindness_of_p_1():
 
 
 def test_a_distance_on_random_pairs():
-    """100 pairs: positive, symmetric, zero on itself in any order; and values found without pairs of rows.
+    """1,000 pairs: positive, symmetric, zero on itself in any order; and values found without pairs of rows.
 
     For p = 1 it is the sum over columns of SciPy's one-column distance; for p = 2, in the plane, the mean of those of
     all directions over E|cos| = 2/pi.
     """
-    for i in range(100):
+    for i in range(1_000):
         d = 1 + i % 3
         x, y = rng.normal(size=(5, d)), rng.normal(size=(4, d)) + (i % 2)
         by_columns = sum(scipy_energy(x[:, j], y[:, j]) ** 2 for j in range(d))

@@ -12,6 +12,7 @@ from nacre.errors import NacreError
 from nacre.evaluation import hidden
 from nacre.evaluation.hidden import hidden_marginals
 from nacre.report.findings import Report
+from nacre.report.hidden import verdict
 from nacre.report.text import from_json, to_json
 from nacre.table import Categorical, Numeric, Schema
 
@@ -59,6 +60,13 @@ def test_every_format_shows_it_and_says_what_it_is_not(found):
         assert "not differential privacy" in made and "FAILED" in made and "mean_gap" in made
     assert from_json(json.loads(json.dumps(to_json(report)))).hidden == found
     assert "hidden" not in to_json(replace(report, hidden=()))
+
+
+def test_the_verdict_says_when_the_control_is_told_apart_too(found):
+    moved, kept = found
+    assert "proves little" not in verdict(moved) and verdict(kept).startswith("FAILED")
+    scores = tuple(replace(s, value=0.001) if (s.metric, s.of) == ("mmd_p", "control") else s for s in moved.scores)
+    assert "tells the control from them too" in verdict(replace(moved, scores=scores))
 
 
 def test_sets_must_be_sets():

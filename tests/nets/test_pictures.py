@@ -8,7 +8,7 @@ import numpy as np
 import optax
 import pytest
 
-from nacre.nets.pictures import Down, Up
+from nacre.nets.pictures import Down, Up, _conv, _doubled_conv
 
 ROWS, SIDE = 6, 8
 VECTORS = jnp.asarray(np.random.default_rng(0).normal(size=(ROWS, 5)), jnp.float32)
@@ -28,6 +28,25 @@ def test_a_row_stands_alone_and_its_condition_counts(net, rows, width):
     np.testing.assert_allclose(net(weights, (rows[2:3], GIVEN[2:3])), whole[2:3], atol=1e-5)
     other = net(weights, (rows, jnp.roll(GIVEN, 1, axis=1)))
     assert (np.abs(np.asarray(other - whole)).max(axis=1) > 1e-4).all()
+
+
+@pytest.mark.parametrize(
+    "size, stride, depth, out", [(3, 1, 2, 5), (3, 1, 5, 2), (4, 2, 3, 4), (3, 2, 4, 2), (1, 1, 3, 1)]
+)
+def test_convolutions_are_those_of_the_library(size, stride, depth, out):
+    """Padded so that ⌈side/stride⌉ pixels come out, also for odd sides and whichever product comes first."""
+    rng = np.random.default_rng(size + out)
+    x = jnp.asarray(rng.normal(size=(2, 7, 10, depth)), jnp.float32)
+    weights = {
+        "k": jnp.asarray(rng.normal(size=(size, size, depth, out)), jnp.float32),
+        "k.bias": jnp.arange(out) * 1.0,
+    }
+    names = ("NHWC", "HWIO", "NHWC")
+    plain = lambda x, s: jax.lax.conv_general_dilated(x, weights["k"], (s, s), "SAME", dimension_numbers=names)  # noqa: E731
+    np.testing.assert_allclose(_conv(x, weights, "k", stride), plain(x, stride) + weights["k.bias"], atol=1e-4)
+    if size == 3:
+        doubled = jnp.repeat(jnp.repeat(x, 2, axis=1), 2, axis=2)
+        np.testing.assert_allclose(_doubled_conv(x, weights, "k"), plain(doubled, 1) + weights["k.bias"], atol=1e-4)
 
 
 def test_pixels_are_between_black_and_white():

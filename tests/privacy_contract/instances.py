@@ -79,6 +79,12 @@ def ranges(tmp_path) -> None:
     checks.check_loss_range(test_doors.deviation(), pairs, doors.schema(None), "replace_one")
 
 
+def ranges_of_nearness(tmp_path) -> None:
+    for relation in ("add_or_remove_one", "replace_one"):
+        pairs = doors.pairs(relation, None, 26, 60)
+        checks.check_loss_range(test_doors.nearness(), pairs, doors.schema(None), relation)
+
+
 def ledger(tmp_path) -> None:
     entry = Counts("x", sigmas=(2.0,))
     stranger = dataclasses.replace(entry, name="y")
@@ -108,9 +114,12 @@ SMALL_PEARL = {"frequencies": 24, "particles": 16, "steps": 4}
 SMALL_NETWORK = {"frequencies": 8, "steps": 3, "batch": 12}
 
 
-def _replay(method: str, options: dict[str, Any], target: str | None, tmp_path) -> None:
+NEAR = ("first row removed", "outlier", "reordered")
+
+
+def _replay(method: str, options: dict[str, Any], target: str | None, tmp_path, names: tuple[str, ...] = NEAR) -> None:
     base = tables.people(200)
-    near = {k: v for k, v in tables.neighbours(base).items() if k in ("first row removed", "outlier", "reordered")}
+    near = {k: v for k, v in tables.neighbours(base).items() if k in names}
     epsilon = 1.0 if {"mode", "bandwidth"} & {*options} else 8.0  # draws and selections: shorter privacy-loss grids
     checks.check_replay(checks.fit_with(method, tables.schema(), options, target, epsilon), base, near, tmp_path)
 
@@ -128,6 +137,10 @@ SMALL_POINTS = {"frequencies": 12, "points": 4}
 
 def replay_points(tmp_path) -> None:
     _replay("support-points", {**SMALL_POINTS, "bandwidth": "bought"}, None, tmp_path)
+
+
+def replay_laplace(tmp_path) -> None:
+    _replay("support-points", {**SMALL_POINTS, "bandwidth": "laplace"}, None, tmp_path, NEAR[:1])
 
 
 def replay_chains(tmp_path) -> None:

@@ -16,7 +16,7 @@ from nacre.privacy import feature_sums
 from nacre.privacy.curator import Curator
 from nacre.privacy.noise import rounded_gaussian
 from nacre.privacy.plan import DOORS, Bounds, Categories, Counts, Plan, Reveal, Scope, Select, Total
-from nacre.privacy.selection import Deviation, RecordScore
+from nacre.privacy.selection import Deviation, Nearness, RecordScore
 from nacre.table import Categorical, Identifier, Numeric, Schema, Unit
 from nacre.table.encoding import Values
 
@@ -58,9 +58,14 @@ def record_score() -> RecordScore:
     return RecordScore(doors.features, 3, low=-0.5, high=40.0)
 
 
+def nearness() -> Nearness:
+    value = RecordScore(lambda records, public: doors.features(records, public)[:, :1], 1, low=-0.5, high=40.0)
+    return Nearness(value, np.arange(60) * RecordScore._STEPS // 7)
+
+
 @pytest.mark.parametrize("cap", CAPS)
 @pytest.mark.parametrize("relation", doors.RELATIONS)
-@pytest.mark.parametrize("score", (deviation, record_score))
+@pytest.mark.parametrize("score", (deviation, record_score, nearness))
 def test_no_neighbour_moves_a_score_further_than_its_range(score, relation, cap):
     checks.check_loss_range(score(), doors.pairs(relation, cap, seed=12), doors.schema(cap), relation)
 

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -57,16 +58,18 @@ CASES += [("hflow", "public", {"clipping": "sparse", "encoding": "one-hot"}, "sm
 CASES += [("hflow", "public", {"warm": 0.5}, "smoker")]
 CASES += [("sketch", "public", {"wide": 3}, None), ("sketch", "public", {}, "smoker"), ("sketch", "bought", {}, "city")]
 CASES += [("support-points", "public", {"mode": mode}, None) for mode in ("data", "list")]
-CASES += [("support-points", "public", {"bandwidth": "bought"}, None)]
+CASES += [("support-points", "public", {"bandwidth": how}, None) for how in ("bought", "laplace", "gaussian")]
 CASES += [(m, "public", {}, "smoker") for m in ("dpcgan", "gswgan")]
 CASES = [c for c in CASES if c[0] not in ("dpcgan", "gswgan") or c[3]]  # they have a class to condition on
 RANGED = {"wide", "mode", "bandwidth"}  # options with selections or draws in their plan
 ROWS = 600
 
 
-def _slow(method, options=()):
-    """Adversarial networks are compiled anew for every table; their doors are replayed in every run."""
-    return [pytest.mark.slow] if method in GANS or "warm" in options else []
+def _slow(method, options=MappingProxyType({})):
+    """Adversarial networks are compiled anew for every table; their doors are replayed in every run. So is a Laplace
+    width, by the twins."""
+    noisy_width = options.get("bandwidth") in ("laplace", "gaussian")
+    return [pytest.mark.slow] if method in GANS or "warm" in options or noisy_width else []
 
 
 SOME = [pytest.param(m, marks=_slow(m)) for m in PRIVATE]
@@ -74,7 +77,8 @@ SOME = [pytest.param(m, marks=_slow(m)) for m in PRIVATE]
 
 def _id(case):
     method, domain, options, target = case
-    return "-".join([method, domain, *options, *([f"target={target}"] if target else [])])
+    how = [f"{k}={v}" if k == "bandwidth" else k for k, v in options.items()]
+    return "-".join([method, domain, *how, *([f"target={target}"] if target else [])])
 
 
 def fit_for(case):

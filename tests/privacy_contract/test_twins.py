@@ -179,6 +179,27 @@ def bandwidth_read_from_the_data(patch):
     patch.setattr(bandwidth, "find", leaky)
 
 
+@twin(instances.ranges_of_nearness)
+def laplace_noise_as_if_the_list_had_no_end(patch):
+    """Scale Δ/ε in place of 2Δ/ε: right for noise on a line, not for a law that is cut off and divided by its sum."""
+    real = selection.Nearness.loss_range
+    patch.setattr(selection.Nearness, "loss_range", lambda self, scope: real(self, scope) / 2)
+
+
+@twin(instances.replay_laplace)
+def widths_of_the_mean_over_the_true_rows(patch):
+    """A mean over the exact number of rows, where the plan has a public one."""
+    from nacre.synthesizers.support_points import bandwidth
+
+    real = bandwidth.find
+
+    def leaky(width, curator, plan, geometry, numbers):
+        rows = sum(b.num_rows for b in curator._rows.batches(["age"]))
+        return real(width, curator, plan.for_rows(rows), geometry, numbers)
+
+    patch.setattr(bandwidth, "find", leaky)
+
+
 @twin(instances.replay_chains)
 def chain_diagnostics_decide_the_number_of_points(patch):
     """Points are kept only if their chain mixed: the diagnostics are statistics of private rows."""

@@ -13,7 +13,7 @@ from nacre.privacy.captured import MOST
 from nacre.privacy.plan import Total
 from nacre.synthesizers.pearl import fourier
 from nacre.synthesizers.pearl.characters import HARMONICS, choose, cut
-from nacre.synthesizers.pearl.columns import Groups
+from nacre.synthesizers.pearl.columns import Groups, row_count
 from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.pearl.records import character_map
 from nacre.table import Boolean, Categorical, Numeric, Schema
@@ -244,9 +244,55 @@ def test_moments_give_the_mean_squared_distance():
     hot = [np.eye(size)[code] for (_, size), code in zip(layout.blocks, codes)]
     x = np.concatenate([numbers, *hot], axis=1)
     squares = [np.square(x[i] - x[j]).sum() for i, j in itertools.product(range(400), repeat=2)]
-    assert fourier.mean_distance(layout, vectors.sum(0), 400) == pytest.approx(math.sqrt(np.mean(squares)), rel=1e-9)
+    exact = fourier.mean_distance(layout, vectors.sum(0), 400, 0.0)
+    assert exact == pytest.approx(math.sqrt(np.mean(squares)), rel=1e-9)
     assert max(squares) <= layout.diameter**2 + 1e-9
-    assert fourier.mean_distance(layout, -vectors.sum(0), 400) == 0.05 * layout.diameter  # noise may say anything
+    assert fourier.mean_distance(layout, 9 * vectors.sum(0), 400, 0.0) == 0.01 * layout.diameter  # whatever noise says
+
+
+def test_a_record_at_a_corner_spends_the_norm_of_the_moments():
+    """Numbers at their ends (missing ones stand at an end) and labels of large blocks: 1 exactly, never more."""
+    wide = Schema({"a": Numeric(bounds=(0.0, 8.0)), "b": Numeric(bounds=(-1.0, 3.0), nullable=True)})
+    layout = Layout.of(wide, None, "test")
+    here = {"a": Values.of(np.array([0.0, 8.0, 4.0])), "b": Values.of(np.array([3.0, -1.0, 1.0]))}
+    norms = np.linalg.norm(fourier.moment_map(layout)(here, None), axis=1)
+    np.testing.assert_allclose(norms[:2], 1.0, rtol=1e-12)
+    assert norms[2] == pytest.approx(math.sqrt(0.5 * 0.5 / (0.5 + 0.5)))  # only the block of b, half of r² = 1
+
+
+@pytest.mark.parametrize(("width", "rows", "off"), [(0.13, 2600, 0.15), (0.13, 11000, 0.05), (0.02, 2600, None)])
+def test_the_bought_distance_of_a_small_table_is_the_true_one_or_its_own_error(width, rows, off):
+    """29 numbers at the price of (1, 1e-5), 300 noises; means within 5 standard errors of the truth."""
+    rng, sigma = np.random.default_rng(3), 11.8
+    layout = Layout.of(Schema({f"x{j}": Numeric(bounds=(0.0, 1.0)) for j in range(29)}), None, "test")
+    x = np.clip(0.5 + width * rng.normal(size=(rows, 29)), 0.0, 1.0)
+    sums = fourier.moment_map(layout)({f"x{j}": Values.of(x[:, j]) for j in range(29)}, None).sum(0)
+    found = np.array(
+        [fourier.mean_distance(layout, sums + sigma * rng.normal(size=30), rows, sigma) for _ in range(300)]
+    )
+    true = math.sqrt(2 * x.var(0).sum())
+    if off is None:  # the noise drowns it: near the error of 2(E‖x‖² - ‖E x‖²), which is close to that of the squares
+        assert np.median(found) == pytest.approx(math.sqrt(2 * math.sqrt(2) * 29 / 4 * sigma / rows), rel=0.05)
+    else:
+        assert np.square(found).mean() == pytest.approx(true**2, abs=5 * np.square(found).std() / math.sqrt(300))
+        assert np.quantile(np.abs(found / true - 1), 0.9) < off
+
+
+def test_the_number_of_rows_is_weighted_by_what_the_tables_say_of_it():
+    """Tables of 248 and 2 cells, 4,000 noises: unbiased, and the spread of the best linear estimate (7 standard
+    deviations each)."""
+    rng, sigmas = np.random.default_rng(2), [3.0, 3.0, 6.0]
+    cells, rows = [248, 2, 2], 569
+    found = np.empty(4000)
+    for i in range(len(found)):
+        tables = [rng.normal(0.0, s, c) for c, s in zip(cells, sigmas)]
+        for table in tables:
+            table[0] += rows
+        found[i] = row_count(tables, sigmas)
+    variance = 1 / sum(1 / (c * s**2) for c, s in zip(cells, sigmas))
+    assert abs(found.mean() - rows) < 7 * math.sqrt(variance / len(found))
+    assert abs(found.var() / variance - 1) < 7 * math.sqrt(2 / len(found))
+    assert row_count([np.full(3, -9.0)], [1.0]) == 1.0
 
 
 def test_records_come_back_from_their_encoding():

@@ -142,7 +142,7 @@ def test_moments_of_images_give_their_mean_distance():
     assert np.linalg.norm(vectors, axis=1).max() <= 1 + 1e-12
     x = rows["image"].values.reshape(200, 64) / 16.0
     squares = np.square(x[:, None] - x[None]).sum(-1)
-    assert fourier.mean_distance(layout, vectors.sum(0), 200) == pytest.approx(np.sqrt(squares.mean()), rel=1e-5)
+    assert fourier.mean_distance(layout, vectors.sum(0), 200, 0.0) == pytest.approx(np.sqrt(squares.mean()), rel=1e-5)
 
 
 # ---------------------------------------------------------------------------------------------------- whole releases

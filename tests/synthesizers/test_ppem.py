@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 import zipfile
 from dataclasses import replace
 
@@ -18,7 +19,10 @@ from nacre.errors import NacreError, PlanError, SchemaError
 from nacre.nets.branched import Branched, forward
 from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.ppem import decoy, losses, training
-from nacre.synthesizers.ppem.game import Game
+from nacre.synthesizers.ppem.game import Game, kept
+from nacre.synthesizers.ppem.method import Ppem
+from nacre.synthesizers.ppem.model import split
+from nacre.synthesizers.tabular import revealed
 from nacre.synthesizers.tabular.coding import Coding, moments, whitening
 from nacre.synthesizers.tabular.heads import Heads
 from nacre.table.encoding import encode
@@ -216,6 +220,16 @@ def test_five_seeds_trained_together_equal_seeds_trained_alone_and_stay_finite()
                 np.testing.assert_allclose(found[name][key], a, rtol=2e-3, atol=2e-4)
 
 
+@pytest.mark.parametrize("total", [1, 8, 24, 120, 400, 1_163, 9_600])
+def test_the_released_average_holds_next_to_nothing_of_the_start(total):
+    """The share of the weights before the first step, by hand: below e⁻⁸ however short the training."""
+    left = 1.0
+    for _ in range(total):
+        left *= float(kept(total))
+    assert left <= np.exp(-8.0) * 1.001 and (total < 9 or left > 1e-6)
+    assert float(kept(10**6)) == pytest.approx(0.999)
+
+
 def test_the_effect_penalises_a_generator_that_is_too_near():
     """push·max(0, 1 − MMD²/effect²) comes on top of the generator's loss; a decoy or control has none of it."""
     data, near = made_data(), lane(1)._replace(push=jnp.float32(10.0))
@@ -244,10 +258,8 @@ def test_the_penalty_moves_the_energy_and_nothing_else_of_it():
 def test_a_release_hides_says_so_and_promises_nothing(release, tmp_path):
     certificate = release.certificate
     assert certificate.guarantee == "none" and certificate.epsilon is None
-    hidden = certificate.extras["hidden"]
-    assert hidden["sets"] == [["age", "region"]] and hidden["alpha"] == 0.1
-    assert all(means in str(certificate) for means in hidden["by"])
-    assert "not differential privacy" in str(certificate)
+    assert certificate.extras["hidden"] == {"sets": [["age", "region"]], "alpha": 0.1}
+    assert "not differential privacy" in str(certificate) and "nothing here says that it succeeded" in str(certificate)
     release.save(tmp_path / "r.nacre")
     again = nacre.load(tmp_path / "r.nacre")
     assert again.sample(50, seed=4).equals(release.sample(50, seed=4))
@@ -279,6 +291,66 @@ def test_the_energy_is_never_saved(release, tmp_path):
     assert nacre.load(tmp_path / "r.nacre").model.scores({}) is None
 
 
+def test_no_saved_array_gives_the_real_moments_of_a_hidden_column(release, tmp_path):
+    """Mean and spread of the saved coding are those of the tilted rows. Neither are the real ones hidden in the
+    regression: of a visible number with spread 1, what it leaves and what it explains add up to 1 over tilted rows."""
+    from safetensors.numpy import load
+
+    release.save(tmp_path / "r.nacre")
+    with zipfile.ZipFile(tmp_path / "r.nacre") as archive:
+        arrays = load(archive.read("arrays.safetensors"))
+    coding, schema = release.model.coding, people_schema()
+    share = coding.layout.encode(encode(people(800, 1).to_batches()[0], schema).columns)[0]
+    j = coding.layout.numbers.index("age")
+    mean, sd = share[:, j].mean(), share[:, j].std()
+    assert abs(arrays["mean"][j] - mean) > 0.3 * sd and abs(arrays["scale"][j] / sd - 1) > 0.01
+    for name, a in arrays.items():
+        for moment in (mean, sd):
+            assert np.abs(a / moment - 1).min() > 1e-6, name
+    slope, left = arrays["slope"][0], (arrays["root"] @ arrays["root"].T).diagonal()
+    strong = np.abs(slope) > 0.2
+    implied = (1 - left[strong]) / slope[strong] ** 2
+    assert strong.any() and np.abs(implied / (sd / arrays["scale"][j]) ** 2 - 1).min() > 0.01
+    assert np.abs(implied - 1.0).min() < 1e-3  # the tilted rows' own, where no value is missing
+
+
+def test_moments_by_weight_are_those_of_repeated_rows():
+    schema = people_schema()
+    layout = Layout.of(schema, None, "test")
+    records = encode(people(60, 2).to_batches()[0], schema).columns
+    times = np.random.default_rng(0).integers(0, 4, 60)
+    again = {n: v.take(np.repeat(np.arange(60), times)) for n, v in records.items()}
+    for a, b in zip(moments(layout, [records], times.astype(float)), moments(layout, [again])):
+        np.testing.assert_allclose(a, b, rtol=1e-10)
+    x = np.random.default_rng(1).normal(size=(60, 5))
+    for a, b in zip(whitening(x[:, :2], x[:, 2:], times), whitening(*np.split(np.repeat(x, times, 0), [2], axis=1))):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_a_penalty_alone_scales_hidden_numbers_by_their_public_range():
+    schema = people_schema()
+    layout = Layout.of(schema, "late_payment", "test")
+    batches = [encode(people(200, 2).to_batches()[0], schema).columns]
+    parts = split(schema, "late_payment", ("age", "region"))
+    found, _ = revealed.encoded(layout, parts, batches, shown="range")
+    j = layout.numbers.index("age")
+    assert (found.coding.mean[j], found.coding.scale[j]) == (0.5, 0.25) and not found.coding.slope.any()
+    visible = found.vectors[1][:, : found.coding.heads(1).numbers]
+    np.testing.assert_allclose(visible.T @ visible / len(visible), np.eye(visible.shape[1]), atol=1e-3)
+    shows = [Ppem(hide=("age",), **options).show(found) for options in ({"decoy": 0.0}, {"decoy": 0.0, "weight": 0.0})]
+    assert shows == ["range", None] and Ppem(hide=("age",)).show(found).mean() == pytest.approx(1.0)
+
+
+def test_bounds_of_hidden_columns_that_were_read_are_warned_of():
+    from nacre.synthesizers.ppem.options import warn_of_read_bounds
+
+    with pytest.warns(UserWarning, match="hidden column 'age': bounds read from the rows.*exact least"):
+        warn_of_read_bounds(nacre.Schema.draft(people(50, 1)), ("age",))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_read_bounds(people_schema(), ("age",))
+
+
 @pytest.mark.parametrize(
     ("options", "error", "match"),
     [
@@ -289,11 +361,20 @@ def test_the_energy_is_never_saved(release, tmp_path):
         ({"hide": ["age"], "decoy": 2}, NacreError, "decoy=2"),
         ({"hide": ["age"], "penalty": "x"}, NacreError, "normalised"),
         ({"hide": list(people_schema().modelled)}, SchemaError, "no column is left"),
+        ({"hide": ["age"], "pairs": 64}, PlanError, "pairs=64 belongs to training with an epsilon"),
+        ({"hide": ["age"], "clip": 0.5}, PlanError, "clip=0.5 belongs"),
     ],
 )
 def test_what_cannot_be_is_refused_before_rows_are_read(options, error, match):
     with pytest.raises(error, match=match):
         nacre.fit(people(30), epsilon=None, schema=people_schema(), method="ppem", options=options)
+
+
+def test_without_a_schema_the_message_does_not_guess_what_a_column_is():
+    """Nobody has said whether 'age' is a number, so it must not be asked for categories."""
+    with pytest.raises(NacreError, match=r"column 'person_id': kind not declared.*'ppem' needs") as told:
+        nacre.fit(people(30), epsilon=1.0, method="ppem", hide=["age"], neighbours="zero_out")
+    assert "categories" not in str(told.value)
 
 
 def test_hiding_needs_a_method_that_hides():
@@ -334,8 +415,6 @@ def test_forward_runs_the_same_in_numpy_and_jax():
 
 
 def test_the_certificate_names_hidden_columns_only_where_something_hides_them():
-    from nacre.synthesizers.ppem.method import Ppem
-
     assert Ppem(hide=("a",)).public_facts(private=False)["hidden"]["sets"] == [["a"]]
     assert Ppem(hide=("a",), weight=0.0, decoy=0.0).public_facts(private=False) == {}
     assert Ppem(hide=("a",), weight=0.0).public_facts(private=False) and not Ppem(hide=("a",), weight=0.0).public_facts(

@@ -133,6 +133,21 @@ def test_duplication_has_the_right_mean_and_the_papers_ceiling_does_not():
     np.testing.assert_array_equal(np.bincount(duplicated(w, rng, ceiling=True)), [1, 1, 1, 3])
 
 
+@pytest.mark.slow
+def test_learned_weights_are_means_of_noisy_ones():
+    """Labels exp(x + z), z standard normal, have mean e^½·exp(x) and median exp(x): sums of weights are right when the
+    former is learned. 400 labels: the factor is known to about 1.3/20 = 7 %."""
+    from nacre.targets.learned import learner
+
+    rng = np.random.default_rng(4)
+    x = rng.uniform(-1, 1, (3_000, 2))
+    labels = np.exp(x[:400, 0] + rng.normal(size=400))
+    found = learner(x[:400], labels, x)(x)
+    factor = found.sum() / np.exp(x[:, 0]).sum()
+    assert factor == pytest.approx(np.exp(0.5), rel=0.2)
+    assert np.corrcoef(np.log(found), x[:, 0])[0, 1] > 0.9
+
+
 def test_weights_learned_from_few_rows():
     rng = np.random.default_rng(3)
     t, few = table(1_500, 1), table(150, 2)

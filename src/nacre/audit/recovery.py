@@ -2,7 +2,8 @@
 
 The adversary estimates means, deciles and shares with the usual confidence intervals. The owner, who has the real
 rows, then sees how far off these are. Differential privacy does not hide such aggregates, and is not meant to; for
-columns that were hidden on purpose (method ppem) it is the attack that matters.
+columns that were hidden on purpose (method ppem) it is the attack that matters. One adversary takes the rows as they
+are; another knows the method and the distance of its decoy, and undoes the tilt before estimating.
 """
 
 from __future__ import annotations
@@ -46,14 +47,23 @@ class Recovered:
         return self.low <= self.truth <= self.high
 
 
-def estimate(synthetic: Any, schema: Schema, columns: Sequence[str]) -> dict[str, dict[str, Interval]]:
-    """The adversary's part, from public things alone: column -> quantity -> (estimate, low, high) at 95 %."""
-    return {name: _estimates(schema, name, v) for name, v in _read(synthetic, schema, columns).items()}
+def estimate(
+    synthetic: Any, schema: Schema, columns: Sequence[str], decoy: float = 0.0
+) -> dict[str, dict[str, Interval]]:
+    """The adversary's part, from public things alone: column -> quantity -> (estimate, low, high) at 95 %.
+
+    With `decoy` they know that the columns were hidden together by a tilt of this distance, and undo it first.
+    """
+    read = _read(synthetic, schema, columns)
+    weights = _weights(read, decoy) if decoy else None
+    return {name: _estimates(schema, name, v, weights) for name, v in read.items()}
 
 
-def recover(synthetic: Any, real: Any, schema: Schema, columns: Sequence[str]) -> tuple[Recovered, ...]:
+def recover(
+    synthetic: Any, real: Any, schema: Schema, columns: Sequence[str], decoy: float = 0.0
+) -> tuple[Recovered, ...]:
     """The attack beside the truth. Its result holds unprotected statistics of private rows: for the owner alone."""
-    guessed = estimate(synthetic, schema, columns)
+    guessed = estimate(synthetic, schema, columns, decoy)
     found = []
     for name, values in _read(real, schema, columns).items():
         truth = {what: value for what, (value, _, _) in _estimates(schema, name, values).items()}
@@ -65,6 +75,17 @@ def recover(synthetic: Any, real: Any, schema: Schema, columns: Sequence[str]) -
             error = (value - truth[what]) / (1.0 if share or not numeric else unit)
             found.append(Recovered(name, what, value, low, high, truth[what], error, "share" if share else "sd"))
     return tuple(found)
+
+
+def _weights(read: dict[str, Values], decoy: float) -> np.ndarray:
+    from nacre.audit.untilting import untilted
+
+    numbers = []
+    for values in read.values():
+        x = values.values.astype(np.float64)
+        here = x[~values.null]
+        numbers.append(np.where(values.null, here.mean() if len(here) else 0.0, x))  # where ppem puts what is missing
+    return untilted(np.stack(numbers, axis=1), decoy)
 
 
 def _read(table: Any, schema: Schema, columns: Sequence[str]) -> dict[str, Values]:
@@ -83,19 +104,42 @@ def _read(table: Any, schema: Schema, columns: Sequence[str]) -> dict[str, Value
     return joined
 
 
-def _estimates(schema: Schema, name: str, values: Values) -> dict[str, Interval]:
-    column, n = schema.columns[name], len(values)
+def _estimates(schema: Schema, name: str, values: Values, weights: np.ndarray | None = None) -> dict[str, Interval]:
+    column = schema.columns[name]
+    w = np.ones(len(values)) if weights is None else weights
+    n = w.sum() ** 2 / (w**2).sum()  # rows that unequal weights are worth; all of them where they are equal
+    share = w / w.sum()
     found = {}
     if column.nullable:
-        found["share of null"] = _share(int(values.null.sum()), n)
-    here = values.values[~values.null]
+        found["share of null"] = _share(n * share[values.null].sum(), n)
+    here = ~values.null
     if column.kind in ("numeric", "datetime"):
-        if len(here):
-            found |= _numbers(np.sort(here.astype(np.float64)))
+        if here.any():
+            x = values.values[here].astype(np.float64)
+            found |= _numbers(np.sort(x)) if weights is None else _weighted_numbers(x, w[here])
         return found
     labels = getattr(column, "labels", None) or ("False", "True")
-    counts = np.bincount(here[here >= 0].astype(np.int64), minlength=len(labels))
-    return found | {f"share of {label}": _share(int(c), n) for label, c in zip(labels, counts)}
+    known = here & (values.values >= 0)
+    counts = np.bincount(values.values[known].astype(np.int64), share[known], minlength=len(labels))
+    return found | {f"share of {label}": _share(n * c, n) for label, c in zip(labels, counts)}
+
+
+def _weighted_numbers(x: np.ndarray, w: np.ndarray) -> dict[str, Interval]:
+    """Mean and deciles of weighted rows, with normal intervals of as many rows as the weights are worth."""
+    from scipy.stats import norm
+
+    order = np.argsort(x, kind="stable")
+    x, w = x[order], w[order] / w.sum()
+    n, z = 1 / (w**2).sum(), float(norm.ppf(0.5 + CONFIDENCE / 2))
+    mean = float(x @ w)
+    half = z * float(np.sqrt(w @ (x - mean) ** 2 / n))
+    found = {"mean": (mean, mean - half, mean + half)}
+    upto = np.cumsum(w)
+    for q in DECILES:
+        off = z * float(np.sqrt(q * (1 - q) / n))
+        places = [min(int(np.searchsorted(upto, p)), len(x) - 1) for p in (q, max(q - off, 0.0), min(q + off, 1.0))]
+        found[f"decile {q:g}"] = (float(x[places[0]]), float(x[places[1]]), float(x[places[2]]))
+    return found
 
 
 def _numbers(x: np.ndarray) -> dict[str, Interval]:
@@ -113,11 +157,12 @@ def _numbers(x: np.ndarray) -> dict[str, Interval]:
     return found
 
 
-def _share(count: int, n: int) -> Interval:
+def _share(count: float, n: float) -> Interval:
     """A share with the Clopper-Pearson interval."""
     from scipy.stats import beta
 
     tail = (1 - CONFIDENCE) / 2
-    low = float(beta.ppf(tail, count, n - count + 1)) if count else 0.0
+    count = min(max(count, 0.0), n)
+    low = float(beta.ppf(tail, count, n - count + 1)) if count > 0 else 0.0
     high = float(beta.ppf(1 - tail, count + 1, n - count)) if count < n else 1.0
     return count / n, low, high

@@ -1,4 +1,5 @@
-"""The command line. Exit codes: 0 done, 1 a bug of ours, 2 a mistake of the user, 130 interrupted.
+"""The command line. Exit codes: 0 done, 1 a bug of ours, 2 a mistake of the user, 130 interrupted;
+3 all was written, but the report found that columns which were to be hidden are not.
 
 Commands import what they need when they run, so that `nacre --help` stays fast.
 """

@@ -106,6 +106,7 @@ def write_sheet(made: Any, output: str, drawn: int, path: str, force: bool) -> N
 
 def summary_lines(report: Any) -> Sequence[str]:
     """The headline figures and what is weakest, for the end of a run."""
+    from nacre.report.hidden import verdict
     from nacre.report.ranking import describe, weakest
 
     found = {(s.metric, s.of): s for s in report.scores if not s.columns}
@@ -117,4 +118,5 @@ def summary_lines(report: Any) -> Sequence[str]:
                 "" if real is None else f"   {'real' if real.of == 'real' else 'bootstrap of real'} {real.value:.3f}"
             )
             lines.append(f"{name:13}{s.value:.3f}{beside}")
-    return [*lines, *(f"weak         {describe(s)}" for s in weakest(report, 3))]
+    lines += [f"weak         {describe(s)}" for s in weakest(report, 3)]
+    return [*lines, *(f"hidden       {', '.join(h.columns)}: {verdict(h)}" for h in report.hidden)]

@@ -49,7 +49,8 @@ Hide = Annotated[
     list[str] | None,
     typer.Option(
         metavar="COLUMN", rich_help_panel=MODEL,
-        help="A column whose distribution must not be shown (method ppem); repeatable. Not differential privacy.",
+        help="A column whose distribution must not be shown (method ppem); repeatable. Several sets with a test each: "
+        "--option 'hide=[[\"a\",\"b\"],[\"c\"]]'. Not differential privacy.",
     ),
 ]  # fmt: skip
 Alpha = Annotated[

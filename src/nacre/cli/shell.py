@@ -10,7 +10,7 @@ from typing import Any
 
 import typer
 
-OK, BUG, MISTAKE, INTERRUPTED = 0, 1, 2, 130
+OK, BUG, MISTAKE, NOT_HIDDEN, INTERRUPTED = 0, 1, 2, 3, 130
 
 
 class Interrupted(Exception):

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from nacre.cli import options as o
-from nacre.cli.shell import Interrupted, Shell
+from nacre.cli.shell import NOT_HIDDEN, Interrupted, Shell
 from nacre.errors import NacreError
 
 RowsOut = Annotated[
@@ -129,6 +129,8 @@ def synth(
         control = _run(shell, *table, **{**asked, **plain})
     found = _pages(shell, made, split, pages, written, drawn, (target, seed, control), force)
     _report(shell, made, written, drawn, found)
+    if found is not None and not all(h.told for h in found.hidden):
+        raise typer.Exit(NOT_HIDDEN)
 
 
 def _pages(shell: Shell, made: Any, split: Any, pages: dict[str, str | None], written: dict[str, str], drawn: int,

@@ -35,6 +35,7 @@ def _attacks() -> list[Metric]:
         Metric("density_tpr1", "lower", SHARE, "1", read, "members found by a density ratio at 1 % false alarms"),
         Metric("recovered_share", "none", SHARE, "1", COMPARED, "quantities inside the interval read off the release"),
         Metric("recovered_error", "none", (0.0, INF), "sd", COMPARED, "largest error of a mean, decile or share"),
+        Metric("untilted_error", "none", (0.0, INF), "sd", COMPARED, "recovered_error of who knows the decoy"),
         Metric("nearest_distance", "none", (0.0, INF), "1", COMPARED, "median distance to a row; not a privacy figure"),
         Metric("nearest_copies", "none", SHARE, "1", COMPARED, "rows at distance 0 of a row; not a privacy figure"),
         Metric("lira_auc", "lower", SHARE, "1", models, "likelihood-ratio membership attack on a model; 0.5 is a coin"),

@@ -64,7 +64,15 @@ def _distances() -> list[Metric]:
         lower("range_query", 1.0, "mean error of 1,000 random counts over ranges of three columns, as a share of rows"),
         lower("marginal_l1", 2.0, "sum of differences of two-way tables with ten bins, mean over all pairs"),
         *_dependence(lower),
-        Metric("mmd2", "lower", (-INF, INF), "1", COMPARED, "unbiased squared MMD of encoded rows, Gaussian kernel"),
+        Metric(
+            "mmd2",
+            "lower",
+            (-INF, INF),
+            "1",
+            COMPARED,
+            "squared MMD of encoded rows: unbiased, one Gaussian kernel; in iw-synthetic the V form (never negative, "
+            "above 0 for equal laws) of a sum of kernels, as published",
+        ),
         lower("energy", INF, "energy distance of encoded rows"),
         Metric(
             "c2st_auc",
@@ -75,7 +83,7 @@ def _distances() -> list[Metric]:
             "how well gradient boosting tells synthetic rows from real ones it never saw; 0.5 or below: not at all",
         ),
         Metric("c2st_p", "higher", SHARE, "1", COMPARED, "p-value of c2st_auc: small says that the tables differ"),
-        Metric("mmd_p", "higher", SHARE, "1", COMPARED, "p-value of mmd2 by permutations: small says that they differ"),
+        Metric("mmd_p", "none", SHARE, "1", COMPARED, "p-value of mmd2 by permutations: small says that they differ"),
         Metric(
             "kl_knn",
             "lower",
@@ -128,10 +136,14 @@ def _images() -> list[Metric]:
 
 def _weighted() -> list[Metric]:
     """Of generators that were asked for other shares than the table's."""
-    told = "distance of the weights of generated rows from the weighted law of the table"
+    told = "distance of predicted weights of generated rows from the weighted law of those of the table"
+    measured = "distance of an attribute measured in generated rows from its law in the target"
     return [
         Metric("class_share_error", "lower", SHARE, "1", COMPARED, "largest error of a class's share of the target"),
         Metric("fid_class", "lower", (0.0, INF), "1", COMPARED, "fid_lenet within a class, mean over the classes"),
+        Metric("ks_attribute", "lower", SHARE, "1", COMPARED, f"Kolmogorov-Smirnov {measured}"),
+        Metric("ks_attribute_low", "none", SHARE, "1", COMPARED, "2.5 % bootstrap quantile of ks_attribute"),
+        Metric("ks_attribute_high", "none", SHARE, "1", COMPARED, "97.5 % bootstrap quantile of ks_attribute"),
         Metric("ks_weights", "lower", SHARE, "1", COMPARED, f"Kolmogorov-Smirnov {told}"),
         Metric("ks_weights_low", "none", SHARE, "1", COMPARED, "2.5 % bootstrap quantile of ks_weights"),
         Metric("ks_weights_high", "none", SHARE, "1", COMPARED, "97.5 % bootstrap quantile of ks_weights"),

@@ -184,12 +184,11 @@ def hidden_sentence(c: Certificate) -> str:
     if not found:
         return ""
     columns = "; ".join(", ".join(one) for one in found["sets"])
-    weak = found["by"] == ["a penalty on the energy"]
-    alone = ", which by itself has been seen to hide nothing" if weak else ""
+    how = "" if c.epsilon is None else ", by a penalty that has been seen to hide nothing by itself,"
     return (
-        f"Hidden columns: {columns}. Training was asked, by {' and '.join(found['by'])}{alone}, to move their "
-        f"distribution until a test at level {found['alpha']:g} tells it from the real one. This is not differential "
-        "privacy, and whether it succeeded is known to the owner"
+        f"Hidden columns: {columns}. Training was asked{how} to move their distribution until a test at "
+        f"level {found['alpha']:g} tells it from the real one. This is not differential privacy, and nothing here says "
+        "that it succeeded: only a test on the private rows does, in the owner's report where one was made"
     )
 
 

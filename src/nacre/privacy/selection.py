@@ -138,6 +138,39 @@ class RecordScore:
         return {"record_score": [self.candidates, self.low, self.high], "public": digest(self.public)}
 
 
+@dataclass(frozen=True)
+class Nearness:
+    """u_j = −|T − t_j|: T is the sum of a `value` of one candidate, t_j are public whole numbers in steps of its grid.
+
+    Index j then comes with probability proportional to exp(−rate·|T − t_j|): Laplace noise on a sum, held to a public
+    list. What a unit changes in T, whether it appears, goes or is replaced, lies within ±cap·2²⁰, and so does what it
+    changes in any u_j: a range of twice that. Plain Laplace noise of the whole line could have half of the scale; here
+    the list ends, and the weights are divided by a sum that depends on the data.
+    """
+
+    value: RecordScore
+    places: np.ndarray
+
+    def check(self, curator: Any) -> None:
+        places = np.asarray(self.places)
+        if self.value.candidates != 1:
+            raise PlanError(f"nearness: one number per record is summed, not {self.value.candidates}")
+        if places.ndim != 1 or not len(places) or places.dtype.kind not in "iu" or np.abs(places).max() >= 2**60:
+            raise PlanError("nearness: places must be a list of whole numbers below 2**60")
+        self.value.check(curator)
+
+    def totals(self, curator: Any) -> np.ndarray:
+        return -np.abs(self.value.totals(curator)[0] - np.asarray(self.places, np.int64))
+
+    def loss_range(self, scope: Scope) -> float:
+        return 2.0 * RecordScore._STEPS * scope.cap
+
+    def describe(self) -> Any:
+        from nacre.privacy.transcript import digest
+
+        return {"nearness": self.value.describe(), "places": digest(np.asarray(self.places))}
+
+
 def successive_choices(
     scores: np.ndarray, picks: int, rate: float, allowed: Rule | None, source: NoiseSource
 ) -> list[int]:

@@ -15,14 +15,19 @@ NOT_DP = (
 
 
 def verdict(h: Hidden) -> str:
+    """What the MMD test on released rows says, and what that is worth beside the control."""
     level = h.alpha / max(h.sets, 1)
     share = "" if h.sets < 2 else f" (alpha {h.alpha:g} over {h.sets} sets)"
-    if h.told:
-        return f"the MMD test at level {level:g}{share} tells the released columns from the real ones"
-    return (
-        f"FAILED: the MMD test at level {level:g}{share} does not tell the released columns from the real ones; "
-        "do not claim that they are hidden"
-    )
+    if not h.told:
+        return (
+            f"FAILED: the MMD test at level {level:g}{share} does not tell the released columns from the real ones; "
+            "do not claim that they are hidden"
+        )
+    said = f"the MMD test at level {level:g}{share} tells the released columns from the real ones"
+    control = [s.value for s in h.scores if s.metric == "mmd_p" and s.of == "control"]
+    if control and control[0] <= level:
+        said += ", but it tells the control from them too, so that this proves little: look at the effect sizes"
+    return said
 
 
 def of_words(of: str) -> str:

@@ -163,7 +163,7 @@ METHODS: dict[str, Method] = {
     "ppem": Method(
         "nacre.synthesizers.ppem.method:Ppem",
         "proven (real arithmetic)",
-        "hides the distribution of chosen columns (--hide), keeps the others given them; zero_out only",
+        "hides the distribution of chosen columns (--hide); with epsilon zero_out only; needs a declared schema",
     ),
     **{
         name: Method(f"nacre.synthesizers.gans.{name}:{name.capitalize()}", "proven (real arithmetic)", text)

@@ -13,10 +13,10 @@ import numpy as np
 from nacre.errors import ConvergenceError
 from nacre.nets.branched import forward, train_forward
 from nacre.synthesizers.gans.rules import Rules
+from nacre.synthesizers.ppem.game import kept
 from nacre.synthesizers.ppem.training import ADAM, Data, balanced, moved, pace
 
 CHUNK = 200
-MEMORY = 0.999  # of the averaged generator
 REBUILDING = 2_000  # steps of an autoencoder before the game
 
 
@@ -54,8 +54,8 @@ def made(rules: Rules, makers: Any, running: Any, given: Any, key: jax.Array) ->
     return rules.heads.relaxed(raw, two), running
 
 
-def step(state: Any, data: Data, key: jax.Array, share: Any, rules: Rules) -> Any:
-    speed = pace(share)
+def step(state: Any, data: Data, key: jax.Array, number: Any, total: Any, rules: Rules) -> Any:
+    speed, share = pace(number / total), kept(total)
 
     def turn(state: Any, key: jax.Array) -> tuple[Any, None]:
         a, b, c = jax.random.split(key, 3)
@@ -76,14 +76,14 @@ def step(state: Any, data: Data, key: jax.Array, share: Any, rules: Rules) -> An
 
     slope, running = jax.grad(lose, has_aux=True)(state["makers"])
     makers, making = moved(state["makers"], slope, state["making"], speed * rules.maker_rate)
-    mean = jax.tree.map(lambda old, new: MEMORY * old + (1 - MEMORY) * new, state["mean"], makers)
+    mean = jax.tree.map(lambda old, new: share * old + (1 - share) * new, state["mean"], makers)
     return {**state, "makers": makers, "making": making, "running": running, "mean": mean}
 
 
 @partial(jax.jit, static_argnames=("rules", "length"))
 def _chunk(state: Any, data: Data, key: jax.Array, first: Any, total: Any, rules: Rules, length: int) -> Any:
     def one(state: Any, number: Any) -> tuple[Any, None]:
-        return step(state, data, jax.random.fold_in(key, number), number / total, rules), None
+        return step(state, data, jax.random.fold_in(key, number), number, total, rules), None
 
     return jax.lax.scan(one, state, first + jnp.arange(length))[0]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,15 @@ from nacre.synthesizers import grouping
 from nacre.table.grid import Grid
 
 FLOOR = 3.0  # standard errors that a group's count must reach
+
+
+def row_count(tables: Sequence[np.ndarray], sigmas: Sequence[float]) -> float:
+    """The number of rows that noisy one-way tables agree on, at least 1.
+
+    A table's sum has the noise of all its cells, σ²·cells, so that of few cells says most: inverse variances.
+    """
+    weight = np.array([1.0 / (t.size * s**2) for t, s in zip(tables, sigmas, strict=True)])
+    return max(1.0, float(np.average([float(t.sum()) for t in tables], weights=weight)))
 
 
 @dataclass(frozen=True)

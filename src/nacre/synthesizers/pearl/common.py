@@ -21,7 +21,7 @@ from nacre.synthesizers.base import Progress, check_limits, silent
 from nacre.synthesizers.drawing import Particles
 from nacre.synthesizers.grouping import simplex
 from nacre.synthesizers.pearl.characters import Characters, choose, cut
-from nacre.synthesizers.pearl.columns import Groups
+from nacre.synthesizers.pearl.columns import Groups, row_count
 from nacre.synthesizers.pearl.method import Pearl
 from nacre.synthesizers.pearl.records import character_map
 from nacre.synthesizers.pearl.shrinking import project, shrink
@@ -101,6 +101,11 @@ class Sums:
     sum_sigma: float
     sites: int = 1
 
+    @property
+    def rows(self) -> float:
+        """The number of rows that the tables agree on, at least 1."""
+        return row_count(self.tables, [self.table_sigma] * len(self.tables))
+
     def plus(self, other: Sums) -> Sums:
         """The sketch of both sites' rows together."""
         if (self.table_sigma, self.sum_sigma) != (other.table_sigma, other.sum_sigma):
@@ -144,7 +149,7 @@ def fit(
         Groups.of(grid, table, sums.table_sigma * spread, limits[j], j == place)
         for j, (grid, table) in enumerate(zip(recipe.grids, sums.tables))
     ]
-    total = max(1.0, float(np.mean([t.sum() for t in sums.tables])))
+    total = sums.rows
     shares = [simplex(g.counts / total, 1.0) for g in found]
     k = len(chosen.members)
     values = sums.sums * (sums.sum_sigma / 2**14) / total

@@ -71,8 +71,9 @@ def frequency_scale(scale: str | float, curator: Curator, plan: Plan, layout: La
     """The public number, or 1 over the root mean squared distance of two records, from clipped moments (E1, 12)."""
     if scale != "bought":
         return float(scale)
-    sums = curator.total(plan["scale"], fourier.moment_map(layout), fourier.public_parameters(layout))
-    return 1.0 / fourier.mean_distance(layout, sums, rows)
+    entry = plan["scale"]
+    sums = curator.total(entry, fourier.moment_map(layout), fourier.public_parameters(layout))
+    return 1.0 / fourier.mean_distance(layout, sums, rows, entry.sigma)
 
 
 def buy(

@@ -80,25 +80,48 @@ def moment_size(layout: Layout) -> int:
 
 
 def moment_map(layout: Layout) -> Callable[[Mapping[str, Any], Any], np.ndarray]:
-    """[x, ‖x‖²/norm]/(√2·norm): both parts at most 1/√2 long, so the whole at most 1."""
+    """[x/r, ‖u‖²/q]/√2 of a centred record x, u its numbers.
+
+    Numbers are centred at the middle of their public range (u in [-1/2, 1/2]^d, so ‖u‖² <= q = d/4), each block of m
+    labels at 1/m (squared length 1 - 1/m; a label outside its list stands at the centre). Hence ‖x‖ <= r, both parts
+    are at most 1/√2 long and the whole at most 1. The squares of the blocks are public and not bought.
+    """
+    spans = _spans(layout)
 
     def features(records: Mapping[str, Any], public: Any) -> np.ndarray:
         numbers, codes = layout.encode(records)
-        hot = [(code[:, None] == np.arange(size)).astype(np.float64) for (_, size), code in zip(layout.blocks, codes)]
-        x = np.concatenate([numbers, *hot], axis=1)
-        square = np.zeros(len(x))
-        for j in range(x.shape[1]):  # a fixed order of sums, whatever the chunk
-            square += x[:, j] ** 2
-        return np.column_stack([x, square / layout.norm]) / (np.sqrt(2.0) * layout.norm)
+        u = numbers - 0.5
+        hot = [
+            np.where(code[:, None] < 0, 0.0, (code[:, None] == np.arange(size)) - 1.0 / size)
+            for (_, size), code in zip(layout.blocks, codes)
+        ]
+        square = np.zeros(len(u))
+        for j in range(u.shape[1]):  # a fixed order of sums, whatever the chunk
+            square += u[:, j] ** 2
+        return np.column_stack([np.concatenate([u, *hot], axis=1) / spans[0], square / spans[1]]) / np.sqrt(2.0)
 
     return features
 
 
-def mean_distance(layout: Layout, sums: np.ndarray, rows: float) -> float:
-    """Root mean squared distance of two records, 2(E‖x‖² - ‖E x‖²), from noisy sums; at least 0.05 diameters.
+def _spans(layout: Layout) -> tuple[float, float, float]:
+    """(r, q, squares of the blocks): the largest length of a centred record, the largest square of its numbers (1
+    without any), and what blocks add to every square."""
+    blocks = sum(1.0 - 1.0 / size for _, size in layout.blocks)
+    return float(np.sqrt(layout.count / 4 + blocks)) or 1.0, layout.count / 4 or 1.0, blocks
 
-    The squares of noisy means are too large by the noise; the floor keeps the answer usable (specs/pearl.md 12).
+
+def mean_distance(layout: Layout, sums: np.ndarray, rows: float, sigma: float) -> float:
+    """Root mean squared distance of two records, 2(E‖x‖² - ‖E x‖²), from sums with noise of scale `sigma`.
+
+    The square of the noisy mean is too large by the noise's own, which is known and subtracted. What is left is
+    unbiased but may come out below zero: it counts as at least its own standard error (a smaller distance cannot be
+    told from none), and as at least 0.01 diameters (specs/pearl.md 12).
     """
-    mean = sums * np.sqrt(2.0) * layout.norm / rows
-    square = 2 * (mean[-1] * layout.norm - float(mean[:-1] @ mean[:-1]))
-    return float(np.clip(np.sqrt(max(square, 0.0)), 0.05 * layout.diameter, layout.diameter))
+    longest, most, blocks = _spans(layout)
+    mean, square = sums[:-1] * np.sqrt(2.0) * longest / rows, sums[-1] * np.sqrt(2.0) * most / rows
+    noise, square_noise = np.sqrt(2.0) * longest * sigma / rows, np.sqrt(2.0) * most * sigma / rows
+    middle = float(mean @ mean) - len(mean) * noise**2
+    # Var ‖m + noise‖² = 4‖m‖²noise² + 2D noise⁴
+    error = np.sqrt(square_noise**2 + 4 * max(middle, 0.0) * noise**2 + 2 * len(mean) * noise**4)
+    found = 2 * max(square + blocks - middle, float(error))
+    return float(np.clip(np.sqrt(found), 0.01 * layout.diameter, layout.diameter))

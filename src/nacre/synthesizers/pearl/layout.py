@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from nacre.errors import DomainNotDeclared, SchemaError
+from nacre.privacy.discovery import Undeclared
 from nacre.synthesizers.base import refuse_unknown_target
 from nacre.table import Schema
 from nacre.table.columns import Datetime, Numeric, Tensor
@@ -43,9 +44,10 @@ class Layout:
     def of(schema: Schema, target: str | None, method: str, pieces: bool = False) -> Layout:
         """Raises DomainNotDeclared or SchemaError, naming the column, for a table that cannot be laid out so."""
         for name, fact in schema.undeclared():
+            fact = "kind" if isinstance(schema.columns[name], Undeclared) else fact
             raise DomainNotDeclared(
-                f"column {name!r}: {fact} not declared; method {method!r} needs them before it plans: declare them in "
-                "the schema, or use a method that buys them (sketch, pearl)"
+                f"column {name!r}: {fact} not declared; method {method!r} needs the whole schema before it plans: "
+                "write one (`nacre schema draft`, reviewed), or use a method that buys what is lacking (sketch, pearl)"
             )
         classes = _classes(schema, target, method)
         image = _image_column(schema, target, method)

@@ -29,7 +29,7 @@ from nacre.synthesizers.base import (
 from nacre.synthesizers.drawing import Particles
 from nacre.synthesizers.grouping import simplex
 from nacre.synthesizers.pearl.characters import Characters, choose
-from nacre.synthesizers.pearl.columns import Groups
+from nacre.synthesizers.pearl.columns import Groups, row_count
 from nacre.synthesizers.pearl.records import character_map
 from nacre.synthesizers.pearl.shrinking import project, shrink
 from nacre.synthesizers.sketch import MAX_CLASSES
@@ -129,7 +129,7 @@ class Pearl:
             limit = MAX_CLASSES if j == target else self.groups
             whole = j == target and grid.cells <= MAX_CLASSES
             found.append(Groups.of(grid, counts, sigma, limit, whole))
-        return found, max(1.0, float(plan.rows or np.mean([t.sum() for t in noisy])))
+        return found, float(plan.rows or row_count(noisy, entry.sigmas))
 
     def _characters(self, curator: Curator, columns, coarse, target: int | None, seed: int) -> Characters:
         grids = [curator.grids[c] for c in columns]

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from nacre.nets.branched import Branched
 from nacre.synthesizers.tabular.heads import Heads
 
 LATENT = 128
+MEMORY = 0.999  # of the average of the generators' weights over their steps, where there are thousands of steps
+
+
+def kept(total: Any) -> Any:
+    """How much of the averaged weights a generator step keeps, of `total` steps: at most 1 − 8/total, so that less than
+    e⁻⁸ of the released weights are those before training, however short it is. May be traced."""
+    import jax.numpy as jnp
+
+    return jnp.clip(1.0 - 8.0 / jnp.maximum(total, 1.0), 0.0, MEMORY)
 
 
 @dataclass(frozen=True)
@@ -35,7 +45,6 @@ class Game:
     activation: str = "leaky"
     energy_rate: float = 1e-3
     generator_rate: float = 5e-4
-    memory: float = 0.999
     maker_width: int = 0  # of the generators; 0: that of the energies
     linear: bool = False  # p(class | x') by a linear rule, from bought means, instead of a network
 

@@ -20,13 +20,15 @@ from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan
 from nacre.synthesizers.base import Progress, check_whole, refuse_tensors, refuse_unknown_target, silent
 from nacre.synthesizers.pearl.layout import Layout
+from nacre.synthesizers.ppem.decoy import tilt
 from nacre.synthesizers.ppem.losses import PENALTIES
 from nacre.synthesizers.ppem.model import PpemModel, split
+from nacre.synthesizers.ppem.options import Sets, inside, rank_columns, sets_of, warn_of_read_bounds
 from nacre.synthesizers.tabular import revealed
 from nacre.synthesizers.tabular.coding import Coding
 from nacre.table import Schema
 
-Sets = tuple[Any, ...]
+PAIRS, CLIP = 256, 1.0  # with epsilon: pairs of rows expected in a step, norm of what one may contribute
 
 
 @dataclass(frozen=True)
@@ -37,9 +39,9 @@ class Ppem:
     keep from the hidden columns, 0 for none. `decoy`: imitate rows tilted so that every hidden column is this
     Kolmogorov-Smirnov distance from the real one, 0 for none. `steps`: steps of the energies; the paper makes 100
     passes. `rho`: share of the penalty in the loss (specs/ppem.md E7). `activation` of the energies; `norm` of the
-    generators. `pairs`, `clip`: with epsilon, pairs of rows per step and the norm of what one may contribute.
-    None is a default that depends on epsilon: `decoy` 0.2 without and 0 with it, `steps` 30,000 and 2,000, `width` 256
-    and 64.
+    generators. `pairs`, `clip`: with epsilon alone, pairs of rows per step (256) and the norm of what one may
+    contribute (1). None is a default that depends on epsilon: `decoy` 0.2 without and 0 with it, `steps` 30,000 and
+    2,000, `width` 256 and 64.
     """
 
     name: ClassVar[str] = "ppem"
@@ -59,19 +61,20 @@ class Ppem:
     rho: float = 1.0
     activation: str = "leaky"
     norm: str = "layer"
-    pairs: int = 256
-    clip: float = 1.0
+    pairs: int | None = None
+    clip: float | None = None
 
     def __post_init__(self) -> None:
         check_whole(self, "steps", "batch", "width", "depth", "pairs")
-        object.__setattr__(self, "hide", _sets(self.hide))
-        _inside("alpha", self.alpha, 0, 1, open_ends=True)
-        _inside("weight", self.weight, 0, 1e6)
-        _inside("rho", self.rho, 0, 1)
-        _inside("effect", self.effect, 0, 1)
+        object.__setattr__(self, "hide", sets_of(self.hide))
+        inside("alpha", self.alpha, 0, 1, open_ends=True)
+        inside("weight", self.weight, 0, 1e6)
+        inside("rho", self.rho, 0, 1)
+        inside("effect", self.effect, 0, 1)
         if self.decoy is not None:
-            _inside("decoy", self.decoy, 0, 0.9)
-        _inside("clip", self.clip, 0, 1e6, open_ends=True)
+            inside("decoy", self.decoy, 0, 0.9)
+        if self.clip is not None:
+            inside("clip", self.clip, 0, 1e6, open_ends=True)
         for option, known in (("penalty", PENALTIES), ("activation", ACTIVATIONS), ("norm", NORMS)):
             if getattr(self, option) not in known:
                 raise NacreError(f"{option}={getattr(self, option)!r}: expected one of {', '.join(known)}")
@@ -85,13 +88,8 @@ class Ppem:
     def public_facts(self, private: bool) -> dict[str, Any]:
         """What the certificate may say of the hidden columns: which, and at which level. Nothing measured, and nothing
         at all where no option of this run hides them."""
-        means = {
-            "a penalty on the energy": self._penalised,
-            "a decoy": not private and self.distance > 0,
-            "a penalty on the generator": not private and self.effect > 0,
-        }
-        used = [name for name, on in means.items() if on]
-        return {"hidden": {"sets": [list(one) for one in self.hide], "alpha": self.alpha, "by": used}} if used else {}
+        used = self._penalised or (not private and (self.distance > 0 or self.effect > 0))
+        return {"hidden": {"sets": [list(one) for one in self.hide], "alpha": self.alpha}} if used else {}
 
     @property
     def _penalised(self) -> bool:
@@ -115,6 +113,10 @@ class Ppem:
     def plan(self, schema: Schema, rows: int | None, budget: Budget, before: tuple[Entry, ...] = ()) -> Plan:
         layout = Layout.of(schema, self._class(schema), self.name)
         if budget.epsilon is None:
+            for option in ("pairs", "clip"):
+                if getattr(self, option) is not None:
+                    given = f"{option}={getattr(self, option):g}"
+                    raise PlanError(f"{given} belongs to training with an epsilon; leave it out")
             return revealed.reveal_plan(self.name, schema, rows, budget, before)
         return self._private_plan(layout, rows, budget, before)
 
@@ -127,10 +129,11 @@ class Ppem:
         self._refuse_private(layout.schema, rows, budget)
         scope = Scope(budget.neighbours, 1)
         entries = (*before, *linear.entries(layout, scope, gaussian_share(budget, scope, before)))
-        q = min(1.0, self.pairs / (int(rows or 2) // 2))
+        q = min(1.0, (self.pairs or PAIRS) / (int(rows or 2) // 2))
         shares = {n: s for n, s in private.PARTS.items() if n != "sums" or self._penalised}
         noise = split(noise_for(budget, scope, q, self.count(True), entries), list(shares.values()))
-        clips = {"xi": self.clip, "gamma": self.clip, "sums": math.sqrt(2 * len(self.hide))}
+        clip = self.clip or CLIP
+        clips = {"xi": clip, "gamma": clip, "sums": math.sqrt(2 * len(self.hide))}
         parts = tuple(Part(name, clip=clips[name], sigma=sigma) for name, sigma in zip(shares, noise))
         entry = Descend("pairs", q=q, steps=self.count(True), parts=parts, group=2)
         return Plan(self.name, (*entries, entry), budget, 1, rows)
@@ -164,7 +167,9 @@ class Ppem:
             return self._fit_private(curator, plan, seed, progress)
         layout = Layout.of(curator.schema, self._class(curator.schema), self.name)
         progress("reading rows", 0, None)
-        found = revealed.read(curator, plan, layout, split(curator.schema, layout.target, self.hidden))
+        warn_of_read_bounds(curator.schema, self.hidden)
+        parts = split(curator.schema, layout.target, self.hidden)
+        found = revealed.read(curator, plan, layout, parts, show=self.show)
         game, data = self.game(found.coding), self.data(found)
         nets = train(data, game, [self.lane(found, seed)], lambda done, of: progress("training", done, of))[0]
         return PpemModel(found.coding, game, nets, plan.rows or len(found.kinds), nets["xi"])
@@ -204,6 +209,13 @@ class Ppem:
         if game.classes > 1:
             arrays["chooser"] = outset.with_shares(game, arrays, shares, seed)
         return PpemModel(coding, game, arrays, int(plan.rows or 0), arrays["xi"])
+
+    def show(self, rows: revealed.Rows) -> np.ndarray | str | None:
+        """Of which rows the release may hold moments. With a decoy, of the tilted ones: those of all rows would give
+        the hidden means away. With a penalty alone, nothing of the hidden columns but their public range."""
+        if self.distance:
+            return tilt(rank_columns(rows, self.hidden), self.distance)
+        return "range" if self._penalised or self.effect else None
 
     def count(self, private: bool) -> int:
         return self.steps or (2_000 if private else 30_000)
@@ -251,7 +263,6 @@ class Ppem:
         import jax
         import jax.numpy as jnp
 
-        from nacre.synthesizers.ppem.decoy import tilt
         from nacre.synthesizers.ppem.training import Lane
 
         n = len(rows.kinds)
@@ -264,32 +275,3 @@ class Ppem:
         return Lane(
             jax.random.key(seed), jnp.float32(on * self.weight), jnp.float32(10.0 * on), jnp.asarray(pool, jnp.int32)
         )
-
-
-def rank_columns(rows: revealed.Rows, hidden: tuple[str, ...]) -> np.ndarray:
-    """One number per hidden column and row: the number itself, or the place of its label."""
-    found = []
-    for name in hidden:
-        own = list(rows.coding.places(0, [name]))
-        x = rows.vectors[0][:, own]
-        found.append(x[:, 0] if name in rows.coding.layout.numbers else x.argmax(axis=1))
-    return np.stack(found, axis=1)
-
-
-def _sets(hide: Any) -> Sets:
-    """Columns as one set, or sets as they are. NacreError for anything else."""
-    if isinstance(hide, str):
-        hide = (hide,)
-    given = tuple(hide)
-    if all(isinstance(name, str) for name in given):
-        return (given,) if given else ()
-    sets = tuple(tuple(one) if isinstance(one, list | tuple) else () for one in given)
-    if not all(one and all(isinstance(name, str) for name in one) for one in sets):
-        raise NacreError(f"hide={hide!r}: expected column names, or several lists of column names")
-    return sets
-
-
-def _inside(option: str, value: Any, low: float, high: float, open_ends: bool = False) -> None:
-    number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if not number or not (low < value < high if open_ends else low <= value <= high):
-        raise NacreError(f"{option}={value!r}: expected a number between {low:g} and {high:g}")

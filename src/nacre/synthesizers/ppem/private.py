@@ -21,7 +21,7 @@ import numpy as np
 
 from nacre.nets.branched import forward
 from nacre.synthesizers.ppem import losses, outset
-from nacre.synthesizers.ppem.game import LATENT, Game
+from nacre.synthesizers.ppem.game import LATENT, Game, kept
 from nacre.synthesizers.ppem.training import ADAM, condition, moved
 
 CUT = 10.0  # U: pair values beyond it are cut
@@ -125,6 +125,7 @@ def query(job: Descent) -> Callable[[Any, Any, jax.Array], dict[str, Any]]:
 def update(job: Descent, steps: int) -> Callable[[Any, Any, jax.Array], Any]:
     """The public half of a step: Adam on noisy gradients plus the terms that need no row; then the generators."""
     game = job.game
+    share = float(kept(steps // game.turns))
 
     def made(makers: Any, state: Any, key: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         """Generated x', its class and condition, and x*: from released things alone."""
@@ -159,7 +160,7 @@ def update(job: Descent, steps: int) -> Callable[[Any, Any, jax.Array], Any]:
         makers, making = moved(
             state["makers"], jax.grad(lose)(state["makers"]), state["making"], speed * game.generator_rate
         )
-        mean = jax.tree.map(lambda old, new: game.memory * old + (1 - game.memory) * new, state["mean"], makers)
+        mean = jax.tree.map(lambda old, new: share * old + (1 - share) * new, state["mean"], makers)
         return {**state, "makers": makers, "making": making, "mean": mean}
 
     def after(state: Any, noisy: Any, key: jax.Array) -> Any:

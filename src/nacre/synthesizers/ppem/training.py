@@ -21,7 +21,7 @@ import optax
 from nacre.errors import ConvergenceError
 from nacre.nets.branched import forward, train_forward
 from nacre.synthesizers.ppem import losses
-from nacre.synthesizers.ppem.game import LATENT, Game
+from nacre.synthesizers.ppem.game import LATENT, Game, kept
 
 CHUNK = 200  # generator steps per jitted call
 
@@ -197,7 +197,8 @@ def step(state: Any, data: Data, lane: Lane, number: Any, total: Any, game: Game
     state, _ = jax.lax.scan(turn, state, keys[1:])
     slope, running = jax.grad(make, has_aux=True)(state["makers"], state, data, lane, keys[0], game)
     makers, making = moved(state["makers"], slope, state["making"], speed * game.generator_rate)
-    mean = jax.tree.map(lambda old, new: game.memory * old + (1 - game.memory) * new, state["mean"], makers)
+    share = kept(total)
+    mean = jax.tree.map(lambda old, new: share * old + (1 - share) * new, state["mean"], makers)
     return {**state, "makers": makers, "making": making, "running": running, "mean": mean}
 
 

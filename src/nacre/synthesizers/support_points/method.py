@@ -48,8 +48,8 @@ def judged(noise: float, limits: tuple[float, float]) -> tuple[str, str]:
 class SupportPoints:
     """`points` n (default: 100, in modes data and list what the noise allows), `frequencies` of the sketch, `moves` and
     `chains` of the chains, `sets` of points drawn in mode data, `candidates` of the list, `bandwidth` of the kernel (a
-    public share of each range, or "bought" with a tenth of epsilon), `alpha` of the published algorithm (None: support
-    points as such).
+    public share of each range, or one of "bought", "laplace" and "gaussian", which take a small part of the budget),
+    `alpha` of the published algorithm (None: support points as such).
     """
 
     name: ClassVar[str] = "support-points"
@@ -73,6 +73,8 @@ class SupportPoints:
         bandwidth.check(self.bandwidth)
         if self.alpha is not None and (self.mode != "support_points" or not 0 < self.alpha < math.inf):
             raise NacreError(f"alpha={self.alpha!r}: a number above 0, in mode 'support_points' only")
+        if self.mode == "support_points" and self.bandwidth in bandwidth.BOUGHT:
+            raise NacreError(f"bandwidth={self.bandwidth!r}: mode 'support_points' buys nothing; name a public number")
         if self.sets > 1 and self.mode != "data":
             raise NacreError(f"sets={self.sets!r}: several sets are drawn in mode 'data' only")
 
@@ -92,7 +94,7 @@ class SupportPoints:
                     "'data'"
                 )
             return Plan(self.name, (*before, Reveal("table", reason=published.WHY)), budget, scope.cap, rows)
-        entries = [*before, *bandwidth.entries(self.bandwidth, budget)]
+        entries = [*before, *bandwidth.entries(self.bandwidth, budget, scope, before)]
         if self.mode == "sketch":
             waves = Waves.of(geometry, self.frequencies, 0)
             entries.append(self.sketch_entry(waves, scope, gaussian_share(budget, scope, entries)))

@@ -145,23 +145,29 @@ class Coding:
         return found
 
 
-def moments(layout: Layout, batches: Sequence[Mapping[str, Values]]) -> tuple[np.ndarray, np.ndarray]:
-    """(mean, standard deviation) of every number in units of its public range, of these rows: unprotected."""
+def moments(
+    layout: Layout, batches: Sequence[Mapping[str, Values]], weights: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """(mean, standard deviation) of every number in units of its public range, of these rows, each counted by its
+    weight where there are weights: unprotected."""
     share = np.concatenate([layout.encode(b)[0] for b in batches])
     for j, name in enumerate(layout.numbers):
         null = np.concatenate([b[name].null for b in batches])
         share[null, j] = np.nan
-    count = np.isfinite(share).sum(axis=0)
-    mean = np.where(count > 0, np.nansum(share, axis=0) / np.maximum(count, 1), 0.5)
-    spread = np.sqrt(np.nansum((share - mean) ** 2, axis=0) / np.maximum(count, 1))
+    here = np.isfinite(share) * (1.0 if weights is None else weights[:, None])
+    count = here.sum(axis=0)
+    safe, share = np.where(count > 0, count, 1.0), np.where(np.isfinite(share), share, 0.0)
+    mean = np.where(count > 0, (here * share).sum(axis=0) / safe, 0.5)
+    spread = np.sqrt((here * (share - mean) ** 2).sum(axis=0) / safe)
     return mean, np.where(spread > 0, spread, 1.0)
 
 
-def whitening(first: np.ndarray, last: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def whitening(first: np.ndarray, last: np.ndarray, weights: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """(slope, root) of standardised numbers: least squares of `last` on `first`, and the Cholesky root of what it
     leaves. A ridge of 1e-6 keeps columns that follow from others."""
     both = np.concatenate([first, last], axis=1).astype(np.float64)
     k = first.shape[1]
-    cov = both.T @ both / max(len(both), 1) + 1e-6 * np.eye(both.shape[1])
+    counted = both if weights is None else both * (weights / max(weights.mean(), 1e-300))[:, None]
+    cov = both.T @ counted / max(len(both), 1) + 1e-6 * np.eye(both.shape[1])
     slope = np.linalg.solve(cov[:k, :k], cov[:k, k:]) if k else np.zeros((0, last.shape[1]))
     return slope, np.linalg.cholesky(cov[k:, k:] - cov[k:, :k] @ slope)

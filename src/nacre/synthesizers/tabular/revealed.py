@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +21,8 @@ from nacre.table.grid import Grid
 from nacre.targets import Target, Weights
 
 LEAST_ROWS = 16
+
+Show = Callable[["Rows"], "np.ndarray | str | None"]
 
 
 @dataclass(frozen=True)
@@ -69,10 +71,12 @@ def read(
     parts: tuple[tuple[str, ...], ...],
     target: Target | None = None,
     whiten: bool = True,
+    show: Show | None = None,
 ) -> Rows:
     """All rows, encoded; rows whose class is missing are left out. DataError when there are almost none.
 
-    With a `target` the rows have weights; what they are worth is told to the owner, and too little is refused.
+    With a `target` the rows have weights; what they are worth is told to the owner, and too little is refused. `show`
+    says of which rows a release may hold moments, where not of all alike.
     """
     batches: list[Mapping[str, Values]] = []
     raw = []
@@ -83,21 +87,49 @@ def read(
     rows = sum(len(next(iter(b.values()))) for b in batches)
     if rows < LEAST_ROWS:
         raise DataError(f"the table has {rows} rows; a network needs at least {LEAST_ROWS}")
-    coding = Coding(layout, parts, *moments(layout, batches))
-    encoded = [coding.encode(b) for b in batches]
-    numbers = [np.concatenate([e[0][p][:, : coding.heads(p).numbers] for e in encoded]) for p in range(len(parts))]
-    if numbers[-1].shape[1] and whiten:
-        first = numbers[0] if len(parts) > 1 else numbers[0][:, :0]
-        coding = replace(coding, **dict(zip(("slope", "root"), whitening(first, numbers[-1]))))
-        encoded = [coding.encode(b) for b in batches]
-    vectors = [np.concatenate([e[0][p] for e in encoded]) for p in range(len(parts))]
-    kinds = np.concatenate([e[1] for e in encoded])
-    keep = kinds >= 0
+    found, keep = encoded(layout, parts, batches, whiten)
     if not keep.any():
         raise DataError(f"no row has a declared class in column {layout.target!r}; correct its categories")
-    weights = None
-    if target is not None:
-        whole = target.weights(pa.Table.from_batches(raw), layout.schema)
-        weights = Weights(whole.values[keep], whole.normalised).checked("the table")
-        curator.diagnostics[entry.name] = weights.facts()
-    return Rows(coding, [v[keep] for v in vectors], kinds[keep], weights)
+    if show is not None and (shown := show(found)) is not None:
+        found, keep = encoded(layout, parts, batches, whiten, shown if isinstance(shown, str) else _spread(shown, keep))
+    if target is None:
+        return found
+    whole = target.weights(pa.Table.from_batches(raw), layout.schema)
+    weights = Weights(whole.values[keep], whole.normalised).checked("the table")
+    curator.diagnostics[entry.name] = weights.facts()
+    return replace(found, weights=weights)
+
+
+def encoded(
+    layout: Layout,
+    parts: tuple[tuple[str, ...], ...],
+    batches: list[Mapping[str, Values]],
+    whiten: bool = True,
+    shown: np.ndarray | str | None = None,
+) -> tuple[Rows, np.ndarray]:
+    """(the rows that have a class, which of all have one). The numbers are standardised by the moments of all rows, or
+    of rows by their weight; "range" scales those of the first part by their public range and takes nothing of them out
+    of the others, so that no array of the coding says anything about them."""
+    apart = isinstance(shown, str)
+    w = shown if isinstance(shown, np.ndarray) else None
+    coding = Coding(layout, parts, *moments(layout, batches, w))
+    if apart:
+        coding.mean[coding.numbers_of(0)], coding.scale[coding.numbers_of(0)] = 0.5, 0.25
+    made = [coding.encode(b) for b in batches]
+    numbers = [np.concatenate([e[0][p][:, : coding.heads(p).numbers] for e in made]) for p in range(len(parts))]
+    if numbers[-1].shape[1] and whiten:
+        first = numbers[0] if len(parts) > 1 else numbers[0][:, :0]
+        slope, root = whitening(first[:, :0] if apart else first, numbers[-1], w)
+        slope = np.zeros((first.shape[1], root.shape[0])) if apart else slope
+        coding = replace(coding, slope=slope, root=root)
+        made = [coding.encode(b) for b in batches]
+    kinds = np.concatenate([e[1] for e in made])
+    keep = kinds >= 0
+    return Rows(coding, [np.concatenate([e[0][p] for e in made])[keep] for p in range(len(parts))], kinds[keep]), keep
+
+
+def _spread(weights: np.ndarray, keep: np.ndarray) -> np.ndarray:
+    """Weights of the rows that are kept as weights of all rows."""
+    found = np.zeros(len(keep))
+    found[keep] = weights
+    return found

@@ -23,14 +23,15 @@ RULES = {
 }
 
 
-def prepared(rows: Any, weights: Any, given: Any = None, copies: Any = None) -> Data:
-    """`copies`: how often each row is repeated, for importance duplication; by default the weights themselves."""
+def prepared(rows: Any, weights: Any, given: Any = None, copies: Any = None, fixed: bool = True) -> Data:
+    """`copies`: how often each row is repeated, for importance duplication; by default the weights themselves. `fixed`:
+    the kernel is fixed, and its bandwidths are in units of the rows' median distance."""
     from nacre.distances.kernels import median_distance
 
     rows = np.asarray(rows, np.float32)
     draw = np.cumsum(np.asarray(weights if copies is None else copies, np.float64))
     given = np.zeros((len(rows), 0)) if given is None else given
-    if rows.ndim == 2:
+    if fixed and rows.ndim == 2:
         heavy = np.random.default_rng(0).choice(len(rows), min(2_000, len(rows)), p=weights / np.sum(weights))
         distance = median_distance(rows[heavy])
     else:

@@ -1,0 +1,56 @@
+"""What the options of `ppem` may be, and what the hidden columns are as numbers."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from nacre.errors import NacreError
+from nacre.synthesizers.tabular.revealed import Rows
+from nacre.table import Schema
+
+Sets = tuple[Any, ...]
+SHOWN = ("bounds", "edges", "atoms", "categories")  # facts of a column that speak of its values
+
+
+def rank_columns(rows: Rows, hidden: tuple[str, ...]) -> np.ndarray:
+    """One number per hidden column and row: the number itself, or the place of its label."""
+    found = []
+    for name in hidden:
+        own = list(rows.coding.places(0, [name]))
+        x = rows.vectors[0][:, own]
+        found.append(x[:, 0] if name in rows.coding.layout.numbers else x.argmax(axis=1))
+    return np.stack(found, axis=1)
+
+
+def warn_of_read_bounds(schema: Schema, hidden: tuple[str, ...]) -> None:
+    for name in hidden:
+        read = [f for f, source in schema.columns[name].provenance.items() if source == "read" and f in SHOWN]
+        if read:
+            warnings.warn(
+                f"hidden column {name!r}: {', '.join(read)} read from the rows, and the release shows it, of "
+                "a number its exact least and greatest value; declare it in a schema",
+                stacklevel=5,
+            )
+
+
+def sets_of(hide: Any) -> Sets:
+    """Columns as one set, or sets as they are. NacreError for anything else."""
+    if isinstance(hide, str):
+        hide = (hide,)
+    given = tuple(hide)
+    if all(isinstance(name, str) for name in given):
+        return (given,) if given else ()
+    sets = tuple(tuple(one) if isinstance(one, list | tuple) else () for one in given)
+    if not all(one and all(isinstance(name, str) for name in one) for one in sets):
+        raise NacreError(f"hide={hide!r}: expected column names, or several lists of column names")
+    return sets
+
+
+def inside(option: str, value: Any, low: float, high: float, open_ends: bool = False) -> None:
+    number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not number or not (low < value < high if open_ends else low <= value <= high):
+        raise NacreError(f"{option}={value!r}: expected a number between {low:g} and {high:g}")

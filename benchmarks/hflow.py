@@ -34,6 +34,7 @@ def likelihood(release: Any, task: Task) -> dict[str, float]:
 
 FLOWS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "hflow": ("hflow", {}),
+    "hflow-warm": ("hflow", {"warm": 0.5, "rate": 1e-3}),
     "hflow-paper": ("hflow-paper", {}),
     "hflow-long": ("hflow", {"steps": 3000}),
     "hflow-no-marginals": ("hflow", {"marginals": 0.0, "space": "uniform"}),
@@ -58,6 +59,7 @@ MAKERS: Mapping[str, Maker] = {**METHODS, **VARIANTS}
 MAIN = (
     Case("real"),
     Case("hflow", 1.0, DELTA),
+    Case("hflow-warm", 1.0, DELTA),
     Case("hflow-paper", 1.0, DELTA),
     Case("hflow"),
     Case("hflow-paper"),

@@ -37,6 +37,16 @@ def test_tvd_is_the_mean_of_simulated_noise():
     assert abs(found.mean() - tvd(200, 30, 10_000)) < 5 * found.std() / np.sqrt(400)
 
 
+@pytest.mark.parametrize("options", [{}, {"warm": 0.5}], ids=["plain", "warm"])
+def test_trained_flows_are_planned_without_a_forecast_of_errors(options):
+    """Also where they begin with the tables of a sketch: those are not all that they learn from."""
+    schema = people_schema(ROWS)
+    flow = make("hflow", options)
+    seen = forecast(flow.plan(schema, ROWS, Budget(None)), schema, ROWS, flow)
+    assert seen.verdict == "unknown" and not seen.columns and "evaluate" in seen.advice
+    assert 60 < seen.seconds < 6000  # 1,000 steps of 4,096 rows each
+
+
 def test_tvd_is_at_most_one():
     assert tvd(1e6, 100, 10) == 1.0
 

@@ -38,6 +38,7 @@ _WAVES_PER_S = 1.4e7  # generated rows times frequencies, trained on
 _SMALL_PARTICLES_PER_S = 2e4  # particles times steps of a fit to low-order frequencies
 _SUMMED_PER_S = 3e7  # coordinates of a sum of vectors
 _DISTANCES_PER_S = 4e7  # records times moves of a chain
+_TRAINED_PER_S = 2e4  # records times steps of a flow
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,8 @@ def forecast(plan: Plan, schema: Schema, rows: int | None, synthesizer: Any, pla
     sums = [e for e in plan.entries if e.door == "total"]
     if sums:
         return _of_sums(plan, schema, rows, synthesizer, sums[-1])
+    if not _counted(plan):
+        return _of_training(plan, schema, rows)
     shape = _Shape.of(plan, schema, synthesizer, rows or 30_000)
     threshold = max((e.threshold for e in plan.entries if e.door == "categories"), default=None)
     costs = {"seconds": seconds(plan, schema, rows, shape, place), "memory_mb": memory(rows, shape, place)}
@@ -117,7 +120,23 @@ def forecast(plan: Plan, schema: Schema, rows: int | None, synthesizer: Any, pla
 
 def forecasts(plan: Plan) -> bool:
     """Whether `forecast` can say anything of this plan: of methods that begin with one-way tables, or buy one sum."""
-    return any(e.name == "one-way" or e.door in ("total", "sample") for e in plan.entries)
+    return _counted(plan) or any(e.door in ("total", "sample") for e in plan.entries)
+
+
+def _counted(plan: Plan) -> bool:
+    """Whether noisy tables are all that a method learns from."""
+    trained = any(e.door in ("descend", "teach") for e in plan.entries)
+    return not trained and any(e.name == "one-way" for e in plan.entries)
+
+
+def _of_training(plan: Plan, schema: Schema, rows: int | None) -> Forecast:
+    """Networks that learn from rows, with noise or without: what they will have learned nobody can say beforehand."""
+    batches = [getattr(e, "steps", 0) * getattr(e, "q", 1.0) * (rows or 0) for e in plan.entries]
+    took = (
+        START_S + 8 * COMPILE_S + (rows or 0) * len(schema.columns) / CELLS_PER_S["csv"] + sum(batches) / _TRAINED_PER_S
+    )
+    why = "what a network learns under noise cannot be said beforehand: compare its release by `nacre evaluate`"
+    return Forecast(rows, "unknown", why, None, (), None, 0, (), None, None, took, BASE_MB + 4 * FIT_MB)
 
 
 def _own_verdict(plan: Plan, schema: Schema, rows: int | None, synthesizer: Any) -> Forecast:

@@ -25,6 +25,7 @@ def test_hide_and_report(call, small, tmp_path, monkeypatch):
     assert public["guarantee"] == "none" and public["extras"] == {"hidden": {"sets": [["age"]], "alpha": 0.1}}
     assert "mmd_p" not in certificate.read_text() and "ksd" not in certificate.read_text()
     assert found["columns"] == ["age"] and found["alpha"] == 0.1
+    assert "rho 1.0" in json.loads(report.read_text())["facts"]["Hiding"] and "rho" not in certificate.read_text()
     assert {(s["metric"], s["of"]) for s in found["scores"]} >= {
         ("mmd_p", "synthetic"), ("mmd_p", "control"), ("ks", "synthetic"), ("ks", "control"), ("ksd_p", "energy"),
     }  # fmt: skip

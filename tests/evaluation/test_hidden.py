@@ -29,7 +29,11 @@ def table(shift, seed, n=1500):
 def found():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(hidden, "REPEATS", 5)
-        scores = lambda records: (records["x"].values[:, None], -records["x"].values[:, None])  # noqa: E731
+
+        def scores(records, columns):  # of a standard normal law for x; wrong on purpose for the labels
+            own = records["x"].values[:, None] if columns == ["x"] else records["c"].values[:, None] + 0.0
+            return own, -own
+
         return hidden_marginals(
             table(0.8, 1), train=table(0.0, 2), schema=SCHEMA, hide=[["x"], ["c"]], alpha=0.1, control=table(0.0, 3),
             scores=scores, rows=400,
@@ -50,6 +54,7 @@ def test_the_verdict_and_the_effect_sizes(found):
     assert by(kept, "share_gap", columns=("c",)).value < 0.05
     assert by(moved, "mmd_p").rows == 400 and by(moved, "mmd_p", "control").value > 0.01
     assert by(moved, "ksd_p", "energy").value > 0.01, "the scores are those of the rows' own law"
+    assert by(kept, "ksd_p", "energy").value < 0.01, "every set has its own Stein test"
     assert by(moved, "ksd_nu", "energy").value == pytest.approx(400 * by(moved, "ksd_u", "energy").value)
 
 

@@ -17,7 +17,7 @@ from nacre.privacy.accounting import PoissonGaussian
 from nacre.privacy.certificate import verify
 from nacre.privacy.plan import Descend, Part
 from nacre.release import load
-from nacre.synthesizers.ppem import losses, private
+from nacre.synthesizers.ppem import losses, private, training
 from nacre.synthesizers.ppem.game import Game
 from nacre.synthesizers.tabular.heads import Heads
 
@@ -105,6 +105,19 @@ def test_pairs_together_give_the_gradient_of_the_batch():
     scale = max(float(jnp.abs(a).max()) for a in jax.tree.leaves(wanted))
     for key in wanted:
         np.testing.assert_allclose(found[key], wanted[key], atol=2e-3 * scale)
+
+
+def test_scores_of_labels_are_taken_after_a_little_noise():
+    """specs/ppem.md E4: pair values of hidden labels depend on the step's noise; numbers get none."""
+    now, drawn = state(), {n: a[:2] for n, a in rows(2, 5).items()}
+    drawn["hidden"] = np.array([[1.0, 0.0], [0.0, 1.0]], np.float32)
+    asked = jax.jit(private.query(replace(JOB, game=replace(GAME, hidden=Heads(1, (1,))))))
+    unit = (drawn, np.array([True, True]))
+    one, two = (asked(now, unit, jax.random.key(k)) for k in (0, 1))
+    assert not np.array_equal(one["sums"], two["sums"])
+    game = replace(GAME, hidden=Heads(1, (1,)))
+    seen = training.blurred(game, jnp.asarray(drawn["hidden"]), jax.random.key(0))
+    assert np.array_equal(seen[:, 0], drawn["hidden"][:, 0]) and not np.array_equal(seen[:, 1], drawn["hidden"][:, 1])
 
 
 def test_the_penalty_is_off_once_the_average_rejects():

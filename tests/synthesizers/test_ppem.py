@@ -241,6 +241,22 @@ def test_the_effect_penalises_a_generator_that_is_too_near():
     assert 0 < totals[1] - totals[0] < 10.0
 
 
+def test_every_hidden_set_has_its_own_weight():
+    """λ of a set multiplies its penalty alone: the sum with (2, 0.5) is 2 P_1 + 0.5 P_2."""
+    game = Game(Heads(2, ()), Heads(2, ()), 2, ((0,), (1,)), batch=16, width=8, level=60.0)
+    energy = lambda x: losses.energy(game.xi, game.xi.start(KEY)[0], x)  # noqa: E731
+    data = made_data()._replace(bandwidths=jnp.ones(3))
+    total = lambda *w: float(training.hiding(game, energy, data.hidden[:16], data, jnp.asarray(w)))  # noqa: E731
+    one, two = total(1.0, 0.0), total(0.0, 1.0)
+    assert one > 0 and two > 0 and one != two
+    assert total(2.0, 0.5) == pytest.approx(2 * one + 0.5 * two, rel=1e-5)
+    assert total(3.0) == pytest.approx(3 * (one + two), rel=1e-5)
+    method = Ppem(hide=(("age",), ("region",)), weight=[2.0, 0.0], steep=10.0)
+    assert (
+        method.weight == (2.0, 0.0) and method.without_hiding().weight == 0.0 and method.settings(False)["rho"] == 1.0
+    )
+
+
 def test_the_penalty_moves_the_energy_and_nothing_else_of_it():
     """λ enters E_xi's loss only: after one step of the energies all other judges are the same."""
     game = Game(Heads(2, ()), Heads(2, ()), 2, ((0, 1),), batch=16, width=8, level=60.0)
@@ -360,6 +376,9 @@ def test_bounds_of_hidden_columns_that_were_read_are_warned_of():
         ({"hide": ["age"], "alpha": 1.0}, NacreError, "alpha=1.0"),
         ({"hide": ["age"], "decoy": 2}, NacreError, "decoy=2"),
         ({"hide": ["age"], "penalty": "x"}, NacreError, "normalised"),
+        ({"hide": [["age"], ["region"]], "weight": [1.0]}, NacreError, "one for each of the 2 hidden sets"),
+        ({"hide": ["age"], "weight": [-1.0]}, NacreError, "weight=-1.0"),
+        ({"hide": ["age"], "steep": -1.0}, NacreError, "steep=-1.0"),
         ({"hide": list(people_schema().modelled)}, SchemaError, "no column is left"),
         ({"hide": ["age"], "pairs": 64}, PlanError, "pairs=64 belongs to training with an epsilon"),
         ({"hide": ["age"], "clip": 0.5}, PlanError, "clip=0.5 belongs"),

@@ -74,7 +74,9 @@ def judge(
         )
     if not made.certificate.extras.get("hidden"):
         return report
-    return replace(report, hidden=_hidden(split, made, output, control, seed))
+    how = getattr(made.model, "hiding", None) or {}
+    facts = {"Hiding": ", ".join(f"{name} {value}" for name, value in how.items())} if how else {}
+    return replace(report, hidden=_hidden(split, made, output, control, seed), facts={**report.facts, **facts})
 
 
 def _hidden(split: Split, made: Any, output: str, control: Any, seed: int) -> Any:

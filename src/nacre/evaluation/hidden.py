@@ -24,7 +24,7 @@ SMALL, REPEATS = 128, 100  # the size of a training batch, and how many samples 
 READ = 100_000
 DECILES = np.arange(1, 10) / 10
 
-Scores = Callable[[Any], tuple[np.ndarray, np.ndarray] | None]
+Scores = Callable[[Any, Sequence[str]], tuple[np.ndarray, np.ndarray] | None]
 
 
 def hidden_marginals(
@@ -41,8 +41,8 @@ def hidden_marginals(
 ) -> tuple[Hidden, ...]:
     """One finding per hidden set, tested at α over the number of sets.
 
-    `control` is a table of the same model without penalty; `scores` maps encoded rows to (x', score of the energy) as
-    `PpemModel.scores` does, and may return None. Unprotected statistics of private rows.
+    `control` is a table of the same model without penalty; `scores` maps encoded rows and the columns of a set to (x',
+    score of the energy) as `PpemModel.scores` does, and may return None. Unprotected statistics of private rows.
     """
     if isinstance(hide, str) or any(isinstance(one, str) for one in hide):
         raise NacreError("hide: expected sets of columns, such as [['age', 'income']]")
@@ -51,12 +51,13 @@ def hidden_marginals(
     real = read(train, schema, names, "train", READ, seed)
     made = {of: read(t, schema, names, of, READ, seed + 1) for of, t in tables.items()}
     found = []
-    stein = _stein(train, schema, scores, alpha, rows, seed) if scores is not None else []
     for one in hide:
+        level = alpha / len(hide)
+        stein = _stein(train, schema, scores, one, level, rows, seed) if scores is not None else []
         domain = Domain.of(Schema({n: schema.columns[n] for n in one}))
         figures, told = [], False
         for of, sample in made.items():
-            tests, rejects = _mmd(real, sample, domain, of, alpha / len(hide), rows, seed)
+            tests, rejects = _mmd(real, sample, domain, of, level, rows, seed)
             told = rejects if of == "synthetic" else told
             figures += tests
             figures += [s for name in one for s in _column(real, sample, domain[name], of)]
@@ -121,21 +122,24 @@ def _column(real: Sample, made: Sample, variable: Any, of: str) -> list[Score]:
     ]
 
 
-def _stein(train: Any, schema: Schema, scores: Scores, alpha: float, rows: int, seed: int) -> list[Score]:
-    """Stein tests of real rows against the energy: all three scales that a paper may mean (specs/ppem.md E10)."""
+def _stein(
+    train: Any, schema: Schema, scores: Scores, columns: Sequence[str], level: float, rows: int, seed: int
+) -> list[Score]:
+    """Stein tests of a hidden set of real rows against the energy, at the set's share of α: all three scales that a
+    paper may mean (specs/ppem.md E10)."""
     from nacre.distances import ksd_normalised_test, ksd_test
     from nacre.table.encoding import encode
 
     table = read(train, schema, list(schema.modelled), "train", rows, seed).table.combine_chunks()
     batches = table.to_batches()
-    got = scores(encode(batches[0], schema).columns) if batches else None
+    got = scores(encode(batches[0], schema).columns, columns) if batches else None
     if got is None:
         return []
     x, s = got
-    test = ksd_test(x, s, seed=seed, level=alpha)
-    whole = ksd_normalised_test(x, s, level=alpha)
+    test = ksd_test(x, s, seed=seed, level=level)
+    whole = ksd_normalised_test(x, s, level=level)
     parts = [slice(i, i + SMALL) for i in range(0, len(x) - SMALL + 1, SMALL)]
-    small = [ksd_normalised_test(x[p], s[p], level=alpha).rejects for p in parts]
+    small = [ksd_normalised_test(x[p], s[p], level=level).rejects for p in parts]
     n = len(x)
     found = [
         Score("ksd_p", test.p_value, "energy", rows=n),

@@ -23,7 +23,7 @@ from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.ppem.decoy import tilt
 from nacre.synthesizers.ppem.losses import PENALTIES
 from nacre.synthesizers.ppem.model import PpemModel, split
-from nacre.synthesizers.ppem.options import Sets, inside, rank_columns, sets_of, warn_of_read_bounds
+from nacre.synthesizers.ppem.options import Sets, inside, rank_columns, sets_of, warn_of_read_bounds, weights_of
 from nacre.synthesizers.tabular import revealed
 from nacre.synthesizers.tabular.coding import Coding
 from nacre.table import Schema
@@ -33,15 +33,15 @@ PAIRS, CLIP = 256, 1.0  # with epsilon: pairs of rows expected in a step, norm o
 
 @dataclass(frozen=True)
 class Ppem:
-    """`hide`: columns, or several sets of columns (one penalty each, at α over their number). `alpha`: the level of the
-    test that must tell the hidden columns from the real ones. `weight`: λ_α of the penalty on the energy, 0 for the
-    control. `penalty`: "normalised", "one-sided" or "none". `effect`: the MMD that the released generator is pushed to
-    keep from the hidden columns, 0 for none. `decoy`: imitate rows tilted so that every hidden column is this
-    Kolmogorov-Smirnov distance from the real one, 0 for none. `steps`: steps of the energies; the paper makes 100
-    passes. `rho`: share of the penalty in the loss (specs/ppem.md E7). `activation` of the energies; `norm` of the
-    generators. `pairs`, `clip`: with epsilon alone, pairs of rows per step (256) and the norm of what one may
-    contribute (1). None is a default that depends on epsilon: `decoy` 0.2 without and 0 with it, `steps` 30,000 and
-    2,000, `width` 256 and 64.
+    """`hide`: columns, or several sets of columns (one penalty each, at α over their number). `alpha`: the level of
+    the test that must tell the hidden columns from the real ones. `weight`: λ_α of the penalty on the energy, 0 for
+    the control; a list has one for every set. `penalty`: "normalised", "one-sided" or "none". `effect`: the MMD that
+    the released generator is pushed to keep from the hidden columns, 0 for none. `decoy`: imitate rows tilted so that
+    every hidden column is this Kolmogorov-Smirnov distance from the real one, 0 for none. `steps`: steps of the
+    energies; the paper makes 100 passes. `rho`: share of the penalty in the loss (specs/ppem.md E7). `steep`: λ_L of
+    the Lipschitz penalty. `activation` of the energies; `norm` of the generators. `pairs`, `clip`: with epsilon alone,
+    pairs of rows per step (256) and the norm of what one may contribute (1). None is a default that depends on
+    epsilon: `decoy` 0.2 without and 0 with it, `steps` 30,000 and 2,000, `width` 256 and 64.
     """
 
     name: ClassVar[str] = "ppem"
@@ -50,7 +50,7 @@ class Ppem:
     target: str | None = None
     hide: Sets = ()
     alpha: float = 0.05
-    weight: float = 10.0
+    weight: Any = 10.0
     penalty: str = "normalised"
     effect: float = 0.0
     decoy: float | None = None
@@ -59,6 +59,7 @@ class Ppem:
     width: int | None = None
     depth: int = 1
     rho: float = 1.0
+    steep: float = 1.0
     activation: str = "leaky"
     norm: str = "layer"
     pairs: int | None = None
@@ -68,7 +69,8 @@ class Ppem:
         check_whole(self, "steps", "batch", "width", "depth", "pairs")
         object.__setattr__(self, "hide", sets_of(self.hide))
         inside("alpha", self.alpha, 0, 1, open_ends=True)
-        inside("weight", self.weight, 0, 1e6)
+        object.__setattr__(self, "weight", weights_of(self.weight, len(self.hide)))
+        inside("steep", self.steep, 0, 1e3)
         inside("rho", self.rho, 0, 1)
         inside("effect", self.effect, 0, 1)
         if self.decoy is not None:
@@ -93,7 +95,7 @@ class Ppem:
 
     @property
     def _penalised(self) -> bool:
-        return self.weight > 0 and self.penalty != "none"
+        return bool(np.any(self.weight)) and self.penalty != "none"
 
     def without_hiding(self) -> Ppem:
         """The control: the same method with neither penalty nor decoy."""
@@ -172,7 +174,7 @@ class Ppem:
         found = revealed.read(curator, plan, layout, parts, show=self.show)
         game, data = self.game(found.coding), self.data(found)
         nets = train(data, game, [self.lane(found, seed)], lambda done, of: progress("training", done, of))[0]
-        return PpemModel(found.coding, game, nets, plan.rows or len(found.kinds), nets["xi"])
+        return PpemModel(found.coding, game, nets, plan.rows or len(found.kinds), nets["xi"], self.settings(False))
 
     def _fit_private(self, curator: Curator, plan: Plan, seed: int, progress: Progress) -> PpemModel:
         import jax
@@ -208,7 +210,7 @@ class Ppem:
         arrays = {n: {k: np.asarray(a, np.float32) for k, a in net.items()} for n, net in nets.items()}
         if game.classes > 1:
             arrays["chooser"] = outset.with_shares(game, arrays, shares, seed)
-        return PpemModel(coding, game, arrays, int(plan.rows or 0), arrays["xi"])
+        return PpemModel(coding, game, arrays, int(plan.rows or 0), arrays["xi"], self.settings(True))
 
     def show(self, rows: revealed.Rows) -> np.ndarray | str | None:
         """Of which rows the release may hold moments. With a decoy, of the tilted ones: those of all rows would give
@@ -216,6 +218,11 @@ class Ppem:
         if self.distance:
             return tilt(rank_columns(rows, self.hidden), self.distance)
         return "range" if self._penalised or self.effect else None
+
+    def settings(self, private: bool) -> dict[str, Any]:
+        """What the owner's report says of the hiding (specs/ppem.md E7); no release shows it."""
+        found = {name: getattr(self, name) for name in ("weight", "penalty", "rho", "steep", "effect")}
+        return {**found, "decoy": 0.0 if private else self.distance, "steps": self.count(private)}
 
     def count(self, private: bool) -> int:
         return self.steps or (2_000 if private else 30_000)
@@ -235,7 +242,7 @@ class Ppem:
             coding.heads(1),
             coding.layout.classes,
             tuple(coding.places(0, one) for one in self.hide),
-            self.penalty if self.weight else "none",
+            self.penalty if self._penalised else "none",
             level_of(self.penalty, self.alpha, len(self.hide)),
             self.effect,
             not private and self.distance > 0,
@@ -243,6 +250,7 @@ class Ppem:
             self.batch,
             self.width or (64 if private else 256),
             self.depth,
+            steep=self.steep,
             rho=self.rho,
             norm=self.norm,
             activation=self.activation,
@@ -272,6 +280,5 @@ class Ppem:
             weights = tilt(numbers, self.distance)
             pool = np.random.default_rng([seed, 311]).choice(n, n, p=weights / weights.sum())
         on = 0.0 if control else 1.0
-        return Lane(
-            jax.random.key(seed), jnp.float32(on * self.weight), jnp.float32(10.0 * on), jnp.asarray(pool, jnp.int32)
-        )
+        weight = on * jnp.asarray(self.weight, jnp.float32)
+        return Lane(jax.random.key(seed), weight, jnp.float32(10.0 * on), jnp.asarray(pool, jnp.int32))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -26,11 +26,12 @@ class PpemModel(RowsByRejection):
     """Draws x' by G_omega, the class given x', and the other columns by G_v given both (specs/ppem.md 3.6).
 
     `energy` holds the weights of the marginal energy for the owner's diagnostics; it is never saved, because it has
-    seen the hidden columns and the generator's penalty does not cover it.
+    seen the hidden columns and the generator's penalty does not cover it. Nor is `hiding`, how they were hidden: who
+    knows the distance of a decoy undoes it.
     """
 
-    def __init__(self, coding: Coding, game: Game, nets: Nets, rows: int, energy: Any = None):
-        self.coding, self.game, self.rows, self.energy = coding, game, rows, energy
+    def __init__(self, coding: Coding, game: Game, nets: Nets, rows: int, energy: Any = None, hiding: Any = None):
+        self.coding, self.game, self.rows, self.energy, self.hiding = coding, game, rows, energy, hiding
         self.nets = {name: dict(nets[name]) for name in RELEASED}
 
     @property
@@ -68,8 +69,11 @@ class PpemModel(RowsByRejection):
         codes = [hidden[:, a:b].argmax(axis=1) for a, b in pairwise(ends)]
         return self.rest_given(hidden, codes, rng)
 
-    def scores(self, records: Mapping[str, Values]) -> tuple[np.ndarray, np.ndarray] | None:
-        """(x', −∇E_xi(x')) of these rows, for the owner; None for a release that was loaded, which has no energy.
+    def scores(
+        self, records: Mapping[str, Values], columns: Sequence[str] | None = None
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """(x', −∇E_xi(x')) of these rows, for the owner; None for a release that was loaded, which has no energy. Of
+        some hidden columns, their coordinates: the score of these given the other hidden ones.
 
         One-hot coordinates of hidden labels get the noise that training gave them.
         """
@@ -84,7 +88,8 @@ class PpemModel(RowsByRejection):
         (x, _), _ = self.coding.encode(records)
         rows = blurred(self.game, jnp.asarray(x), jax.random.key(0))
         found = jax.jit(lambda weights, r: losses.scores(_marginal(self.game.xi, weights), r))(self.energy, rows)
-        return np.asarray(rows, np.float64), np.asarray(found, np.float64)
+        places = list(self.coding.places(0, self.hidden if columns is None else columns))
+        return np.asarray(rows, np.float64)[:, places], np.asarray(found, np.float64)[:, places]
 
     # ------------------------------------------------------------------ in and out
 

@@ -50,6 +50,18 @@ def sets_of(hide: Any) -> Sets:
     return sets
 
 
+def weights_of(weight: Any, sets: int) -> float | tuple[float, ...]:
+    """λ_α as it is, or one for every hidden set."""
+    if not isinstance(weight, list | tuple):
+        inside("weight", weight, 0, 1e6)
+        return weight
+    for one in weight:
+        inside("weight", one, 0, 1e6)
+    if len(weight) != sets:
+        raise NacreError(f"weight={weight!r}: expected one number, or one for each of the {sets} hidden sets")
+    return tuple(weight)
+
+
 def inside(option: str, value: Any, low: float, high: float, open_ends: bool = False) -> None:
     number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     if not number or not (low < value < high if open_ends else low <= value <= high):

@@ -22,7 +22,7 @@ import numpy as np
 from nacre.nets.branched import forward
 from nacre.synthesizers.ppem import losses, outset
 from nacre.synthesizers.ppem.game import LATENT, Game, kept
-from nacre.synthesizers.ppem.training import ADAM, condition, moved
+from nacre.synthesizers.ppem.training import ADAM, blurred, condition, moved
 
 CUT = 10.0  # U: pair values beyond it are cut
 AVERAGE = 0.99  # of the sums over steps
@@ -32,13 +32,18 @@ PARTS = {"xi": 0.35, "gamma": 0.6, "sums": 0.05}  # shares of μ² of a step
 
 @dataclass(frozen=True)
 class Descent:
-    """The public settings of a private training: the game, pairs per step, noise of the sums, λ_α, bandwidths."""
+    """The public settings of a private training: the game, pairs per step, noise of the sums, λ_α (one, or one per
+    hidden set), bandwidths."""
 
     game: Game
     pairs: float
     noise: float
-    weight: float
+    weight: float | tuple[float, ...]
     bandwidths: tuple[float, ...]
+
+    @property
+    def penalised(self) -> bool:
+        return bool(np.any(self.weight))
 
 
 def records(columns: Any, public: Any) -> dict[str, np.ndarray]:
@@ -90,10 +95,11 @@ def query(job: Descent) -> Callable[[Any, Any, jax.Array], dict[str, Any]]:
         rows, present = unit
         whole = jnp.all(present & (rows["there"] > 0)).astype(jnp.float32)
         ratio, on = coefficients(state, job)
+        seen = blurred(game, rows["hidden"], jax.random.fold_in(key, 2))  # scores of labels after a little noise (E4)
 
         def values(xi: Any) -> jax.Array:
-            s = losses.scores(lambda x: losses.energy(game.xi, xi, x, anchor=losses.ANCHOR), rows["hidden"])
-            pairs = [losses.pair_values(rows["hidden"], s, p, h)[0] for p, h in zip(game.sets, job.bandwidths)]
+            s = losses.scores(lambda x: losses.energy(game.xi, xi, x, anchor=losses.ANCHOR), seen)
+            pairs = [losses.pair_values(seen, s, p, h)[0] for p, h in zip(game.sets, job.bandwidths)]
             return jnp.stack(pairs) / CUT
 
         def marginal(xi: Any) -> jax.Array:
@@ -102,7 +108,7 @@ def query(job: Descent) -> Callable[[Any, Any, jax.Array], dict[str, Any]]:
             cut = jnp.clip(jax.lax.stop_gradient(u), -1.0, 1.0)
             # c̃ = 2(N−1)/N·r̃·(1 − r̃ū), times 2Nρλ because sums are divided by the 2N rows expected.
             c = 2 * (job.pairs - 1) / job.pairs * ratio * (1 - ratio * cut)
-            return real - 2 * job.pairs * game.rho * job.weight * jnp.sum(on * c * u)
+            return real - 2 * job.pairs * game.rho * jnp.sum(jnp.asarray(job.weight) * on * c * u)
 
         def conditional(gamma: Any) -> jax.Array:
             given = condition(game, rows["hidden"], rows["kind"])
@@ -114,7 +120,7 @@ def query(job: Descent) -> Callable[[Any, Any, jax.Array], dict[str, Any]]:
 
         judges = state["judges"]
         ask: dict[str, Any] = {"gamma": jax.grad(conditional)(judges["gamma"]), "xi": jax.grad(marginal)(judges["xi"])}
-        if job.weight:
+        if job.penalised:
             u = jnp.clip(values(judges["xi"]), -1.0, 1.0)
             ask["sums"] = jnp.stack([u, u**2], axis=1)
         return jax.tree.map(lambda a: whole * a, ask)
@@ -176,7 +182,7 @@ def update(job: Descent, steps: int) -> Callable[[Any, Any, jax.Array], Any]:
                 state["judges"][name], whole, state["judging"][name], speed * game.energy_rate
             )
         new = {**state, "judges": judges, "judging": judging, "step": state["step"] + 1}
-        if job.weight:
+        if job.penalised:
             new["average"] = AVERAGE * state["average"] + (1 - AVERAGE) * noisy["sums"]
             new["variance"] = AVERAGE**2 * state["variance"] + ((1 - AVERAGE) * job.noise / job.pairs) ** 2
         turn = new["step"] % game.turns == 0

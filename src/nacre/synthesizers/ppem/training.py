@@ -40,7 +40,8 @@ class Data(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """One training: its key, λ_α, whether the penalty on the generator is on, and the rows of x' to imitate."""
+    """One training: its key, λ_α (one, or one per hidden set), whether the penalty on the generator is on, and the rows
+    of x' to imitate."""
 
     key: Any
     weight: Any
@@ -120,12 +121,13 @@ def blurred(game: Game, hidden: jax.Array, key: jax.Array) -> jax.Array:
     return hidden + noise * (jnp.arange(hidden.shape[1]) >= game.hidden.numbers)
 
 
-def hiding(game: Game, marginal: Callable, rows: jax.Array, data: Data) -> jax.Array:
-    """Σ over hidden sets of the penalty on the energy."""
+def hiding(game: Game, marginal: Callable, rows: jax.Array, data: Data, weight: jax.Array) -> jax.Array:
+    """Σ over hidden sets of λ_α times the penalty on the energy."""
     s = losses.scores(marginal, rows)
+    each = jnp.broadcast_to(weight, (len(game.sets),))
     return sum(
         (
-            losses.penalty(losses.pair_values(rows, s, places, data.bandwidths[j]), game.penalty, game.level)
+            each[j] * losses.penalty(losses.pair_values(rows, s, places, data.bandwidths[j]), game.penalty, game.level)
             for j, places in enumerate(game.sets)
         ),
         jnp.zeros(()),
@@ -158,7 +160,7 @@ def judge(judges: Any, state: Any, data: Data, lane: Lane, key: jax.Array, game:
     total += game.steep * jnp.mean(losses.lipschitz(conditional, visible, other, mix[1]))
     if game.penalty != "none":
         k = jax.random.randint(keys[6], (game.batch,), 0, len(data.kinds)) if game.tilted else i
-        total += game.rho * lane.weight * hiding(game, marginal, blurred(game, data.hidden[k], keys[7]), data)
+        total += game.rho * hiding(game, marginal, blurred(game, data.hidden[k], keys[7]), data, lane.weight)
     if game.classes > 1:
         total += class_loss(game, judges["chooser"], data, j)
     return total

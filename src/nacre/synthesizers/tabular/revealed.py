@@ -69,10 +69,12 @@ def read(
     parts: tuple[tuple[str, ...], ...],
     target: Target | None = None,
     whiten: bool = True,
+    truncate: float | None = None,
 ) -> Rows:
     """All rows, encoded; rows whose class is missing are left out. DataError when there are almost none.
 
-    With a `target` the rows have weights; what they are worth is told to the owner, and too little is refused.
+    With a `target` the rows have weights, of at most `truncate` times their mean; what they are worth, and the bias of
+    truncation, is told to the owner, and too little is refused.
     """
     batches: list[Mapping[str, Values]] = []
     raw = []
@@ -98,6 +100,17 @@ def read(
     weights = None
     if target is not None:
         whole = target.weights(pa.Table.from_batches(raw), layout.schema)
-        weights = Weights(whole.values[keep], whole.normalised).checked("the table")
-        curator.diagnostics[entry.name] = weights.facts()
+        weights, told = weighed(Weights(whole.values[keep], whole.normalised), truncate)
+        curator.diagnostics[entry.name] = told
     return Rows(coding, [v[keep] for v in vectors], kinds[keep], weights)
+
+
+def weighed(weights: Weights, truncate: float | None) -> tuple[Weights, dict[str, float]]:
+    """(weights after truncation, what the owner is told of them); DataError when they are worth too few rows."""
+    bias: dict[str, float] = {}
+    if truncate is not None:
+        weights, lost = weights.truncated(truncate)
+        bias = {"truncated_at": float(truncate), "truncation_bias": lost}
+    advice = f"{'a smaller' if bias else 'the option'} truncate trades variance for bias"
+    checked = weights.checked("the table", f"ask for a target nearer to the table; {advice}")
+    return checked, {**checked.facts(), **bias}

@@ -50,7 +50,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "pearl": {"frequencies": 40, "particles": 32, "steps": 10},
     "pearl-paper": {"frequencies": 8, "steps": 4, "batch": 12},
     "merf": {"frequencies": 8, "steps": 4, "batch": 12},
-    "support-points": {"frequencies": 12, "points": 4, "candidates": 16},
+    "support-points": {"frequencies": 12, "points": 4},
     "kme": {"features": 20, "points": 3},
     "hflow": {"hidden": 4, "depth": 1, "bins": 2, "steps": 20, "batch": 40},
     "hflow-paper": {"hidden": 4, "depth": 1, "bins": 2, "steps": 20, "batch": 40, "blocks": 2},

@@ -55,7 +55,8 @@ def method_for(name: str, points: int, epsilon: float) -> Any:
         return Kme(points=points)
     if name == PRINTED:
         return SupportPoints(mode="support_points", points=points, alpha=epsilon, chains=1, moves=25_000, bandwidth=0.0)
-    return SupportPoints(mode=name, points=points, chains=1, moves=25_000, bandwidth=0.0)
+    chain = {"chains": 1, "moves": 25_000} if name == "data" else {}
+    return SupportPoints(mode=name, points=points, bandwidth=0.0, **chain)
 
 
 @lru_cache(maxsize=16)

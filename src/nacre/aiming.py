@@ -10,7 +10,7 @@ from nacre.privacy.certificate import Certificate
 from nacre.synthesizers.base import METHODS
 from nacre.table import Schema
 from nacre.table.grid import Grid
-from nacre.targets import Shares, Target, WeightColumn, raking
+from nacre.targets import Shares, Target, Thinning, WeightColumn, raking
 
 FEW_CLASSES = 12  # labels of a column whose tables are bought by class because its shares were asked for
 
@@ -58,9 +58,20 @@ def share_target(method: str, schema: Schema, target: str | None, shares: Any) -
     return name if few and takes and name in schema.modelled else None
 
 
-def with_shares(certificate: Certificate, shares: Any) -> Certificate:
-    """The certificate with the shares that were asked for: whoever gets the rows must know."""
-    if shares is None:
+def with_target(certificate: Certificate, shares: Any, weights: Any = None) -> Certificate:
+    """The certificate with the target that was asked for, as shares or in words: whoever gets the rows must know."""
+    if isinstance(weights, Shares):
+        shares = weights.shares
+    if shares is None and weights is None:
         return certificate
-    stated = {"target_shares": raking.to_json(shares)}
+    stated = {"target": _in_words(weights)} if shares is None else {"target_shares": raking.to_json(shares)}
     return dataclasses.replace(certificate, extras={**certificate.extras, **stated})
+
+
+def _in_words(weights: Any) -> str:
+    """What completes "were asked for"; the weights themselves are the owner's."""
+    if isinstance(weights, str | WeightColumn):
+        return f"rows weighted by column {(weights if isinstance(weights, str) else weights.name)!r}"
+    if isinstance(weights, Thinning):
+        return "rows of the population before a stated thinning"
+    return f"rows weighted by a target ({type(weights).__name__})"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nacre.aiming import share_target, weighing_options, with_shares, without_weights
+from nacre.aiming import share_target, weighing_options, with_target, without_weights
 from nacre.engines import Rows, finished, open_rows
 from nacre.errors import DataError, DomainNotDeclared, NacreError
 from nacre.privacy import discovery
@@ -109,15 +109,18 @@ def fit(
     ("declared") or read from the data ("from-data", guarantee `none`). `epsilon=None` asks for a non-private run.
     `seed` fixes public randomness only; `noise_seed` makes the noise repeatable and the guarantee `none`. `tell_owner`
     gets, per column, how many values were outside the domain: exact counts of private rows, for the owner of the data
-    alone; `tell_diagnostics` gets how Markov chains mixed, by entry of the plan, for the owner alone too. `hide` names
+    alone; `tell_diagnostics` gets how Markov chains mixed and what weighted rows are worth (largest weight, effective
+    rows, bias of truncation), by entry of the plan, for the owner alone too. `hide` names
     columns whose distribution the release must not show (method "ppem"), `alpha` the level of the test for that; it is
     not differential privacy. `target_shares` ({column: {value: share}}, public) says whom the rows shall stand for,
     where that is not whom the table holds: methods that read raw rows weigh them in their loss, all others buy tables
     by class of the column where they can and rebalance what they draw, by their noisy model and never by exact counts.
-    `weights` states such a target in other ways (`nacre.targets`, or the name of a column of weights), for methods
-    without a promise. With a `ledger` (its URL) the plan is charged to the `population` there, durably, before a door
-    opens; the same `request` is charged once (docs/decisions/ledger.md). `engine` has the workers of a Ray cluster read
-    the files ("ray", "ray:4", "ray://HOST:PORT"; docs/engines.md): with the same noise the release is the same.
+    `weights` states such a target in other ways, for methods without a promise ("weighted", "mmdgan"): the name of a
+    column of weights, which is then not modelled, or `Shares`, `WeightColumn`, `Thinning` or `Labelled` of
+    `nacre.targets`; rows worth fewer than 50 equal ones are refused. With a `ledger` (its URL) the plan is charged to
+    the `population` there, durably, before a door opens; the same `request` is charged once (docs/decisions/ledger.md).
+    `engine` has the workers of a Ray cluster read the files ("ray", "ray:4", "ray://HOST:PORT"; docs/engines.md): with
+    the same noise the release is the same.
     """
     schema = None if schema is None else Schema.given(schema)
     options = hiding_options(method, options, hide, alpha)
@@ -135,6 +138,7 @@ def fit(
     job = prepare(rows.column_names, schema, budget, method, target, domain, {**options, **weighing})
     check_columns(rows, job.schema, beside)
     warn_weak_delta(budget, job.schema.rows)
+    _warn_if_little(job, job.schema.rows, "declared")
     noise = NoiseSource(noise_seed)
     unit = job.schema.unit.column if job.schema.unit else None
     with finished(rows), paid(account, job.plan, unit) as held:
@@ -152,7 +156,7 @@ def fit(
         tell_diagnostics(dict(curator.diagnostics))
     if public := getattr(job.synthesizer, "public_facts", None):
         certificate = dataclasses.replace(certificate, extras={**certificate.extras, **public(epsilon is not None)})
-    certificate = with_shares(certificate, target_shares)
+    certificate = with_target(certificate, target_shares, weights)
     return Release(method, schema, model, certificate, None if weighing else target_shares)
 
 
@@ -173,7 +177,7 @@ def _buy(curator: Curator, job: Job, target: str | None) -> Schema:
     schema = discovery.buy_rows(curator, job.plan, job.schema)
     if schema.rows != job.schema.rows:
         warn_weak_delta(job.plan.budget, schema.rows)
-        _warn_if_little(job, schema.rows)
+        _warn_if_little(job, schema.rows, "bought")
     schema = discovery.buy_domain(curator, job.plan, schema)
     if target is not None and target not in schema.modelled:
         warnings.warn(
@@ -190,23 +194,27 @@ def _buy(curator: Curator, job: Job, target: str | None) -> Schema:
     return schema
 
 
-def _warn_if_little(job: Job, rows: int | None) -> None:
-    """What `nacre plan` would have said, had the number of rows been declared. The plan goes on: it is paid for."""
+def _warn_if_little(job: Job, rows: int | None, source: str) -> None:
+    """What `nacre plan` says, or would have said, had the number of rows been declared. The plan goes on."""
     from nacre.synthesizers.forecast import forecast, forecasts
 
-    if not forecasts(job.plan):
+    if rows is None or job.plan.budget.epsilon is None or not forecasts(job.plan):
         return
     seen = forecast(job.plan, job.schema, rows, job.synthesizer)
     if seen.verdict in ("little", "too little"):
-        warnings.warn(f"{seen.advice} (by the noisy count of about {rows:,} rows)", stacklevel=4)
+        noisy = f" (by the noisy count of about {rows:,} rows)" if source == "bought" else ""
+        warnings.warn(seen.advice + noisy, stacklevel=4 if noisy else 3)
 
 
 def _count_public_rows(schema: Schema | None, rows: Rows, budget: Budget) -> Schema:
-    """The schema with the number of rows, where the promise is about tables that all have the same."""
+    """The schema with the number of rows, where the promise is about tables that all have the same, or none is made."""
     schema = schema or discovery.unknown(rows.column_names)
-    if schema.rows is not None or not discovery.rows_are_public(schema, budget):
+    public = discovery.rows_are_public(schema, budget)
+    if schema.rows is not None or not (public or budget.epsilon is None):
         return schema
-    return dataclasses.replace(schema, rows=sum(b.num_rows for b in rows.batches(rows.column_names[:1])))
+    provenance = schema.provenance if public else {**schema.provenance, "rows": "read"}
+    counted = sum(b.num_rows for b in rows.batches(rows.column_names[:1]))
+    return dataclasses.replace(schema, rows=counted, provenance=provenance)
 
 
 def _read_missing(schema: Schema | None, rows: Rows) -> Schema:

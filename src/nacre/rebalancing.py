@@ -24,6 +24,7 @@ LARGEST = 1 << 20  # most
 GROWTH = 4
 
 Draw = Callable[[int, np.random.Generator], Encoded]
+TellWeights = Callable[[dict[str, float]], None]
 
 
 class Source(Protocol):
@@ -40,21 +41,24 @@ class Source(Protocol):
     def on_determinants(self, where: Mapping[str, Any]) -> dict[str, Any]: ...
 
 
-def balanced(source: Source, target: Any, where: Mapping[str, Any]) -> Draw:
-    """A function that draws so many rows of the release that meet `where` and stand for the target."""
+def balanced(source: Source, target: Any, where: Mapping[str, Any], tell: TellWeights | None = None) -> Draw:
+    """A function that draws so many rows of the release that meet `where` and stand for the target. `tell` gets what
+    the weights of a pool are worth, where one is needed."""
     if target is None or (isinstance(target, Mapping) and not target):
         return lambda rows, rng: source.possible(rows, rng, where)
     if isinstance(target, Shares):
         target = target.shares
     if isinstance(target, Mapping):
-        return _by_shares(source, raking.checked(target, source.schema, "rebalance"), where)
+        return _by_shares(source, raking.checked(target, source.schema, "rebalance"), where, tell)
     if not isinstance(target, Target):
         raise NacreError(f"rebalance={target!r}: expected {{column: {{value: share}}}}, or a target of nacre.targets")
     target.check(source.schema, source.schema.names)
-    return lambda rows, rng: _from_pool(source, target, where, rows, rng)
+    return lambda rows, rng: _from_pool(source, target, where, tell, rows, rng)
 
 
-def _by_shares(source: Source, shares: Mapping[str, Mapping[Any, float]], where: Mapping[str, Any]) -> Draw:
+def _by_shares(
+    source: Source, shares: Mapping[str, Mapping[Any, float]], where: Mapping[str, Any], tell: TellWeights | None
+) -> Draw:
     for name, own in shares.items():
         fixed = {c for value in own for c in source.on_determinants({name: value})}
         if taken := fixed & set(where):
@@ -70,7 +74,7 @@ def _by_shares(source: Source, shares: Mapping[str, Mapping[Any, float]], where:
         )
     if tilt is not None:
         return lambda rows, rng: Encoded(source.model.draw(rows, rng, where, tilt), rows)
-    return lambda rows, rng: _from_pool(source, Shares(shares), where, rows, rng)
+    return lambda rows, rng: _from_pool(source, Shares(shares), where, tell, rows, rng)
 
 
 def _by_value(source: Source, parts: list, where: Mapping[str, Any], rows: int, rng: np.random.Generator) -> Encoded:
@@ -81,17 +85,19 @@ def _by_value(source: Source, parts: list, where: Mapping[str, Any], rows: int, 
     return _taken(drawn, rng.permutation(rows))
 
 
-def _from_pool(
-    source: Source, target: Target, where: Mapping[str, Any], rows: int, rng: np.random.Generator
-) -> Encoded:
+def _from_pool(source: Source, target: Target, where: Mapping[str, Any], tell: TellWeights | None, rows: int,
+               rng: np.random.Generator) -> Encoded:  # fmt: skip
     """Importance resampling: rows of a pool by their weights; DataError when the pool is worth fewer than 50."""
     drawn: list[Encoded] = []
     size = min(max(POOL, GROWTH * rows), max(LARGEST, rows))
     while True:
         drawn.append(source.possible(size - sum(d.rows for d in drawn), rng, where))
         pool = _taken(drawn, np.arange(size))
-        weights = target.weights(decode(pool, source.schema), source.schema).checked("rebalance")
+        weights = target.weights(decode(pool, source.schema), source.schema)
+        weights = weights.checked("rebalance", "ask for a target nearer to the release")
         if rows * weights.largest <= size or size >= LARGEST:
+            if tell is not None:
+                tell(weights.facts())
             return _taken([pool], resample(weights.values, rows, rng))
         size = min(GROWTH * size, LARGEST)
 

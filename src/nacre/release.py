@@ -13,7 +13,7 @@ import numpy as np
 
 from nacre.errors import ConvergenceError, NacreError, ReleaseFileError, SchemaError
 from nacre.privacy.certificate import Certificate
-from nacre.rebalancing import balanced
+from nacre.rebalancing import TellWeights, balanced
 from nacre.synthesizers.base import METHODS, Model
 from nacre.table import Between, Schema, Tensor
 from nacre.table.decoding import arrow_schema, decode
@@ -56,6 +56,7 @@ class Release:
         rebalance: Mapping[str, Mapping[Any, float]] | Target | None = None,
         as_: str = "pandas",
         seed: int | None = None,
+        tell_weights: TellWeights | None = None,
     ) -> Any:
         """`rows` synthetic rows as a pandas, polars or pyarrow table.
 
@@ -63,11 +64,16 @@ class Release:
         `rebalance={column: {value: share}}` draws that column from the given shares and the rest given it. Several
         columns are raked, and any other target (`nacre.targets`) is met too, by drawing from a larger pool of rows;
         DataError when that pool is worth too few. None is the target that was fitted for, if one was; {} is none.
+        `tell_weights` gets the largest weight and the effective number of rows of every such pool; where a column is
+        drawn exactly there are no weights, and it gets nothing.
         `seed` makes the drawing repeatable; it has nothing to do with privacy.
         """
         import pyarrow as pa
 
-        return from_arrow(pa.concat_tables(self.chunks(rows, where=where, rebalance=rebalance, seed=seed)), as_)
+        return from_arrow(
+            pa.concat_tables(self.chunks(rows, where=where, rebalance=rebalance, seed=seed, tell_weights=tell_weights)),
+            as_,
+        )
 
     def write(
         self,
@@ -80,6 +86,7 @@ class Release:
         force: bool = False,
         progress: Callable[[int], None] = lambda done: None,
         engine: Any = None,
+        tell_weights: TellWeights | None = None,
     ) -> int:
         """Stream `rows` rows to a CSV, Parquet or Arrow file in bounded memory; returns how many were written.
 
@@ -87,7 +94,8 @@ class Release:
         """
         done = 0
         with TableWriter(path, arrow_schema(self.schema), force=force) as out:
-            for table in self.chunks(rows, where=where, rebalance=rebalance, seed=seed, engine=engine):
+            how: dict[str, Any] = {"rebalance": rebalance, "seed": seed, "engine": engine, "tell_weights": tell_weights}
+            for table in self.chunks(rows, where=where, **how):
                 out.write(table)
                 done += table.num_rows
                 progress(done)
@@ -101,18 +109,21 @@ class Release:
         rebalance: Mapping[str, Mapping[Any, float]] | Target | None = None,
         seed: int | None = None,
         engine: Any = None,
+        tell_weights: TellWeights | None = None,
     ) -> Iterator[Any]:
         """The same rows as Arrow tables of at most 250,000 rows, fewer where they hold arrays; identifiers count on.
 
         Every chunk has random numbers of its own, made from the seed and its number, whoever draws it.
         """
+        if engine is not None and tell_weights is not None:
+            raise NacreError("tell_weights: the workers of an engine draw from pools of their own; use one of the two")
         wanted = self.rows if rows is None else rows
         if isinstance(wanted, bool) or not isinstance(wanted, int | np.integer) or wanted < 0:
             raise NacreError(f"rows={rows!r}: expected a whole number of rows, zero or more")
         entropy = np.random.SeedSequence(seed).entropy
         where = self.on_determinants(where or {})
         shares = self.shares if rebalance is None else rebalance
-        draw = balanced(self, shares, where)  # refuses what cannot be drawn before anything is
+        draw = balanced(self, shares, where, tell_weights)  # refuses what cannot be drawn before anything is
         if wanted == 0:
             yield arrow_schema(self.schema).empty_table()
         chunk = self._chunk()

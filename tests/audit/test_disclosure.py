@@ -73,7 +73,7 @@ def test_nearest_distances_do_not_depend_on_pieces():
     brute = np.sqrt(((a[:, None] - b[None]) ** 2).sum(-1)).min(1)
     for cells in (1 << 22, 20_000, 40):
         assert np.allclose(nearest(a, b, cells=cells), brute, rtol=0, atol=1e-9)
-    assert nearest(a, a, skip_self=True, cells=64).min() > 0 and not nearest(a, a).any()
+    assert nearest(a[7:], a, own=np.arange(7, 500), cells=64).min() > 0 and not nearest(a, a).any()
 
 
 def test_controls_come_out_as_they_must(whole):
@@ -84,6 +84,10 @@ def test_controls_come_out_as_they_must(whole):
     assert p["noisy copy"].auc > 0.95
     for name in ("fresh rows", "synthetic", "independent columns"):
         assert abs(p[name].auc - 0.5) < 0.06 and p[name].at[0.01].low < 0.02
+    # the closest row of m fresh and n - 1 real ones is a fresh one with probability m/(m + n - 1): 750 and 3,000 beside
+    # 2,999 others, 450 members; five standard errors
+    assert p["fresh rows"].copies.value == pytest.approx(750 / 3749, abs=0.1)
+    assert p["synthetic"].copies.value == pytest.approx(3000 / 5999, abs=0.12)
     assert set(p) == {"synthetic", *CONTROLS} and p["synthetic"].members == p["synthetic"].others == 450
 
 
@@ -174,5 +178,8 @@ def test_too_small_a_holdout_is_refused():
 def test_fresh_rows_have_an_area_of_one_half():
     """20 repeats with 500 members: the mean AUC lies within .02 of one half (four standard errors)."""
     space = Space.of(SCHEMA)
-    found = [presence(rows(800, 50 + i), rows(500, 100 + i), rows(500, 200 + i), space).auc for i in range(20)]
+    all_of_them = np.arange(500)
+    found = [
+        presence(rows(800, 50 + i), rows(500, 100 + i), all_of_them, rows(500, 200 + i), space).auc for i in range(20)
+    ]
     assert abs(np.mean(found) - 0.5) < 0.02

@@ -144,7 +144,7 @@ def replay_laplace(tmp_path) -> None:
 
 
 def replay_chains(tmp_path) -> None:
-    _replay("support-points", {**SMALL_POINTS, "mode": "data", "moves": 1000, "chains": 2}, None, tmp_path)
+    _replay("support-points", {"points": 4, "mode": "data", "moves": 1000, "chains": 2}, None, tmp_path)
 
 
 def replay_bought(tmp_path) -> None:

@@ -23,7 +23,7 @@ SMALL = {
     "pearl": {"frequencies": 40, "particles": 32, "steps": 10},
     "pearl-paper": {"frequencies": 8, "steps": 4, "batch": 12},
     "merf": {"frequencies": 8, "steps": 4, "batch": 12},
-    "support-points": {"frequencies": 12, "points": 4, "moves": 1000, "chains": 2, "candidates": 16},
+    "support-points": {"frequencies": 12, "points": 4},
     "kme": {"features": 20, "points": 3},
     "hflow": {"hidden": 4, "depth": 1, "bins": 2, "steps": 2, "batch": 40},
     "hflow-paper": {"hidden": 4, "depth": 1, "bins": 2, "steps": 2, "batch": 40, "blocks": 2},
@@ -57,7 +57,8 @@ CASES += [("pearl-paper", "public", {}, "city"), ("merf", "public", {"scale": "b
 CASES += [("hflow", "public", {"clipping": "sparse", "encoding": "one-hot"}, "smoker")]
 CASES += [("hflow", "public", {"warm": 0.5}, "smoker")]
 CASES += [("sketch", "public", {"wide": 3}, None), ("sketch", "public", {}, "smoker"), ("sketch", "bought", {}, "city")]
-CASES += [("support-points", "public", {"mode": mode}, None) for mode in ("data", "list")]
+POINTS = {"data": {"moves": 1000, "chains": 2}, "list": {"candidates": 16}}
+CASES += [("support-points", "public", {"mode": m, "frequencies": 300, **o}, None) for m, o in POINTS.items()]
 CASES += [("support-points", "public", {"bandwidth": how}, None) for how in ("bought", "laplace", "gaussian")]
 CASES += [(m, "public", {}, "smoker") for m in ("dpcgan", "gswgan")]
 CASES = [c for c in CASES if c[0] not in ("dpcgan", "gswgan") or c[3]]  # they have a class to condition on

@@ -206,6 +206,13 @@ def test_a_fit_that_bought_its_rows_says_when_they_are_too_few(schema):
         fit(table, epsilon=1.0, schema=schema, method="independent", noise_seed=1)
 
 
+def test_a_fit_with_declared_rows_says_once_when_they_are_too_few():
+    with pytest.warns(UserWarning) as said:
+        fit(people(400, seed=2), epsilon=0.1, schema=people_schema(400), method="independent", noise_seed=1)
+    assert [str(w.message).startswith("too little data for epsilon 0.1") for w in said] == [True]
+    assert "noisy" not in str(said[0].message) and said[0].filename == __file__
+
+
 def test_nothing_is_said_when_the_bought_rows_are_many():
     with warnings.catch_warnings():
         warnings.simplefilter("error")

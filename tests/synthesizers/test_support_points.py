@@ -40,13 +40,14 @@ def test_worked_example_of_the_sensitivity():
 
 
 def test_replaced_records_move_the_utility_by_at_most_its_bound():
-    rng = np.random.default_rng(1)
-    for d in (1, 3, 6):
-        y = np.where(rng.random((4000, d)) < 0.5, rng.integers(0, 2, (4000, d)), rng.random((4000, d)))
-        x, other = rng.integers(0, 2, (2, 4000, d)).astype(float)
-        moved = np.abs(np.linalg.norm(x - y, axis=1) - np.linalg.norm(other - y, axis=1))
-        assert moved.max() <= math.sqrt(d) + 1e-12
-    assert abs(near(np.zeros((3, 1)), np.ones(3))[0]) == pytest.approx(math.sqrt(3))  # attained at corners
+    """The utility of the method on made-up records: within its stated range without clipping, and one record moves it
+    by at most the diameter, most of which is reached."""
+    made = feature_sums.made_up_records(tables.schema(), 4000, np.random.default_rng(1))
+    x = MIXED.record_map()(made, MIXED.public())
+    worth = np.stack([near(x.T, point) for point in MIXED.scattered(64, 2)])
+    assert worth.min() >= -MIXED.diameter - 1e-12 and worth.max() <= 0
+    assert 0.7 * MIXED.diameter < np.ptp(worth, axis=1).max() <= MIXED.diameter + 1e-12
+    assert near(np.zeros((3, 1)), np.ones(3))[0] == pytest.approx(-math.sqrt(3))  # attained at corners
 
 
 def test_support_points_of_a_line_are_its_quantiles():
@@ -101,15 +102,18 @@ def test_the_published_algorithm_loses_fifty_times_its_parameter():
 
 def test_the_published_algorithm_warns_and_promises_nothing():
     people, schema = tables.people(80), tables.schema(rows=80)
-    options = {"mode": "support_points", "points": 8, "chains": 1, "moves": 1000}
-    for alpha in (None, 500.0):
+    options = {"mode": "support_points", "points": 8}
+    for more in ({}, {"alpha": 500.0, "chains": 1, "moves": 1000}):
         with pytest.warns(UserWarning, match="alpha is no epsilon"):
             release = nacre.fit(
-                people, epsilon=None, schema=schema, method="support-points", options={**options, "alpha": alpha}
+                people, epsilon=None, schema=schema, method="support-points", options={**options, **more}
             )
         assert release.certificate.guarantee == "none" and release.certificate.epsilon is None
         assert any("one record can move" in reason for reason in release.certificate.reasons)
         assert len(release.sample(30, seed=0)) == 30
+    with pytest.warns(UserWarning, match="alpha is no epsilon"):  # without a budget the rows may be counted
+        release = nacre.fit(people, epsilon=None, schema=tables.schema(), method="support-points", options=options)
+    assert release.rows == 80
     with pytest.raises(BudgetError, match="no proven guarantee"):
         nacre.fit(people, epsilon=1.0, schema=schema, method="support-points", options=options)
 
@@ -125,13 +129,14 @@ def fitted(**options):
         schema=tables.schema(rows=400),
         method="support-points",
         neighbours="zero_out",
-        options={"frequencies": 40, "points": 6, **options},
+        options={"points": 6, **({} if "mode" in options else {"frequencies": 40}), **options},
     )
 
 
 @pytest.mark.parametrize("mode", ("sketch", "data", "list"))
 def test_mixed_tables_come_out_in_their_domain(mode, tmp_path):
-    release = fitted() if mode == "sketch" else fitted(mode=mode, moves=2000, chains=2, candidates=64)
+    more = {"sketch": {}, "data": {"moves": 2000, "chains": 2}, "list": {"candidates": 64}}[mode]
+    release = fitted() if mode == "sketch" else fitted(mode=mode, **more)
     assert release.certificate.guarantee == ("conditional" if mode == "data" else "proven")
     rows = release.sample(500, seed=1)
     assert rows["age"].between(0, 100).all() and set(rows["city"].dropna()) <= {*tables.CITIES, "elsewhere"}
@@ -202,6 +207,11 @@ def test_a_hostile_model_is_refused():
         {"bandwidth": "read"},
         {"points": 0},
         {"mode": "support_points", "bandwidth": "laplace"},
+        {"mode": "support_points", "bandwidth": "bought"},
+        {"mode": "support_points", "moves": 1000},
+        {"moves": 1000},
+        {"mode": "data", "candidates": 9},
+        {"mode": "list", "frequencies": 9},
     ),
     ids=str,
 )

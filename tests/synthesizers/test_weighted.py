@@ -11,13 +11,14 @@ from tests.synthesizers.mixed import table
 
 import nacre
 from nacre.distances.kernels import RBF, RBFSum
-from nacre.errors import NacreError, PlanError, ReleaseFileError
+from nacre.errors import DataError, NacreError, PlanError, ReleaseFileError
+from nacre.synthesizers.tabular import revealed
 from nacre.synthesizers.tabular.heads import Heads
 from nacre.synthesizers.weighted import losses
 from nacre.synthesizers.weighted.method import Weighted
 from nacre.synthesizers.weighted.model import MadeRows
 from nacre.synthesizers.weighted.training import prepared, train
-from nacre.targets import Shares, Thinning, WeightColumn
+from nacre.targets import Shares, Thinning, WeightColumn, Weights
 
 KEY = jax.random.key(3)
 SCHEMA = nacre.Schema({
@@ -84,12 +85,17 @@ def test_unbiased_for_the_target():
 
 def test_median_of_means_is_robust_and_biased():
     """Pareto(2.5) of mean 5/3, 128 values in 8 groups: the far tail of the error halves, the bias is negative."""
-    values = 1 + np.random.default_rng(1).pareto(2.5, (40_000, 128))
-    middle = np.median(values.reshape(40_000, 8, 16).mean(axis=2), axis=1)
-    mine = jax.vmap(lambda w: losses.real_loss(jnp.full(128, -np.log(np.e - 1)), w, "miw", KEY, 8))(values[:50])
-    assert np.isfinite(mine).all()
-    tail = [np.quantile(np.abs(v - 5 / 3), 0.999) for v in (middle, values.mean(axis=1))]
+    values = 1 + np.random.default_rng(1).pareto(2.5, (20_000, 128))
+    ones = jnp.full(128, -np.log(np.e - 1))  # logits whose cost is 1: the loss is a mean of weights
+
+    def loss(scheme):
+        run = jax.vmap(lambda w, key: losses.real_loss(ones, w, scheme, key, 8))
+        return np.asarray(jax.jit(run)(values, jax.random.split(KEY, len(values))))
+
+    middle, mean = loss("miw"), loss("iw")
+    tail = [np.quantile(np.abs(v - 5 / 3), 0.999) for v in (middle, mean)]
     assert tail[0] < tail[1] / 2 and middle.mean() - 5 / 3 == pytest.approx(-0.058, abs=0.01)
+    assert mean.mean() == pytest.approx(5 / 3, abs=0.01)
 
 
 @pytest.mark.parametrize("groups", [3, 4])
@@ -148,16 +154,25 @@ def test_critic_terms():
     assert np.isfinite(jax.jit(jax.grad(same))(ey)).all()  # a root at 0
 
 
-def test_sensitivity_of_a_weighted_sketch():
-    """z = mean w(x)ψ(x), w ≤ W, ‖ψ‖ ≤ B: replacing a row moves z by at most 2WB/N, and opposite ψ reach it."""
+def test_sensitivity_of_a_weighted_embedding():
+    """z = mean w(x)ψ(x) with w ≤ W and ψ of a Gaussian kernel (‖ψ‖ = 1, angles up to 90°): replacing one row moves z,
+    and so its distance from any point, by at most √2·W/N. One row of a larger weight breaks that; a far one reaches
+    most of it."""
     gen = np.random.default_rng(2)
     n, top = 50, 6.0
-    psi = gen.normal(size=(2, 10_000, 4))
-    psi /= np.linalg.norm(psi, axis=2, keepdims=True)
-    w = top * gen.random((2, 10_000)) ** 0.1
-    moved = np.linalg.norm(w[0, :, None] * psi[0] - w[1, :, None] * psi[1], axis=1) / n
-    assert moved.max() <= 2 * top / n
-    assert np.linalg.norm(top * psi[0, 0] + top * psi[0, 0]) / n == pytest.approx(2 * top / n)
+    x, y = gen.normal(size=(400, n, 2)), gen.normal(size=(400, 1, 2))
+    w = top * gen.random((400, n)) ** 0.3
+    v_form = jax.jit(jax.vmap(lambda x, w, y: losses.squared_mmd(RBF(1.0), x, y, w, "iw", "v")))
+    bound = np.sqrt(2) * top / n
+
+    def moved(row, weight):
+        others = x.copy(), w.copy()
+        others[0][:, 0], others[1][:, 0] = row, weight
+        return np.abs(np.sqrt(v_form(x, w, y)) - np.sqrt(v_form(*others, y))).max()
+
+    assert moved(3 * gen.normal(size=(400, 2)), top * gen.random(400)) <= bound
+    w[:, 0], x[:, 0] = 0.0, 50.0
+    assert 0.5 * bound < moved(y[:, 0], top) <= bound < moved(y[:, 0], 3 * top)
 
 
 # ------------------------------------------------------------------------------------------------------------ fits
@@ -218,6 +233,26 @@ def test_other_kinds_fit(options):
     assert facts["effective_rows"] == pytest.approx(nacre.distances.effective_size(rows["w"]))
 
 
+def test_truncation_comes_before_the_refusal_and_its_bias_is_told():
+    """300 rows, one of them of weight 3,000: worth 1.2 rows; cut at twice the mean, worth 140."""
+    heavy = Weights(np.r_[np.ones(299), 3_000.0])
+    with pytest.raises(DataError, match=r"fewer than 50; .* the option truncate"):
+        revealed.weighed(heavy, None)
+    cut, told = revealed.weighed(heavy, 2.0)
+    share = 300 / 3299  # of the mean: what an ordinary row weighs
+    assert told["truncation_bias"] == pytest.approx((3000 * share - 2) / 300) and told["truncated_at"] == 2.0
+    assert told["effective_rows"] == pytest.approx((299 * share + 2) ** 2 / (299 * share**2 + 4))
+    assert told["largest_weight"] == cut.largest and cut.values.max() == 2.0
+    with pytest.raises(DataError, match="a smaller truncate"):
+        revealed.weighed(heavy, 200.0)
+    rows = table(300).assign(w=heavy.values)
+    told, options = {}, {**SMALL, "loss": "ce", "scheme": "id", "truncate": 2.0}
+    made = nacre.fit(rows, epsilon=None, schema=SCHEMA, method="weighted", weights="w", options=options,
+                     tell_diagnostics=told.update)  # fmt: skip
+    (facts,) = told.values()
+    assert facts["truncated_at"] == 2.0 and "weighted by column 'w'" in str(made.certificate)
+
+
 @pytest.mark.slow
 def test_the_conditional_baseline_draws_the_class_by_its_target_share():
     made = nacre.fit(table(300), epsilon=None, schema=SCHEMA, method="weighted", target="y",
@@ -238,6 +273,9 @@ def test_the_conditional_baseline_draws_the_class_by_its_target_share():
         ({"batches": "weighted", "scheme": "iw"}, "wants them"),
         ({"scheme": "miw", "batch": 8}, "at least two"),
         ({"weights": 3}, "expected a target"),
+        ({"truncate": 3.0}, "leave it out"),
+        ({"truncate": 3.0, "weights": WeightColumn("w"), "loss": "ce", "scheme": "conditional"}, "leave it out"),
+        ({"truncate": 0.5, "weights": WeightColumn("w")}, "at least 1"),
     ],
 )
 def test_refused_options(options, match):

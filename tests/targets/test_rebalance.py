@@ -57,7 +57,13 @@ def test_the_tilted_law_is_the_weighted_one(sketch):
 def test_several_columns_from_a_pool(sketch):
     """A range that cuts a cell, and a declared impossibility, leave the exact way: the pool meets the shares too."""
     asked = {"c": {"a": 0.6, "b": 0.1, "c": 0.3}, "x": {Between(0, 0.41234): 0.5, Between(0.41235, 1.0): 0.5}}
-    found = sketch.sample(2_000, rebalance=asked, seed=1)
+    told: list = []
+    found = sketch.sample(2_000, rebalance=asked, seed=1, tell_weights=told.append)
+    (facts,) = told
+    pool = facts["effective_rows"] / facts["effective_share"]
+    assert pool in (20_000, 80_000) and pool >= 2_000 * facts["largest_weight"] > 2_000  # grown until none comes twice
+    sketch.sample(10, rebalance={"c": {"a": 1.0}}, seed=1, tell_weights=told.append)  # exact: nothing is weighted
+    assert len(told) == 1
     np.testing.assert_allclose(shares(found)[:3], [0.6, 0.1, 0.3], atol=0.01)
     assert (found["x"] <= 0.41234).mean() == pytest.approx(0.5, abs=0.01)
     ruled = dataclasses.replace(SCHEMA, impossible=({"c": "b", "y": True},))
@@ -76,6 +82,8 @@ def test_any_target_and_refusals(sketch):
         sketch.sample(10, rebalance=ASKED, where={"c": "a"})
     with pytest.raises(NacreError, match="expected"):
         sketch.sample(10, rebalance=7)
+    with pytest.raises(NacreError, match="overlaps"):
+        sketch.sample(10, rebalance={"k": {Between(0, 9): 0.5, Between(9, 20): 0.5}})
 
 
 def test_fitted_for_shares_without_exact_counts(tmp_path):
@@ -90,7 +98,7 @@ def test_fitted_for_shares_without_exact_counts(tmp_path):
     again = nacre.load(tmp_path / "r.nacre")
     assert again.sample(4_000, seed=1)["y"].mean() == pytest.approx(0.5, abs=0.04)
     assert again.sample(4_000, rebalance={}, seed=1)["y"].mean() == pytest.approx(0.3, abs=0.06)
-    assert "shares of y" in str(again.certificate)
+    assert "other shares of y than the table's were asked for" in " ".join(str(again.certificate).split())
 
 
 @pytest.mark.parametrize(

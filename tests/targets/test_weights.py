@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from scipy.optimize import minimize
 
-from nacre import Between, Boolean, Categorical, NacreError, Numeric, Schema
+from nacre import Between, Boolean, Categorical, Datetime, NacreError, Numeric, Schema
 from nacre.errors import ConvergenceError, DataError, SchemaError
 from nacre.targets import Labelled, Shares, Thinning, WeightColumn, Weights, raking
 from nacre.targets.weights import duplicated, resample
@@ -60,7 +60,9 @@ def test_null_is_a_value_and_what_is_not_named_does_not_occur():
         ({"c": {"a": 1.5, "b": -0.5}}, NacreError, "expected numbers >= 0"),
         ({"nobody": {"a": 1.0}}, SchemaError, "no column 'nobody'"),
         ({"c": {"q": 1.0}}, SchemaError, "'q' is not a category"),
-        ({"c": {"z": 1.0}}, DataError, "no row has value"),
+        ({"c": {"a": 0.5, "z": 0.5}}, DataError, "no row has value 'z'"),
+        ({"c": {"a": "x", "b": 0.5}}, NacreError, "expected numbers >= 0"),
+        ({"c": {"a": 0.5, frozenset({"a", "b"}): 0.5}}, NacreError, "overlaps"),
         ({"x": {Between(0, 0.6): 0.5, Between(0.5, 1): 0.5}}, NacreError, "overlaps"),
         ({"c": 0.5}, NacreError, "expected"),
     ],
@@ -74,6 +76,32 @@ def test_shares_that_contradict_each_other():
     spots = [np.array([0, 0, 1, 1]), np.array([0, 0, 1, 1])]
     with pytest.raises(ConvergenceError, match="cannot all be met"):
         raking.rake(spots, [[0.9, 0.1], [0.1, 0.9]], ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("column", "own", "clash"),
+    [
+        (Numeric((0.0, 9.0)), (Between(None, 4), Between(3, None)), True),
+        (Numeric((0.0, 9.0)), (Between(None, 3), Between(None, 4)), True),
+        (Numeric((0.0, 9.0)), (Between(0, 9), frozenset({3.0, None})), True),
+        (Numeric((0.0, 9.0), nullable=True), (Between(0, 4), Between(4.5, 9), None), False),
+        (
+            Datetime(("2020-01-01", "2020-12-31")),
+            (Between(None, "2020-02-01"), Between("2020-02-01T12:00", None)),
+            True,
+        ),
+        (Datetime(("2020-01-01", "2020-12-31")), (Between(None, "2020-02-01"), Between("2020-02-02", None)), False),
+        (Categorical(("a", "b", "z"), ordered=True), (Between("a", "b"), Between("b", "z")), True),
+        (Boolean(), (True, False), False),
+    ],
+)
+def test_shares_that_overlap_are_refused_before_a_row_is_read(column, own, clash):
+    asked, schema = {"v": dict.fromkeys(own, 1 / len(own))}, Schema({"v": column})
+    if not clash:
+        assert list(raking.checked(asked, schema, "here")["v"]) == list(own)
+        return
+    with pytest.raises(NacreError, match="overlaps"):
+        raking.checked(asked, schema, "here")
 
 
 def test_shares_as_json():
@@ -107,6 +135,8 @@ def test_worth_of_weights():
         w.checked("here")
     with pytest.warns(UserWarning, match="few rows stand for many"):
         Weights(np.r_[np.zeros(920), np.ones(80)]).checked("here")
+    with pytest.raises(NacreError, match="at least 1"):
+        w.truncated(0.5)
     cut, bias = w.truncated(2.0)
     assert cut.values.max() == 2.0 and bias == pytest.approx((99 / 1.98 - 2) / 100)
     for bad in ([], [-1.0, 2.0], [np.nan, 1.0], [0.0, 0.0]):

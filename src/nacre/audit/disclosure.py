@@ -68,13 +68,14 @@ def disclosure(
             f"{len(inside)} training rows and {len(outside)} of {len(rows['holdout'])} held-out rows can be attacked; "
             "expected at least 20 of each, and a holdout of at least 40, half of it to compare"
         )
-    members = rows["train"].take(inside[rng.choice(len(inside), size, replace=False)])
+    places = inside[rng.choice(len(inside), size, replace=False)]
+    members = rows["train"].take(places)
     order = rng.permutation(len(rows["holdout"]))
     first = order[np.isin(order, outside)][:size]
     others, fresh = rows["holdout"].take(first), rows["holdout"].take(order[~np.isin(order, first)])
     pools = {"synthetic": rows["synthetic"], **controls(rows["train"], fresh, space, seed)}
     return Disclosure(
-        {name: presence(pool, members, others, space) for name, pool in pools.items()},
+        {name: presence(pool, rows["train"], places, others, space) for name, pool in pools.items()},
         {name: attributes(pool, members, others, fresh, space, seed, repeats) for name, pool in pools.items()},
     )
 

@@ -34,7 +34,8 @@ class Rate:
 @dataclass(frozen=True)
 class Presence:
     """`at` : false-alarm rate -> members found; `radius`: the largest distance with precision above .55 (None: there is
-    none), also as the share of real rows whose nearest other row is closer (`radius_quantile`)."""
+    none), also as the share of members whose nearest other row of the private table is closer (`radius_quantile`).
+    `copies`: members with a synthetic row closer than that; m fresh rows beside a table of n have about m/(m + n)."""
 
     members: int
     others: int
@@ -50,12 +51,13 @@ class Presence:
     copies: Rate
 
 
-def presence(synthetic: Records, members: Records, others: Records, space: Space) -> Presence:
-    """The attack on rows that were in the table and on as many that were not; both unseen by everything else."""
+def presence(synthetic: Records, table: Records, members: np.ndarray, others: Records, space: Space) -> Presence:
+    """The attack on rows of the private table, at the places `members`, and on rows that were not in it; the latter
+    unseen by everything else."""
     scale = Scale.of(synthetic, space)
-    known, inside, outside = (scale.points(r) for r in (synthetic, members, others))
-    near, far = nearest(inside, known), nearest(outside, known)
-    real = nearest(inside, inside, skip_self=True)
+    known, whole, outside = (scale.points(r) for r in (synthetic, table, others))
+    near, far = nearest(whole[members], known), nearest(outside, known)
+    real = nearest(whole[members], whole, own=members)
     radius, hits, alarms = _published_radius(near, far)
     quantile = None if radius is None else float(np.mean(real < radius))
     accused = hits + alarms
@@ -86,16 +88,17 @@ def rate_of(hits: int, of: int, level: float = 0.95) -> Rate:
     return Rate(int(hits), int(of), low, high)
 
 
-def nearest(rows: np.ndarray, pool: np.ndarray, skip_self: bool = False, cells: int = 1 << 22) -> np.ndarray:
-    """Distance of every row to the closest row of the pool, in pieces that fit into memory."""
+def nearest(rows: np.ndarray, pool: np.ndarray, own: np.ndarray | None = None, cells: int = 1 << 22) -> np.ndarray:
+    """Distance of every row to the closest row of the pool, but for its `own` place there; in pieces that fit into
+    memory."""
     from scipy.spatial.distance import cdist
 
     step = max(1, cells // max(1, len(pool)))
     found = np.empty(len(rows))
     for a in range(0, len(rows), step):
         distances = cdist(rows[a : a + step], pool)
-        if skip_self:
-            distances[np.arange(len(distances)), np.arange(a, a + len(distances))] = np.inf
+        if own is not None:
+            distances[np.arange(len(distances)), own[a : a + step]] = np.inf
         found[a : a + step] = distances.min(axis=1)
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -45,8 +46,9 @@ class Terms:
         return Budget(parse_epsilon(self.epsilon), delta, self.neighbours, self.large)
 
 
-def run(file: Any, terms: Terms, declared: Declared, shell: Shell) -> Any:
-    """The release of one run over a file, or over rows already opened.
+def run(file: Any, terms: Terms, declared: Declared, shell: Shell, owner: list[str] | None = None) -> Any:
+    """The release of one run over a file, or over rows already opened. `owner` gets, in words, how chains mixed and
+    what weighted rows are worth, for the owner's report.
 
     Whatever goes wrong, no file has been written; Ctrl-C says what had been opened.
     """
@@ -65,15 +67,17 @@ def run(file: Any, terms: Terms, declared: Declared, shell: Shell) -> Any:
         try:
             schema = _schema(rows, terms, declared, bars)
             check_target_column(terms.target, schema)
-            _warn_if_little(rows.column_names, schema, terms, shell)
-            made, outside = _fit(rows, schema, terms, transcript, bars)
+            made, outside, told = _fit(rows, schema, terms, transcript, bars)
         except KeyboardInterrupt:
             raise Interrupted(f"interrupted; nothing was written{_opened(transcript)}") from None
         except NacreError as error:
             if not transcript.questions:
                 raise
             raise type(error)(f"{error} (nothing was written{_opened(transcript)})") from None
-    shell.tell_owner(_outside_lines(made.schema, outside))
+    lines = [line for facts in told.values() for line in diagnostic_lines(facts)]
+    shell.tell_owner([*_outside_lines(made.schema, outside), *lines])
+    if owner is not None:
+        owner += lines
     return made
 
 
@@ -95,23 +99,6 @@ def _schema(rows: Any, terms: Terms, declared: Declared, bars: Bars) -> Any:
     return replace(schema, rows=max(1, round(terms.fitted * schema.rows)))
 
 
-def _warn_if_little(columns: list[str], schema: Any, terms: Terms, shell: Shell) -> None:
-    """Say before spending that the data is too little for this ε: from public facts, so only with declared rows."""
-    if schema.rows is None or terms.reads:
-        return
-    from nacre.aiming import share_target
-    from nacre.cli.conditions import parse_rebalance
-    from nacre.fitting import prepare
-    from nacre.synthesizers.forecast import forecast
-
-    shares = parse_rebalance(terms.shares, schema, "--target-shares") or None
-    target = share_target(terms.method, schema, terms.target, shares)
-    job = prepare(columns, schema, terms.budget(schema.rows), terms.method, target, terms.domain, terms.options)
-    seen = forecast(job.plan, job.schema, schema.rows, job.synthesizer)
-    if seen.verdict in ("little", "too little"):
-        shell.say(f"nacre: warning: {seen.advice}")
-
-
 def _outside_lines(schema: Any, outside: dict[str, int]) -> list[str]:
     """What happened to values outside the domain. Exact counts: never part of a release or certificate."""
     lines = []
@@ -130,11 +117,14 @@ def _outside_lines(schema: Any, outside: dict[str, int]) -> list[str]:
     return lines
 
 
-def _fit(rows: Any, schema: Any, terms: Terms, transcript: Any, bars: Bars) -> tuple[Any, dict[str, int]]:
+def _fit(
+    rows: Any, schema: Any, terms: Terms, transcript: Any, bars: Bars
+) -> tuple[Any, dict[str, int], dict[str, Any]]:
     from nacre.cli.conditions import parse_rebalance
     from nacre.fitting import fit
 
     outside: dict[str, int] = {}
+    told: dict[str, Any] = {}
     made = fit(
         rows,
         epsilon=parse_epsilon(terms.epsilon),
@@ -153,18 +143,47 @@ def _fit(rows: Any, schema: Any, terms: Terms, transcript: Any, bars: Bars) -> t
         progress=bars,
         transcript=transcript,
         tell_owner=outside.update,
+        tell_diagnostics=told.update,
         ledger=terms.ledger,
         population=terms.population,
         request=terms.request,
     )
-    return made, outside
+    return made, outside, told
+
+
+def diagnostic_lines(facts: Mapping[str, Any]) -> list[str]:
+    """What the owner should know of weights or chains: computed on private rows, never part of a release."""
+    if "effective_rows" in facts:
+        return [weights_line("the rows of the table", facts)]
+    if "r_hat" not in facts:
+        return []
+    verdict = "as usually asked for" if facts["passed"] else "NOT as usually asked for: more moves may help"
+    return [
+        f"{facts['chains']} chains: R-hat {facts['r_hat']:.3f}, bulk ESS {facts['bulk_ess']:,.0f}, tail ESS "
+        f"{facts['tail_ess']:,.0f}, accepted {facts.get('accepted', float('nan')):.2f}; {verdict}"
+    ]
+
+
+def weights_line(what: str, facts: Mapping[str, float]) -> str:
+    bias = ""
+    if "truncation_bias" in facts:
+        bias = f"; weights cut at {facts['truncated_at']:g} bias a share by at most {facts['truncation_bias']:.3f}"
+    return (
+        f"{what} are weighted: the largest weight is {facts['largest_weight']:,.1f} times the mean, and they are worth "
+        f"{facts['effective_rows']:,.0f} equal ones ({facts['effective_share']:.0%}){bias}"
+    )
 
 
 def draw(release: Any, path: str, rows: int | None, shell: Shell, force: bool, **how: Any) -> int:
     """Write a sample with a progress bar; returns the number of rows."""
     wanted = release.rows if rows is None else rows
+    told: list[dict[str, float]] = []
+    how |= {} if how.get("engine") else {"tell_weights": told.append}
     with Bars(not shell.quiet) as bars:
-        return release.write(path, wanted, force=force, progress=lambda done: bars("writing rows", done, wanted), **how)
+        drawn = release.write(path, wanted, force=force, progress=lambda d: bars("writing rows", d, wanted), **how)
+    if told:
+        shell.say(f"nacre: {weights_line('the rows of the release that were drawn from', told[0])}")
+    return drawn
 
 
 def promise_lines(certificate: Any) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -113,7 +114,8 @@ def synth(
              "fitted": 1 - split.share if split else 1.0, "ledger": ledger,
              "population": population, "request": request, "engine": None if split else engine}  # fmt: skip
     table = (source, schema, rows, identifiers, unit, cap)
-    made = _run(shell, *table, **asked)
+    told: list[str] = []
+    made = _run(shell, *table, owner=told, **asked)
     written = _keep(made, outputs, force)
     try:
         from nacre.cli.running import draw
@@ -127,14 +129,14 @@ def synth(
         shell.say("fitting the control without penalty and decoy, for the report alone")
         plain = {"option": [*(option or ()), "weight=0", "decoy=0", "effect=0"], "request": None}  # charged on its own
         control = _run(shell, *table, **{**asked, **plain})
-    found = _pages(shell, made, split, pages, written, drawn, (target, seed, control), force)
+    found = _pages(shell, made, split, pages, written, drawn, (target, seed, control, told), force)
     _report(shell, made, written, drawn, found)
     if found is not None and not all(h.told for h in found.hidden):
         raise typer.Exit(NOT_HIDDEN)
 
 
 def _pages(shell: Shell, made: Any, split: Any, pages: dict[str, str | None], written: dict[str, str], drawn: int,
-           how: tuple[str | None, int, Any], force: bool) -> Any:  # fmt: skip
+           how: tuple[str | None, int, Any, list[str]], force: bool) -> Any:  # fmt: skip
     """Write sheet and report, last: whatever goes wrong here, the table is there. Returns the report."""
     from nacre.cli.judging import judge, write_report, write_sheet
 
@@ -145,6 +147,7 @@ def _pages(shell: Shell, made: Any, split: Any, pages: dict[str, str | None], wr
             written["--sheet"] = path
         if (path := pages["--report"]) is not None:
             report = judge(split, made, done, *how[:2], shell, how[2])
+            report = replace(report, notes=(*report.notes, *how[3]))
             write_report(report, path, force)
             written["--report"] = path
     except KeyboardInterrupt:
@@ -268,7 +271,8 @@ def sample(
     shell.answer({"command": "sample", "release": release, "output": output, "rows": drawn})
 
 
-def _run(shell: Shell, file: Any, schema: Any, rows: Any, identifiers: Any, unit: Any, cap: Any, **asked: Any) -> Any:
+def _run(shell: Shell, file: Any, schema: Any, rows: Any, identifiers: Any, unit: Any, cap: Any,
+         owner: list[str] | None = None, **asked: Any) -> Any:  # fmt: skip
     from nacre.cli.inputs import Declared, parse_options
     from nacre.cli.running import Terms, run
     from nacre.fitting import hiding_options
@@ -276,7 +280,7 @@ def _run(shell: Shell, file: Any, schema: Any, rows: Any, identifiers: Any, unit
     options = parse_options(asked.pop("option") or (), asked["method"])
     options = hiding_options(asked["method"], options, asked.pop("hide") or None, asked.pop("alpha"))
     declared = Declared(schema, rows, tuple(identifiers or ()), unit, cap)
-    return run(file, Terms(options=options, **asked), declared, shell)
+    return run(file, Terms(options=options, **asked), declared, shell, owner)
 
 
 def _keep(made: Any, outputs: dict[str, str | None], force: bool) -> dict[str, str]:

@@ -13,7 +13,11 @@ def _attacks() -> list[Metric]:
         ("presence_tpr1", "share of members found at 1 % false alarms"),
         ("presence_tpr01", "share of members found at 0.1 % false alarms"),
         ("presence_sensitivity", "share of members within the largest radius of precision above 0.55"),
-        ("copies", "share of members with a synthetic row closer than their nearest real neighbour"),
+        (
+            "copies",
+            "share of members with a synthetic row closer than all other rows of the table (m fresh ones beside "
+            "n: m/(m + n))",
+        ),
         ("attribute_sensitivity", "share of unknown values of members that were claimed and right"),
         ("attribute_precision", "share of claimed values of members that were right"),
         ("attribute_hits", "share of unknown values of members guessed right, claimed or not"),

@@ -193,12 +193,12 @@ def hidden_sentence(c: Certificate) -> str:
 
 
 def shares_sentence(c: Certificate) -> str:
-    """Which columns have shares that were asked for instead of learnt. Empty where none has."""
-    found = c.extras.get("target_shares")
-    if not found:
+    """Whom the rows were asked to stand for, where that is not whom the table holds. Empty where nobody asked."""
+    names = ", ".join(name for name, _ in c.extras.get("target_shares") or ())
+    asked = f"other shares of {names} than the table's" if names else c.extras.get("target")
+    if not asked:
         return ""
-    names = ", ".join(name for name, _ in found)
-    return f"Target: the shares of {names} are those that were asked for, not those of the table, unless sampled so"
+    return f"Target: {asked} were asked for; how near the rows come to that is not promised"
 
 
 def _entry_line(entry: Mapping[str, Any]) -> str:

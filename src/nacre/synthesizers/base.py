@@ -67,6 +67,13 @@ def check_whole(method: Any, *options: str) -> None:
             raise NacreError(f"{option}={value!r}: expected a whole number, at least 1")
 
 
+def refuse_idle(method: Any, where: str, **used: bool) -> None:
+    """Raise NacreError for a setting that was changed and would do nothing `where` the method is."""
+    for option, does in used.items():
+        if not does and getattr(method, option) != getattr(type(method), option):
+            raise NacreError(f"{option}={getattr(method, option)!r}: does nothing {where}; leave it out")
+
+
 class Model(Protocol):
     """What a release holds: public numbers from which rows are drawn."""
 

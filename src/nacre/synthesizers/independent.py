@@ -12,7 +12,7 @@ from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Counts, Entry, Plan, Scope, gaussian_share
 from nacre.synthesizers import grouping
-from nacre.synthesizers.base import Progress, refuse_tensors, silent
+from nacre.synthesizers.base import Progress, refuse_tensors, refuse_unknown_target, silent
 from nacre.synthesizers.drawing import Particles
 from nacre.synthesizers.table_model import TableModel
 from nacre.table import Schema
@@ -28,6 +28,7 @@ class Independent:
 
     def supports(self, schema: Schema) -> None:
         refuse_tensors(schema, self.name)
+        refuse_unknown_target(schema, self.target)
 
     def plan(self, schema: Schema, rows: int | None, budget: Budget, before: tuple[Entry, ...] = ()) -> Plan:
         columns = list(schema.modelled)

@@ -19,7 +19,7 @@ from nacre.privacy import feature_sums
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan, Scope, Total, gaussian_share
-from nacre.synthesizers.base import Progress, check_whole, refuse_tensors, silent
+from nacre.synthesizers.base import Progress, check_whole, refuse_tensors, refuse_unknown_target, silent
 from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.support_points.geometry import Geometry
 from nacre.synthesizers.support_points.method import judged
@@ -52,6 +52,7 @@ class Kme:
 
     def supports(self, schema: Schema) -> None:
         refuse_tensors(schema, self.name)
+        refuse_unknown_target(schema, self.target)
         Layout.of(schema, None, self.name)
 
     def plan(self, schema: Schema, rows: int | None, budget: Budget, before: tuple[Entry, ...] = ()) -> Plan:

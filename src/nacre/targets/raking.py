@@ -10,6 +10,7 @@ import numpy as np
 from nacre.errors import ConvergenceError, DataError, NacreError, SchemaError
 from nacre.table import Between, Schema
 from nacre.table.encoding import Values
+from nacre.table.rules import position
 from nacre.table.structure import matches
 
 CLOSE = 1e-6  # largest error of a share at which raking stops
@@ -32,7 +33,7 @@ def checked(shares: Any, schema: Schema, option: str) -> dict[str, dict[Any, flo
         if column.missing:
             raise SchemaError(f"{option}: column {name!r} has no declared {column.missing[0]}; declare them first")
         values = list(own.values())
-        if not values or any(not np.isfinite(s) or s < 0 for s in values) or sum(values) <= 0:
+        if not values or not all(map(_is_share, values)) or sum(values) <= 0:
             raise NacreError(f"{option}: shares of {name!r} are {dict(own)}; expected numbers >= 0, not all zero")
         if abs(sum(values) - 1) > 1e-6:
             raise NacreError(
@@ -46,40 +47,66 @@ def checked(shares: Any, schema: Schema, option: str) -> dict[str, dict[Any, flo
             except SchemaError as error:
                 raise SchemaError(f"{option}: column {name!r}, {error}") from None
         found[name] = {value: float(s) for value, s in own.items() if s > 0}
+        _refuse_overlaps(column, list(found[name]), f"{option}: shares of {name!r}")
     return found
 
 
-def places(values: Values, column: Any, wanted: Sequence[Any], name: str) -> np.ndarray:
+def _is_share(value: Any) -> bool:
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    return number and bool(np.isfinite(value) and value >= 0)
+
+
+def _refuse_overlaps(column: Any, wanted: Sequence[Any], what: str) -> None:
+    """Whether some value of the domain has two shares: if ranges meet, they do so at the end of one."""
+    if column.kind in ("numeric", "datetime"):
+        ends = [e for v in wanted for e in ((v.low, v.high) if isinstance(v, Between) else _listed(v)) if e is not None]
+        spots = np.array([position(column, e, "condition") for e in ends] or [0])
+    else:
+        spots = np.arange(len(column.categories) if column.kind == "categorical" else 2)
+    null = np.zeros(len(spots) + 1, bool)
+    null[-1] = True
+    places(Values.of(np.append(spots, spots[-1:]), null), column, wanted, what)
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return tuple(value) if isinstance(value, list | tuple | set | frozenset) else (value,)
+
+
+def places(values: Values, column: Any, wanted: Sequence[Any], what: str) -> np.ndarray:
     """Which of the wanted values each row has, -1 for none; NacreError where a row has two of them."""
     found = np.full(len(values), -1)
     for i, value in enumerate(wanted):
         here = matches(values, column, value)
         if (found[here] >= 0).any():
-            raise NacreError(f"shares of {name!r}: {value!r} overlaps another value; a row can count only once")
+            raise NacreError(
+                f"{what}: {value!r} overlaps another value (both ends belong to a range); a row can count only once"
+            )
         found[here] = i
     return found
 
 
 def rake(
-    spots: Sequence[np.ndarray], shares: Sequence[Sequence[float]], names: Sequence[str], start: Any = None
+    spots: Sequence[np.ndarray], shares: Sequence[Sequence[float]], names: Sequence[str], values: Any = None
 ) -> np.ndarray:
     """Weights of mean 1 that give every column its shares (iterative proportional fitting; one column: one sweep).
 
-    `spots`: per column, which value each row has (-1: none of them, weight 0). DataError where no row has a wanted
-    value, or none has one in every column; ConvergenceError where the shares of several columns contradict each other.
+    `spots`: per column, which of its `values` (named in messages) each row has (-1: none of them, weight 0). DataError
+    where no row has a wanted value, or none has one in every column; ConvergenceError where the shares of several
+    columns contradict each other.
     """
-    w = np.ones(len(spots[0])) if start is None else np.array(start, np.float64)
+    w = np.ones(len(spots[0]))
     for spot in spots:
         w[spot < 0] = 0.0
     for _ in range(SWEEPS):
         worst = 0.0
-        for spot, share, name in zip(spots, shares, names):
+        for c, (spot, share, name) in enumerate(zip(spots, shares, names)):
             wanted = np.asarray(share, np.float64) / sum(share)
             mass = np.bincount(spot[w > 0], w[w > 0], minlength=len(wanted))
             if (mass <= 0).any():
                 lacking = int(np.flatnonzero(mass <= 0)[0])
-                raise DataError(f"shares of {name!r}: no row has value number {lacking + 1} of those asked for (with "
-                                "the other columns as asked); leave it out, or merge it with another")  # fmt: skip
+                value = f"value {values[c][lacking]!r}" if values else f"value number {lacking + 1}"
+                raise DataError(f"shares of {name!r}: no row has {value} (with the other columns as asked); leave it "
+                                "out, or merge it with another")  # fmt: skip
             mass = mass / mass.sum()
             worst = max(worst, float(np.abs(mass - wanted).max()))
             w = np.where(spot >= 0, w * (wanted / mass)[spot], 0.0)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from nacre.errors import DataError
+from nacre.errors import DataError, NacreError
 
 LEAST = 50  # rows that the weighted ones must be worth
 FEW = 0.1  # share of the rows below which a warning is due
@@ -47,12 +47,13 @@ class Weights:
         share = self.effective / len(self.values)
         return {"largest_weight": self.largest, "effective_rows": self.effective, "effective_share": share}
 
-    def checked(self, what: str) -> Weights:
-        """The same weights. DataError when they are worth fewer than 50 rows; a warning below a tenth of the rows."""
+    def checked(self, what: str, advice: str = "ask for a target nearer to the table") -> Weights:
+        """The same weights. DataError, with this advice, when they are worth fewer than 50 rows; a warning below a
+        tenth of the rows."""
         n, worth = len(self.values), self.effective
         told = f"{what}: {n:,} weighted rows are worth {worth:,.0f} equal ones (largest weight {self.largest:,.1f})"
         if worth < min(LEAST, n):
-            raise DataError(f"{told}, fewer than {LEAST}; ask for a target nearer to the table, or truncate")
+            raise DataError(f"{told}, fewer than {LEAST}; {advice}")
         if worth < FEW * n:
             warnings.warn(f"{told}: few rows stand for many", stacklevel=3)
         return self
@@ -62,10 +63,15 @@ class Weights:
 
         The bias of the mean of any function with values in [0, 1] is at most mean (w − most)₊, of weights of mean 1.
         """
-        if not most >= 1:
-            raise DataError(f"truncate={most!r}: expected a number of at least 1, in units of the mean weight")
+        check_truncate(most)
         w = self.scaled
         return replace(self, values=np.minimum(w, most)), float(np.maximum(w - most, 0).mean())
+
+
+def check_truncate(most: Any) -> None:
+    """Raise NacreError unless this is a number of mean weights, at least 1."""
+    if isinstance(most, bool) or not isinstance(most, int | float) or not 1 <= most < np.inf:
+        raise NacreError(f"truncate={most!r}: expected a number of at least 1, in units of the mean weight")
 
 
 def resample(weights: np.ndarray, rows: int, rng: np.random.Generator) -> np.ndarray:

@@ -23,6 +23,7 @@ from nacre.synthesizers.tabular.heads import Heads
 from nacre.synthesizers.weighted.model import MadeRows
 from nacre.table import Schema
 from nacre.targets import Target
+from nacre.targets.weights import check_truncate
 
 MODES = ("ehr", "li2017", "ae01")
 LATENT, CODE, DEPTH = 64, 64, 2  # three layers: the first and two more
@@ -36,7 +37,8 @@ STATEMENT = "no differential privacy; empirical attack scores only"
 class Mmdgan:
     """`mode`: "ehr" rebuilds rows and takes a tenth of the squared MMD (the thesis), with a bound on the encoder's
     slope; "li2017" is MMD-GAN as published (root of the MMD, rank term, clamped encoder); "ae01" weighs the other way
-    round. `weights`: a target (nacre.targets), None for the table's own law. `paper_exact`: labels come from linear
+    round. `weights`: a target (nacre.targets), None for the table's own law; `truncate`: of at most so many
+    times their mean. `paper_exact`: labels come from linear
     outputs by the largest one, which shifts their shares, and in "li2017" the rank term enters the generator's loss.
     `target` is a column like any other."""
 
@@ -46,6 +48,7 @@ class Mmdgan:
     target: str | None = None
     weights: Target | None = None
     mode: str = "ehr"
+    truncate: float | None = None
     steps: int = 30_000
     batch: int = 200
     width: int = 100
@@ -57,6 +60,10 @@ class Mmdgan:
             raise NacreError(f"mode={self.mode!r}: expected one of {', '.join(MODES)}")
         if self.weights is not None and not isinstance(self.weights, Target):
             raise NacreError(f"weights={self.weights!r}: expected a target of nacre.targets; see fit(weights=...)")
+        if self.truncate is not None:
+            check_truncate(self.truncate)
+            if self.weights is None:
+                raise NacreError("truncate bounds weights, and no target gives any; leave it out")
 
     def supports(self, schema: Schema) -> None:
         refuse_tensors(schema, self.name)
@@ -75,7 +82,7 @@ class Mmdgan:
 
         layout = Layout.of(curator.schema, None, self.name)
         progress("reading rows", 0, None)
-        found = revealed.read(curator, plan, layout, (layout.schema.modelled,), self.weights, whiten=False)
+        found = revealed.read(curator, plan, layout, (layout.schema.modelled,), self.weights, False, self.truncate)
         x, heads = found.vectors[0], found.coding.heads(0)
         w = np.ones(len(x)) if found.weights is None else found.weights.scaled
         order = np.random.default_rng([seed, 7]).permutation(len(x))

@@ -22,7 +22,7 @@ from nacre.privacy.plan import Entry, Plan, Reveal, Sample, Scope, Total, gaussi
 from nacre.privacy.ranges import range_share
 from nacre.privacy.sampling import Listed, Utility
 from nacre.privacy.walk import Walk
-from nacre.synthesizers.base import Progress, check_whole, refuse_tensors, silent
+from nacre.synthesizers.base import Progress, check_whole, refuse_idle, refuse_tensors, refuse_unknown_target, silent
 from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.support_points import bandwidth, published
 from nacre.synthesizers.support_points.fitting import Priors, Target, fit_points
@@ -75,11 +75,13 @@ class SupportPoints:
             raise NacreError(f"alpha={self.alpha!r}: a number above 0, in mode 'support_points' only")
         if self.mode == "support_points" and self.bandwidth in bandwidth.BOUGHT:
             raise NacreError(f"bandwidth={self.bandwidth!r}: mode 'support_points' buys nothing; name a public number")
-        if self.sets > 1 and self.mode != "data":
-            raise NacreError(f"sets={self.sets!r}: several sets are drawn in mode 'data' only")
+        chained = self.mode == "data" or self.alpha is not None
+        refuse_idle(self, f"in mode {self.mode!r}", moves=chained, chains=chained, sets=self.mode == "data",
+                    candidates=self.mode == "list", frequencies=self.mode == "sketch")  # fmt: skip
 
     def supports(self, schema: Schema) -> None:
         refuse_tensors(schema, self.name)
+        refuse_unknown_target(schema, self.target)
         Layout.of(schema, None, self.name)
 
     # ------------------------------------------------------------------------------------------------------- plan

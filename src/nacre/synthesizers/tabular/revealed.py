@@ -72,11 +72,13 @@ def read(
     target: Target | None = None,
     whiten: bool = True,
     show: Show | None = None,
+    truncate: float | None = None,
 ) -> Rows:
     """All rows, encoded; rows whose class is missing are left out. DataError when there are almost none.
 
-    With a `target` the rows have weights; what they are worth is told to the owner, and too little is refused. `show`
-    says of which rows a release may hold moments, where not of all alike.
+    With a `target` the rows have weights, of at most `truncate` times their mean; what they are worth, and the bias of
+    truncation, is told to the owner, and too little is refused. `show` says of which rows a release may hold moments,
+    where not of all alike.
     """
     batches: list[Mapping[str, Values]] = []
     raw = []
@@ -95,8 +97,7 @@ def read(
     if target is None:
         return found
     whole = target.weights(pa.Table.from_batches(raw), layout.schema)
-    weights = Weights(whole.values[keep], whole.normalised).checked("the table")
-    curator.diagnostics[entry.name] = weights.facts()
+    weights, curator.diagnostics[entry.name] = weighed(Weights(whole.values[keep], whole.normalised), truncate)
     return replace(found, weights=weights)
 
 
@@ -133,3 +134,14 @@ def _spread(weights: np.ndarray, keep: np.ndarray) -> np.ndarray:
     found = np.zeros(len(keep))
     found[keep] = weights
     return found
+
+
+def weighed(weights: Weights, truncate: float | None) -> tuple[Weights, dict[str, float]]:
+    """(weights after truncation, what the owner is told of them); DataError when they are worth too few rows."""
+    bias: dict[str, float] = {}
+    if truncate is not None:
+        weights, lost = weights.truncated(truncate)
+        bias = {"truncated_at": float(truncate), "truncation_bias": lost}
+    advice = f"{'a smaller' if bias else 'the option'} truncate trades variance for bias"
+    checked = weights.checked("the table", f"ask for a target nearer to the table; {advice}")
+    return checked, {**checked.facts(), **bias}

@@ -23,7 +23,7 @@ from nacre.synthesizers.tabular import revealed
 from nacre.synthesizers.weighted.model import MadeRows
 from nacre.table import Schema
 from nacre.targets import Target, Weights
-from nacre.targets.weights import duplicated
+from nacre.targets.weights import check_truncate, duplicated
 
 LOSSES, KERNELS = ("mmd", "ce"), ("fixed", "autoencoder")
 SCHEMES = ("sniw", "iw", "miw", "id", "conditional")
@@ -72,6 +72,10 @@ class Weighted:
             raise NacreError("paper_exact changes the scheme 'id' and the kernel 'autoencoder' alone; leave it out")
         if self.batches == "weighted" and self.scheme != "sniw":
             raise NacreError(f"batches='weighted' puts the weights into the drawing; scheme {self.scheme!r} wants them")
+        if self.truncate is not None:
+            check_truncate(self.truncate)
+            if self.weights is None or self.scheme == "conditional":
+                raise NacreError("truncate bounds weights in the loss, and there are none here; leave it out")
         if self.scheme == "miw" and self.batch < 2 * self.groups:
             raise NacreError(f"groups={self.groups}: expected at least two of the {self.batch} rows of a batch in each")
 
@@ -93,7 +97,7 @@ class Weighted:
         layout = Layout.of(curator.schema, self.target if conditional else None, self.name)
         progress("reading rows", 0, None)
         names = tuple(n for n in curator.schema.modelled if n != layout.target)
-        found = revealed.read(curator, plan, layout, (names,), self.weights)
+        found = revealed.read(curator, plan, layout, (names,), self.weights, truncate=self.truncate)
         weights, copies = self.weighed(found.weights, len(found.kinds), seed)
         given = np.eye(layout.classes)[found.kinds] if layout.classes > 1 else None
         game = self.game(found.coding.heads(0), 0 if given is None else layout.classes)
@@ -104,8 +108,6 @@ class Weighted:
     def weighed(self, weights: Weights | None, rows: int, seed: int) -> tuple[np.ndarray, np.ndarray | None]:
         """(weights of mean 1, copies of each row where rows are repeated)."""
         found = Weights(np.ones(rows), True) if weights is None else weights
-        if self.truncate is not None:
-            found = found.truncated(self.truncate)[0]
         copies = None
         if self.scheme == "id":
             places = duplicated(found.scaled, np.random.default_rng([seed, 5]), ceiling=self.paper_exact)

@@ -1,0 +1,20 @@
+"""A mistyped target is refused by every method before anything is planned, let alone spent."""
+
+from __future__ import annotations
+
+import pytest
+from tests.privacy_contract import tables
+
+from nacre.errors import SchemaError
+from nacre.fitting import prepare
+from nacre.privacy.budget import Budget
+from nacre.synthesizers.base import METHODS
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_target_that_is_no_column_is_refused(method):
+    schema = tables.schema(rows=300)
+    budget = Budget(None if METHODS[method].guarantee == "none" else 1.0, 1e-6, "zero_out")
+    options = {"hide": ["age"]} if method == "ppem" else {}
+    with pytest.raises(SchemaError, match="target 'nosuch' is not a modelled column"):
+        prepare(list(schema.names), schema, budget, method, "nosuch", "declared", options)

@@ -201,6 +201,73 @@ def test_tampered_files_are_refused(tmp_path):
         nacre.load(path)  # a sketch is no release
 
 
+@pytest.mark.parametrize(
+    "change",
+    (
+        lambda a: {"sums": a["sums"] * 10_000},
+        lambda a: {"sums": np.full_like(a["sums"], 2**62)},
+        lambda a: {"table.0": np.full_like(a["table.0"], 2**61)},  # their sum wraps around
+        lambda a: {"table.1": a["table.1"] - 10**6},
+        lambda a: {"sums": np.where(np.arange(a["sums"].shape[1]) < 118, a["sums"], 10**7)},  # where there are no waves
+    ),
+)
+def test_numbers_that_no_rows_give_are_refused(change, tmp_path):
+    """Repacked, with hashes that fit: unkeyed hashes find damage only."""
+    from nacre.release_file import pack, unpack
+
+    path = tmp_path / "a.sketch"
+    nacre.sketch(table(50), **{**SETTINGS, "frequencies": 400}).save(path)
+    documents, arrays = unpack(path)
+    texts = {name: json.dumps(d) for name, d in documents.items()}
+    pack(path, texts, {**arrays, **change(arrays)}, force=True)
+    with pytest.raises(ReleaseFileError, match="no rows give"):
+        nacre.load_sketch(path)
+
+
+@pytest.mark.parametrize("epsilon", (8.0, 0.01, None))
+def test_whatever_rows_give_is_read_back(epsilon, tmp_path):
+    """Rows in one corner, where every sum is as large as it can be, values outside the domain, and one row."""
+    corner = pd.DataFrame({"x": np.zeros(5000), "c": "a", "y": True})
+    strange = corner.assign(c="nobody", x=99.0)
+    for number, frame in enumerate((corner, strange, corner[:1])):
+        path = tmp_path / f"{number}"
+        made = nacre.sketch(frame, **{**SETTINGS, "epsilon": epsilon})
+        made.save(path)
+        assert np.array_equal(nacre.load_sketch(path).sums.sums, made.sums.sums)
+
+
+def test_sums_never_wrap_around():
+    one, other = nacre.sketch(table(50), **SETTINGS), nacre.sketch(table(50, 1), **SETTINGS)
+    for field, sign in (("sums", 1), ("tables", -1)):
+        far = np.full_like(one.sums.sums, sign * (2**63 - 2))
+        spoilt = far if field == "sums" else [np.full_like(t, sign * (2**63 - 2)) for t in one.sums.tables]
+        huge = dataclasses.replace(one, sums=dataclasses.replace(one.sums, **{field: spoilt}))
+        twice = dataclasses.replace(other, sums=dataclasses.replace(other.sums, **{field: spoilt}))
+        with pytest.raises(SketchError, match="64 bits"):
+            nacre.merge([huge, twice])
+
+
+def test_the_recipe_is_known_before_anybody_pays():
+    """Equal digests exactly where sketches add; a number of rows is no part of it."""
+    terms = {key: value for key, value in SETTINGS.items() if key != "schema"}
+    digest = sketching.recipe_digest(SCHEMA, **terms)
+    assert nacre.sketch(table(50), **SETTINGS).digest == digest
+    assert sketching.recipe_digest(dataclasses.replace(SCHEMA, rows=70), **terms) == digest
+    others = [{"seed": 1}, {"frequencies": 61}, {"target": None}, {"epsilon": 4.0}, {"neighbours": "replace_one"}]
+    assert len({sketching.recipe_digest(SCHEMA, **{**terms, **change}) for change in others} | {digest}) == 6
+
+
+def test_every_site_that_keeps_books_is_named_in_the_joint_certificate():
+    sites = [nacre.sketch(table(50, seed), **SETTINGS) for seed in range(3)]
+    for number in (0, 2):
+        stamp = {"ledger": f"books {number}", "population": "p", "sequence": 3, "head": "0" * 64}
+        stated = dataclasses.replace(sites[number].certificates[0], extras={"ledger": stamp})
+        sites[number] = dataclasses.replace(sites[number], certificates=(stated,))
+    stated = nacre.merge(sites).certificate
+    assert "ledger" not in stated.extras and [s["ledger"] for s in stated.extras["ledgers"]] == ["books 0", "books 2"]
+    assert "books 0" in str(stated) and "books 2" in str(stated)
+
+
 def rewritten(path, bad, change):
     """The same file with its certificates changed and its hashes made to fit."""
     from nacre.release_file import pack, unpack
@@ -344,6 +411,7 @@ def files(tmp_path_factory):
 @pytest.mark.parametrize(
     "words",
     (
+        "--option frequencies=50",
         "--method pearl-paper",
         "--method pearl",
         "--seed 3",
@@ -356,8 +424,33 @@ def files(tmp_path_factory):
 def test_what_a_sketch_has_settled_is_refused(words, files, tmp_path, capsys):
     output = ["-o", str(tmp_path / "r.nacre"), "-q"]
     assert cli.run(["fit", "--from-sketch", str(files / "one.sketch"), *words.split(), *output]) == 2
-    assert f"{words.split()[0]}: the sketch has settled that" in capsys.readouterr().err
+    assert (
+        f"{words.split('=')[0] if '=' in words else words.split()[0]}: the sketch has settled that"
+        in capsys.readouterr().err
+    )
     assert not (tmp_path / "r.nacre").exists()
+
+
+def test_options_that_a_sketch_leaves_open(files, tmp_path, monkeypatch):
+    asked = {}
+    release = sketching.SharedSketch.release
+    few = {"particles": 16, "steps": 2}
+    monkeypatch.setattr(
+        sketching.SharedSketch, "release", lambda self, **o: asked.update(o) or release(self, **{**o, **few})
+    )
+    output = ["-o", str(tmp_path / "r.nacre"), "-q", "--option", "steps=7", "--option", "particles=30"]
+    assert cli.run(["fit", "--from-sketch", str(files / "one.sketch"), *output]) == 0
+    assert (asked["steps"], asked["particles"]) == (7, 30)
+
+
+def test_a_recipe_is_shown_without_a_table(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    SCHEMA.save("s.json")
+    words = "sketch none.csv -o x --schema s.json --epsilon 25 --delta 1e-5 --only-recipe --json"
+    assert cli.run(words.split()) == 2 and "--i-understand" in capsys.readouterr().err
+    assert cli.run([*words.split(), "--i-understand"]) == 0
+    shown = json.loads(capsys.readouterr().out)["recipe"]
+    assert shown == sketching.recipe_digest(SCHEMA, epsilon=25.0, delta=1e-5, large=True)
 
 
 def test_a_sketch_shows_its_promise(files, capsys):

@@ -8,35 +8,31 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import hashlib
 import json
 import os
-import re
 import secrets
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from nacre.engines import finished, open_rows
 from nacre.errors import DomainNotDeclared, NacreError, ReleaseFileError, SketchError
 from nacre.fitting import assumptions, check_columns, check_persons, tell_rows, warn_weak_delta
-from nacre.privacy.budget import Budget, Level, default_delta
+from nacre.privacy.budget import Budget, default_delta
 from nacre.privacy.certificate import Certificate, certify
 from nacre.privacy.curator import Curator
 from nacre.privacy.ledger.payment import Account, paid, stamped
 from nacre.privacy.noise import NoiseSource
-from nacre.privacy.plan import Counts, Plan, Total
+from nacre.privacy.plan import Plan
 from nacre.privacy.transcript import Transcript
 from nacre.release import SKETCH, Release
+from nacre.sketch_checks import LEVELS, METHOD, checked_ids, covered, possible, sound
 from nacre.synthesizers.base import Progress, silent
 from nacre.synthesizers.pearl import common
 from nacre.synthesizers.pearl.common import Recipe, Sums
 from nacre.table import Schema
-
-METHOD = "pearl"
-_LEVELS = {level.label: level for level in Level}
 
 
 @dataclass(frozen=True)
@@ -74,6 +70,11 @@ class SharedSketch:
         return Release(METHOD, self.recipe.schema, model, self.certificate)
 
     @property
+    def digest(self) -> str:
+        """`recipe_digest` of this sketch: sketches add if theirs are equal."""
+        return _digest(self.recipe, self.sums.table_sigma, self.sums.sum_sigma, self.certificates[0].neighbours)
+
+    @property
     def certificate(self) -> Certificate:
         """The weakest of the sites' promises, and how many sites there were; it holds for units at one site."""
         return _joint(self.certificates)
@@ -96,6 +97,7 @@ def sketch(
     population: str | None = None,
     request: str | None = None,
     engine: Any = None,
+    large: bool = False,
 ) -> SharedSketch:
     """One site's sketch. The schema must be declared: what a site bought on its own rows would differ between sites.
 
@@ -103,19 +105,14 @@ def sketch(
     follows the rows that the schema declares, so sites that declare different numbers agree on a delta. A schema with
     facts read from the data, a seeded noise or `epsilon=None` leave this sketch, and all it is added to, without a
     guarantee.
-    `ledger`, `population`, `request` and `engine` are those of `nacre.fit`.
+    `ledger`, `population`, `request`, `engine` and `large` are those of `nacre.fit`. What sites must agree on has a
+    digest, `recipe_digest` with the same arguments: compare it before any of them pays.
     """
     account = Account(ledger, population, request)
     account.check(reads=epsilon is None or schema.weakest()[0] == "read", seeded=noise_seed is not None)
-    for name, fact in schema.undeclared():
-        raise DomainNotDeclared(f"column {name!r}: {fact} not declared; all sites must share one declared schema")
-    budget = Budget(epsilon, default_delta(schema.rows) if delta is None else delta, neighbours)
-    warn_weak_delta(budget, schema.rows)
-    # The recipe is for all sites, whatever their sizes. Nothing below needs the number of rows: none is bought.
-    provenance = {fact: source for fact, source in schema.provenance.items() if fact != "rows"}
-    schema = dataclasses.replace(schema, rows=None, provenance=provenance)
-    recipe = Recipe(schema, target, frequencies, seed=seed)
-    plan = recipe.method.plan(schema, None, budget)
+    recipe, plan = _terms(schema, epsilon, delta, target, neighbours, frequencies, seed, large)
+    warn_weak_delta(plan.budget, schema.rows)
+    schema = recipe.schema
     rows = open_rows(table, engine=engine)
     check_columns(rows, schema)
     _warn_shortened(recipe)
@@ -129,6 +126,48 @@ def sketch(
     made = SharedSketch(recipe, sums, (stated,), (_new_id(),))
     _warn_if_little(made)
     return made
+
+
+def _terms(
+    schema: Schema,
+    epsilon: float | None,
+    delta: float | None,
+    target: str | None,
+    neighbours: str,
+    frequencies: int,
+    seed: int,
+    large: bool,
+) -> tuple[Recipe, Plan]:
+    """What is agreed on before rows are read."""
+    for name, fact in schema.undeclared():
+        raise DomainNotDeclared(f"column {name!r}: {fact} not declared; all sites must share one declared schema")
+    budget = Budget(epsilon, default_delta(schema.rows) if delta is None else delta, neighbours, large)
+    # The recipe is for all sites, whatever their sizes. Nothing below needs the number of rows: none is bought.
+    provenance = {fact: source for fact, source in schema.provenance.items() if fact != "rows"}
+    recipe = Recipe(dataclasses.replace(schema, rows=None, provenance=provenance), target, frequencies, seed=seed)
+    return recipe, recipe.method.plan(recipe.schema, None, budget)
+
+
+def recipe_digest(
+    schema: Schema,
+    *,
+    epsilon: float | None,
+    delta: float | None = None,
+    target: str | None = None,
+    neighbours: str = "add_or_remove_one",
+    frequencies: int = 1000,
+    seed: int = 0,
+    large: bool = False,
+) -> str:
+    """Twelve hexadecimal digits of all that must be equal for sketches to add: reads no rows and spends nothing."""
+    recipe, plan = _terms(schema, epsilon, delta, target, neighbours, frequencies, seed, large)
+    return _digest(recipe, plan["one-way"].sigmas[0], plan["sketch"].sigma, neighbours)
+
+
+def _digest(recipe: Recipe, table_sigma: float, sum_sigma: float, neighbours: str) -> str:
+    agreed = {"schema": recipe.schema.digest(), **recipe.facts(), "noise": [table_sigma, sum_sigma]}
+    text = json.dumps({**agreed, "neighbours": neighbours}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def _warn_if_little(made: SharedSketch) -> None:
@@ -199,7 +238,8 @@ def _refuse_overlap(sketches: Sequence[SharedSketch], number: int) -> None:
 
 
 def load_sketch(path: str | os.PathLike) -> SharedSketch:
-    """Read a sketch file. Runs no code from it; a damaged, altered or unfitting one is refused with a typed error."""
+    """Read a sketch file. Runs no code from it; a damaged or unfitting one, or one whose numbers no
+    rows can give, is refused with a typed error. Who wrote it, a file cannot prove: take it from the site itself."""
     from nacre.release_file import unpack
 
     documents, arrays = unpack(path)
@@ -215,58 +255,25 @@ def load_sketch(path: str | os.PathLike) -> SharedSketch:
         tables = [arrays[f"table.{j}"] for j in range(len(schema.modelled))]
         scales = float(facts["table_sigma"]), float(facts["sum_sigma"])
         sums = Sums(tables, arrays["sums"], *scales, len(certificates))
-        ids = _checked_ids(facts["ids"], len(certificates))
-        good, covered = _sound(recipe, sums, len(arrays)), all(_covered(c, recipe, sums) for c in certificates)
+        ids = checked_ids(facts["ids"], len(certificates))
+        good = sound(recipe, sums, len(arrays))
+        given, paid_for = good and possible(recipe, sums), all(covered(c, recipe, sums) for c in certificates)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, NacreError) as error:
         raise ReleaseFileError(f"{path}: the sketch does not hold what it should ({error})") from None
     if not good:
         raise ReleaseFileError(f"{path}: the arrays of the sketch do not fit its schema")
-    if not covered:
+    if not given:
+        raise ReleaseFileError(
+            f"{path}: the sketch holds numbers that no rows give, whatever the noise; it was altered"
+        )
+    if not paid_for:
         raise ReleaseFileError(f"{path}: a certificate in it promises what the noise of the sketch does not give")
     return SharedSketch(recipe, sums, certificates, ids)
 
 
-def _checked_ids(ids: Any, sites: int) -> tuple[str, ...]:
-    good = isinstance(ids, list) and all(isinstance(i, str) and re.fullmatch("[0-9a-f]{32}", i) for i in ids)
-    if not good or len(set(ids)) != len(ids) or len(ids) != sites:
-        raise SketchError(f"expected one id for each of {sites} sites, all different")
-    return tuple(ids)
-
-
-def _sound(recipe: Recipe, sums: Sums, arrays: int) -> bool:
-    parts = 1 if recipe.place is None else recipe.grids[recipe.place].cells
-    fits = all(t.shape == (g.cells,) for t, g in zip(sums.tables, recipe.grids))
-    whole = all(a.dtype == np.int64 for a in (*sums.tables, sums.sums))
-    scales = all(0 < s < float("inf") for s in (sums.table_sigma, sums.sum_sigma))
-    size = sums.sums.shape == (parts, 2 * recipe.frequencies)
-    return fits and whole and scales and size and sums.sites > 0 and arrays == len(sums.tables) + 1
-
-
-def _covered(stated: Certificate, recipe: Recipe, sums: Sums) -> bool:
-    """Whether the noise of the sketch pays for a site's promise, by this machine's own accountant.
-
-    That the site drew that noise is the site's word, as the whole certificate is.
-    """
-    schema = recipe.schema
-    unit = {"column": schema.unit.column, "cap": schema.unit.cap} if schema.unit else {"column": None, "cap": 1}
-    if stated.schema["digest"] != schema.digest() or dict(stated.unit) != unit or stated.guarantee not in _LEVELS:
-        return False
-    if stated.guarantee == Level.NONE.label or stated.epsilon is None:
-        return stated.guarantee == Level.NONE.label and stated.epsilon is None
-    budget = {"epsilon": stated.epsilon, "delta": stated.delta, "neighbours": stated.neighbours, "large": True}
-    told = {"method": METHOD, "entries": stated.entries, "budget": budget, "cap": unit["cap"], "rows": None}
-    plan = Plan.from_json(told)  # BudgetError if the entries cost more than the promise
-    columns, classes = len(schema.modelled), len(np.atleast_2d(sums.sums))
-    noise = (
-        Counts("one-way", sigmas=(sums.table_sigma,) * columns),
-        Total("sketch", size=2 * recipe.frequencies, sigma=sums.sum_sigma, parts=classes),
-    )
-    return plan.entries == noise and plan.level.label == stated.guarantee and schema.weakest()[0] != "read"
-
-
 def _joint(sites: tuple[Certificate, ...]) -> Certificate:
     """The promise to anybody whose rows are at one site: the weakest of the sites' promises (docs/proofs/sites.md)."""
-    weakest = min(sites, key=lambda c: (_LEVELS[c.guarantee], -(c.epsilon or 0.0), -(c.delta or 0.0)))
+    weakest = min(sites, key=lambda c: (LEVELS[c.guarantee], -(c.epsilon or 0.0), -(c.delta or 0.0)))
     if len(sites) == 1:
         return weakest
     stated = (
@@ -274,7 +281,9 @@ def _joint(sites: tuple[Certificate, ...]) -> Certificate:
         "the rows of one unit are at one site only; whoever has rows at several pays at each of them",
     )
     private = weakest.epsilon is not None
-    extras = {**weakest.extras, "sites": len(sites)}
+    extras = {name: value for name, value in weakest.extras.items() if name != "ledger"} | {"sites": len(sites)}
+    if books := [c.extras["ledger"] for c in sites if "ledger" in c.extras]:  # every site's own, not that of one
+        extras["ledgers"] = books
     assumed = (*weakest.assumptions, *stated) if private else ()
     delta = max(c.delta or 0.0 for c in sites) if private else None  # not only that of the largest epsilon
     return dataclasses.replace(weakest, delta=delta, assumptions=assumed, extras=extras)

@@ -105,6 +105,13 @@ def test_the_verdict_follows_from_public_facts(epsilon, rows, verdict):
     found = plan_and_forecast(epsilon, rows, target="late_payment")
     assert found.verdict == verdict
     assert ("would be enough" in found.advice) == (verdict != "enough")
+    assert ("or epsilon about" in found.advice) == (verdict != "enough")
+
+
+def test_no_epsilon_above_the_cap_is_advised():
+    found = plan_and_forecast(8.0, 40, target="late_payment")
+    assert found.verdict == "too little" and "rows would be enough" in found.advice
+    assert "epsilon about" not in found.advice
 
 
 def test_the_advice_leads_to_enough_data():

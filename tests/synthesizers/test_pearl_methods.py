@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -67,6 +69,22 @@ def test_conditions_and_rebalancing(releases, method):
     assert abs(even["y"].mean() - 0.5) < 0.06
     with pytest.raises(SchemaError):
         release.sample(5, where={"nobody": 1})
+
+
+def test_a_class_that_training_never_saw_is_told(releases):
+    """A noisy share of zero leaves the class out of the loss: drawing it warns, drawing the others does not."""
+    from nacre.synthesizers.pearl.network_model import NetworkModel
+
+    made = releases["merf"].model
+    model = NetworkModel(made.layout, made.net, np.array([1.0, 0.0]), made.argmax, made.rows)
+    release = replace(releases["merf"], model=model)
+    for asked in ({"where": {"y": True}}, {"rebalance": {"y": {True: 0.5, False: 0.5}}}):
+        with pytest.warns(UserWarning, match="y: the noisy share .* zero, so nothing was learnt"):
+            release.sample(20, **asked, seed=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not release.sample(20, where={"y": [True, False]}, seed=0)["y"].any()
+        release.sample(20, where={"y": False}, seed=0)
 
 
 @pytest.mark.parametrize("method", SMALL)

@@ -14,7 +14,7 @@ from scipy import stats
 
 from nacre.errors import ConvergenceError
 from nacre.synthesizers.merf import Merf
-from nacre.synthesizers.pearl import critic, fitting, training
+from nacre.synthesizers.pearl import critic, fitting, fourier, training
 from nacre.synthesizers.pearl.characters import choose
 from nacre.synthesizers.pearl.method import Pearl
 from nacre.synthesizers.pearl.paper import PearlPaper
@@ -145,6 +145,29 @@ def test_log_weights_are_ratios_of_densities(d):
     t, start, scale = rng.normal(size=(20, d)), rng.normal(size=d) / 3, rng.normal(size=d) / 3
     ratio = stats.norm.logpdf(t, 0, np.exp(scale)).sum(1) - stats.norm.logpdf(t, 0, np.exp(start)).sum(1)
     np.testing.assert_allclose(critic.log_weights(*map(jnp.asarray, (t, start, scale))), ratio, atol=2e-5)
+
+
+@pytest.mark.parametrize("spread", ((2.0,), (0.5, 1.0, 4.0)))
+def test_log_weights_of_mixed_scales_are_ratios_of_mixtures(spread):
+    rng = np.random.default_rng(4)
+    t, start, scale = rng.normal(size=(20, 3)), rng.normal(size=3) / 3, rng.normal(size=3) / 3
+
+    def mixture(log_scale):
+        return np.mean([stats.norm.pdf(t, 0, f * np.exp(log_scale)).prod(1) for f in spread], axis=0)
+
+    ratio = np.log(mixture(scale) / mixture(start))
+    np.testing.assert_allclose(critic.log_weights(*map(jnp.asarray, (t, start, scale)), spread), ratio, atol=1e-4)
+
+
+def test_the_critic_of_mixed_scales_starts_at_the_scale_they_were_drawn_with():
+    """2,000 frequencies, those of the largest factor count most: 7 standard errors of the root mean square."""
+    spread = (0.5, 1.0, 2.0)
+    t = fourier.frequencies(2000, 4, 0.3, spread, 0)
+    game = training.Game(4, (), 1, "soft", "waves", 8, 1, 1, spread=spread)
+    released = training.Embedding(jnp.zeros((1, 4000)), 0.0, jnp.ones(1), jnp.asarray(t), 10)
+    _, log_start = training.begin(released, game, jax.random.key(0))
+    np.testing.assert_allclose(log_start, np.log(0.3), atol=7 * 0.025)
+    np.testing.assert_allclose(critic.weights(released.frequencies, log_start, log_start, spread), 1.0, atol=1e-4)
 
 
 def test_critic_weights_start_equal_and_stay_finite_in_many_dimensions():

@@ -120,6 +120,7 @@ def verify(
       nacre ledger verify books.sqlite --release people.nacre --release visits.nacre
     """
     from nacre.errors import LedgerError
+    from nacre.privacy.certificate import ledger_stamps
     from nacre.release_file import unpack
 
     shell, ledger = Shell(as_json, quiet), _opened(url)
@@ -127,7 +128,9 @@ def verify(
     for path in release or ():
         told = unpack(path)[0]["certificate.json"]
         sites = told.get("sites", [told])
-        here = [stamp for stamp in (c.get("extras", {}).get("ledger") for c in sites) if stamp]
+        here = [stamp for c in sites for stamp in ledger_stamps(c.get("extras", {}))]
+        if len(here) > 1:  # sites with books of their own: only these can be checked here
+            here = [stamp for stamp in here if stamp.get("ledger") == ledger.identity] or here
         if not here:
             raise LedgerError(f"{path}: its certificate names no ledger; it was made without one")
         stamps += here

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -27,15 +28,22 @@ def sketch(
     population: o.Population = None,
     request: o.Request = None,
     engine: o.Engine = None,
+    i_understand: o.Understand = False,
+    only_recipe: Annotated[
+        bool,
+        typer.Option("--only-recipe", help="Print the recipe's digest and stop: nothing is read or spent."),
+    ] = False,
     force: o.Force = False,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
     """Sketch this site's rows, with this site's noise, to be added to the sketches of other sites.
 
-    All sites use the same schema, target, frequencies, seed and budget. A sketch is public: it carries its promise.
+    All sites use the same schema, target, frequencies, seed and budget. These have a digest, the recipe: compare it
+    with --only-recipe before any site pays. A sketch is public: it carries its promise.
 
     Examples:
+      nacre sketch visits.csv -o site1.sketch --schema visits.json --epsilon 1 --delta 1e-6 --only-recipe
       nacre sketch visits.csv -o site1.sketch --schema visits.json --epsilon 1 --delta 1e-6 --target outcome
       nacre merge site1.sketch site2.sketch -o all.sketch
       nacre fit --from-sketch all.sketch -o all.nacre
@@ -43,24 +51,31 @@ def sketch(
     from nacre.cli.inputs import check_outputs, parse_epsilon
     from nacre.cli.progress import Bars
     from nacre.cli.running import promise_lines
+    from nacre.sketching import recipe_digest
     from nacre.sketching import sketch as make
     from nacre.table import Schema
 
     shell = Shell(as_json, quiet)
+    terms = {"schema": Schema.load(schema), "epsilon": parse_epsilon(epsilon), "delta": delta, "target": target,
+             "neighbours": neighbours, "frequencies": frequencies, "seed": seed, "large": i_understand}  # fmt: skip
+    if only_recipe:
+        recipe = recipe_digest(**terms)
+        shell.show(f"recipe       {recipe}  (equal at all sites whose sketches add; nothing was read)")
+        return shell.answer({"command": "sketch", "recipe": recipe})
     check_outputs({"--output": output}, force, [file, schema])
     try:
         with Bars(not quiet, {"reading rows": None}) as bars:
-            made = make(file, schema=Schema.load(schema), epsilon=parse_epsilon(epsilon), delta=delta, target=target,
-                        neighbours=neighbours, frequencies=frequencies, seed=seed, noise_seed=noise_seed,
-                        progress=bars, ledger=ledger, population=population, request=request,
-                        engine=engine)  # fmt: skip
+            made = make(file, **terms, noise_seed=noise_seed, progress=bars, ledger=ledger, population=population,
+                        request=request, engine=engine)  # fmt: skip
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; {output} was not written. If you keep books, count the run as spent") from None
     made.save(output, force)
     shell.show(f"sketch       {output}")
+    shell.show(f"recipe       {made.digest}  (equal at all sites whose sketches add)")
     for line in promise_lines(made.certificates[0]):
         shell.show(line)
-    shell.answer({"command": "sketch", "output": output, "certificate": made.certificates[0].to_json()})
+    shell.answer({"command": "sketch", "output": output, "recipe": made.digest,
+                  "certificate": made.certificates[0].to_json()})  # fmt: skip
 
 
 def merge(
@@ -93,11 +108,22 @@ def merge(
     )
 
 
-def fit_sketch(path: str, quiet: bool) -> object:
-    """The release of a sketch file, for `nacre fit --from-sketch`."""
-    from nacre.cli.progress import Bars
-    from nacre.sketching import load_sketch
+FREE = ("particles", "steps")  # options of the fit that a sketch leaves open
 
+
+def fit_sketch(path: str, quiet: bool, options: Sequence[str] = ()) -> object:
+    """The release of a sketch file, for `nacre fit --from-sketch`."""
+    from nacre.cli.inputs import parse_options
+    from nacre.cli.progress import Bars
+    from nacre.errors import NacreError
+    from nacre.sketching import METHOD, load_sketch
+
+    asked = parse_options(options, METHOD)
+    if told := [name for name in asked if name not in FREE]:
+        raise NacreError(
+            f"--option {told[0]}: the sketch has settled that already; with --from-sketch only {' and '.join(FREE)} "
+            "are open"
+        )
     loaded = load_sketch(path)
     with Bars(not quiet) as bars:
-        return loaded.release(progress=bars)
+        return loaded.release(**asked, progress=bars)

@@ -209,14 +209,14 @@ def fit(
         from nacre.cli.sketching import fit_sketch
 
         idle = {"--schema": schema, "--target": target, "--delta": delta, "--rows": rows, "--id": identifiers,
-                "--unit": unit, "--cap": cap, "--option": option, "--noise-seed": noise_seed, "--hide": hide,
+                "--unit": unit, "--cap": cap, "--noise-seed": noise_seed, "--hide": hide,
                 "--alpha": alpha, "--target-shares": target_shares, "--weights": weights, "--ledger": ledger,
                 "--population": population, "--request": request, "--engine": engine, "--seed": seed,
                 "--i-understand": i_understand, "--method": method != "sketch", "--domain": domain != "buy",
                 "--neighbours": neighbours != "add_or_remove_one"}  # fmt: skip
         if told := [name for name, value in idle.items() if value]:
             raise NacreError(f"{', '.join(told)}: the sketch has settled that already; leave it out with --from-sketch")
-        made = fit_sketch(from_sketch, quiet)
+        made = fit_sketch(from_sketch, quiet, option or ())
         return _report(shell, made, _keep(made, outputs, force), None)
     made = _run(shell, file, schema, rows, identifiers, unit, cap, epsilon=epsilon, delta=delta, target=target,
                 method=method, neighbours=neighbours, domain=domain, option=option, hide=hide, alpha=alpha,

@@ -148,6 +148,11 @@ def _versions() -> dict[str, str]:
     return found
 
 
+def ledger_stamps(extras: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Where the books stood: of the run, or of the run at every site that kept some."""
+    return [*extras.get("ledgers", ()), *([extras["ledger"]] if extras.get("ledger") else [])]
+
+
 def describe(c: Certificate) -> str:
     """The certificate in plain words."""
     lines = [f"nacre certificate: method {c.method}", f"Guarantee: {c.guarantee}"]
@@ -171,7 +176,7 @@ def describe(c: Certificate) -> str:
     lines += [
         f"Audit: {f['view']}, {f['runs']:,} runs: {f['text']}" for f in c.extras.get("audit", {}).get("findings", ())
     ]
-    if books := c.extras.get("ledger"):
+    for books in ledger_stamps(c.extras):
         lines.append(f"Ledger: {books['ledger']}, population {books['population']}, row {books['sequence']}, "
                      f"head {books['head']}")  # fmt: skip
     lines.append("Made with " + ", ".join(f"{k} {v}" for k, v in c.versions.items()))

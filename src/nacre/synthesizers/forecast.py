@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from nacre.privacy.budget import EPSILON_CAP
 from nacre.privacy.plan import Plan
 from nacre.synthesizers.costs import BASE_MB, CELLS_PER_S, COMPILE_S, FIT_MB, START_S, Place, memory, seconds
 from nacre.synthesizers.expected import Expected, expected
@@ -304,7 +305,10 @@ def _verdict(plan: Plan, rows: int, resolution: float, lost: float) -> tuple[str
     epsilon = plan.budget.epsilon or 0.0
     need = max(ENOUGH / resolution, lost / _DOMAIN_ENOUGH)
     # Noise is about proportional to 1/ε, and the number of groups to n over the noise.
-    wish = f"about {_round(rows * need):,} rows, or epsilon about {_round(epsilon * need):g}, would be enough"
+    wish = f"about {_round(rows * need):,} rows"
+    if epsilon * need <= EPSILON_CAP:  # what the promise is worth anything at
+        wish += f", or epsilon about {min(_round(epsilon * need), EPSILON_CAP):g},"
+    wish += " would be enough"
     if lost / _DOMAIN_ENOUGH > ENOUGH / resolution:
         wish += ", and so would a schema that declares bounds and categories" if resolution >= ENOUGH else ""
         wish += "; buying what is not declared costs most here: declare what is public"

@@ -113,8 +113,16 @@ class Sums:
                 f"the sketches hold different noise ({self.table_sigma:g}, {self.sum_sigma:g} and "
                 f"{other.table_sigma:g}, {other.sum_sigma:g}); make them with the same epsilon, delta and neighbours"
             )
-        tables = [a + b for a, b in zip(self.tables, other.tables, strict=True)]
-        return replace(self, tables=tables, sums=self.sums + other.sums, sites=self.sites + other.sites)
+        tables = [_added(a, b) for a, b in zip(self.tables, other.tables, strict=True)]
+        return replace(self, tables=tables, sums=_added(self.sums, other.sums), sites=self.sites + other.sites)
+
+
+def _added(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a + b, never wrapped around."""
+    total = a + b
+    if (((a ^ total) & (b ^ total)) < 0).any():  # a sign that neither summand has
+        raise SketchError("the sketches add up to more than 64 bits hold: one of them is damaged")
+    return total
 
 
 def measure(curator: Curator, plan: Plan, recipe: Recipe) -> Sums:

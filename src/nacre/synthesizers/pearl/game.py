@@ -27,7 +27,8 @@ class Game:
     """How the network is trained. `outputs`: how categories enter (`exact`: their expectation given z;
     `straight-through`: hard Gumbel draws with soft gradients; `soft`: probabilities in place of categories, argmax when
     sampling); `kind`: "waves" for PEARL's features, "mixed" for DP-MERF's; `every`: generator steps per step of the
-    critic, 0 without one; `picture`: height, width and channels where the numbers are pixels."""
+    critic, 0 without one; `picture`: height, width and channels where the numbers are pixels;
+    `spread`: factors of the scale that the frequencies are mixed of."""
 
     numbers: int
     blocks: tuple[int, ...]
@@ -39,6 +40,7 @@ class Game:
     every: int
     rate: float = 0.01
     picture: tuple[int, int, int] | None = None
+    spread: tuple[float, ...] = (1.0,)
 
     @property
     def network(self) -> Dense | Upconv:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -36,14 +37,23 @@ class NetworkModel(RowsByRejection):
         return self.network.batch
 
     def settle(self, where: dict[str, Any]) -> np.ndarray:
-        """Class shares given the condition on the target, which is taken out of `where`."""
+        """Class shares given the condition on the target, which is taken out of `where`.
+
+        Warns where only classes are asked for whose noisy share came out as zero: the loss weighs a class by its
+        share, so the network was never trained on them, and their rows say nothing of the table's.
+        """
         if self.layout.image is not None and self.layout.image in where:
             raise SchemaError(f"where: {self.layout.image!r} holds images; put conditions on {self.layout.target!r}")
         if self.layout.target is None or self.layout.target not in where:
             return self.shares
         mask = Grid.of(self.schema.columns[self.layout.target]).mask(where.pop(self.layout.target))
         shares = self.shares * mask
-        if not shares.sum() > 0:  # classes whose noisy share was cut to zero can still be asked for
+        if not shares.sum() > 0:
+            warnings.warn(
+                f"{self.layout.target}: the noisy share of what is asked for came out as zero, so nothing was learnt "
+                "of it; its rows are those of an untrained network. Leave it out, or fit with a larger epsilon",
+                stacklevel=2,
+            )
             shares = mask
         return shares / shares.sum()
 

@@ -98,6 +98,7 @@ class PearlPaper:
             steps=steps if self.steps is None else self.steps,
             every=critic if self.critic is None else self.critic,
             picture=layout.picture,
+            spread=self.spread,
         )
 
 

@@ -95,7 +95,7 @@ def train(
         state = advance(state, log_start, own, released, game, length, done)
         progress(done + length, game.steps)
         if game.every and LOG.isEnabledFor(logging.INFO):
-            weight = critic.weights(released.frequencies, log_start, state[3])
+            weight = critic.weights(released.frequencies, log_start, state[3], game.spread)
             left, step = float(critic.effective_size(weight)), done + length
             LOG.info("step %d of %d: %.0f of %d frequencies effective", step, game.steps, left, len(weight))
     found = {name: np.asarray(a, np.float32) for part in state[:2] for name, a in part.items()}
@@ -111,7 +111,9 @@ def begin(released: Embedding, game: Game, key: jax.Array) -> tuple[Any, jax.Arr
     """State before the first step (weights, running averages, log scales of the critic, memories of both players), and
     where the log scales begin."""
     net, running = generator.start(game.network, key, game.classes)
-    log_start = jnp.log(jnp.sqrt(jnp.mean(released.frequencies**2, axis=0) + 1e-12))
+    # Frequencies of factor f have the mean square f² scale².
+    factors = jnp.mean(jnp.asarray(game.spread) ** 2)
+    log_start = jnp.log(jnp.sqrt(jnp.mean(released.frequencies**2, axis=0) / factors + 1e-12))
     optimiser = optax.adam(game.rate)
     return (net, running, optimiser.init(net), log_start, optimiser.init(log_start)), log_start
 
@@ -129,7 +131,7 @@ def advance(state: Any, log_start: jax.Array, key: jax.Array, released: Embeddin
     def weigh(wrong, log_scale):
         if not game.every:
             return jnp.sum(wrong)
-        weight = critic.weights(released.frequencies, log_start, log_scale)
+        weight = critic.weights(released.frequencies, log_start, log_scale, game.spread)
         return jnp.sum(jnp.concatenate([weight, weight]) * wrong)
 
     def lose(net, running, log_scale, key):
@@ -151,7 +153,7 @@ def advance(state: Any, log_start: jax.Array, key: jax.Array, released: Embeddin
             wrong = squared_error(value, kinds, released)
             update, second = optimiser.update(jax.grad(lambda s: -weigh(wrong, s))(log_scale), second)
             moved = optax.apply_updates(log_scale, update)
-            return critic.settle(log_start, log_scale, jnp.asarray(moved), released.frequencies), second
+            return critic.settle(log_start, log_scale, jnp.asarray(moved), released.frequencies, game.spread), second
 
         if game.every:
             turn = number % game.every == game.every - 1

@@ -28,7 +28,9 @@ ALLOWED = {
     "release": {"table", "engines", "privacy", "synthesizers", "release_file", "targets", "rebalancing"},
     "aiming": {"table", "privacy", "synthesizers", "targets"},
     "fitting": {"table", "engines", "privacy", "synthesizers", "release", "targets", "aiming"},
-    "sketching": {"table", "engines", "privacy", "synthesizers", "release", "release_file", "fitting"},
+    "sketch_checks": {"privacy", "synthesizers"},
+    "sketching": {"table", "engines", "privacy", "synthesizers", "release", "release_file", "fitting"}
+    | {"sketch_checks"},
     "metrics": set(),
     "report": {"table", "privacy", "metrics"},
     "evaluation": {"table", "engines", "distances", "nets", "metrics", "report"},

@@ -268,6 +268,20 @@ def test_every_site_that_keeps_books_is_named_in_the_joint_certificate():
     assert "books 0" in str(stated) and "books 2" in str(stated)
 
 
+def test_every_site_checks_its_own_books_against_the_joint_release(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("NACRE_LEDGER", raising=False)
+    sites = []
+    for number in range(3):
+        assert cli.run(["ledger", "init", f"{number}.sqlite", "-p", "p", "-e", "20", "--delta", "1e-4", "-q"]) == 0
+        books = {"ledger": f"{number}.sqlite", "population": "p"} if number < 2 else {}
+        sites.append(nacre.sketch(table(50, number), **SETTINGS, **books))
+    nacre.merge(sites).release(particles=8, steps=1).save("all.nacre")
+    for number, code in ((0, 0), (1, 0), (2, 2)):  # the third spent nothing from its books
+        assert cli.run(["ledger", "verify", f"{number}.sqlite", "--release", "all.nacre", "-q"]) == code
+    assert "belongs to the ledger" in capsys.readouterr().err
+
+
 def rewritten(path, bad, change):
     """The same file with its certificates changed and its hashes made to fit."""
     from nacre.release_file import pack, unpack

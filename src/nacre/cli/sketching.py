@@ -99,7 +99,7 @@ def merge(
     check_outputs({"--output": output}, force, sketches)
     made = add([load_sketch(path) for path in sketches])
     made.save(output, force)
-    shell.show(f"sketch       {output} ({made.sums.sites} sites)")
+    shell.show(f"sketch       {output} ({made.sums.sites} site{'s' if made.sums.sites > 1 else ''})")
     for line in promise_lines(made.certificate):
         shell.show(line)
     shell.show(f"next         nacre fit --from-sketch {output} -o release.nacre")

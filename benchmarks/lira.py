@@ -21,7 +21,7 @@ from benchmarks.catalogue import Options
 from benchmarks.results import Results, Setting
 from nacre.audit import lira
 from nacre.learners.descending import DpSgd, Sgd
-from nacre.learners.flow import ExpmNf
+from nacre.learners.flow import LABEL, ExpmNf
 from nacre.learners.labelled import Scale
 from nacre.learners.shadows import train_shadows
 from nacre.table.icu import simulate_icu
@@ -181,7 +181,8 @@ def figure(results: Results) -> str:
             if where == dataset:
                 parts.append(_drawn(curve, left, COLOURS[method]))
     for i, (name, colour) in enumerate(COLOURS.items()):
-        parts.append(f'<text x="{60 + 150 * i}" y="430" fill="{colour}">{name}</text>')
+        label = f"{name}: {LABEL}" if name.startswith("expm-nf") else name
+        parts.append(f'<text x="{60 + 150 * i}" y="430" fill="{colour}">{label}</text>')
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 

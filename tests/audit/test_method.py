@@ -9,13 +9,17 @@ import numpy as np
 import pytest
 from tests.privacy_contract import tables
 
+from nacre.audit import ceilings
 from nacre.audit import method as methods
+from nacre.audit.bounds import one_run_epsilon
 from nacre.audit.canaries import random_rows, worst_case
 from nacre.audit.method import Effort, audit_method
 from nacre.audit.one_run import guess, one_run_mu, refutes_gdp
 from nacre.audit.witness import Witness
 from nacre.errors import DomainNotDeclared, NacreError
 from nacre.fitting import prepare
+from nacre.learners.exponential import Rejection
+from nacre.learners.planned import Planned
 from nacre.privacy import curator as curators
 from nacre.privacy.accounting import Gaussian, epsilon_at
 from nacre.privacy.budget import Budget
@@ -129,3 +133,40 @@ def test_little_effort_and_no_claim_are_refused():
         audit_method(job(), Effort(runs=20))
     with pytest.raises(NacreError, match="claim"):
         audit_method(job(epsilon=None), Effort(runs=200))
+
+
+def test_an_audit_that_cannot_fail_is_refused():
+    """p is at least 2·m·δ/r however many guesses are right: at level 1e-5 and δ = 1e-5 the ceiling was 0."""
+    assert one_run_epsilon(1000, 400, 400, 1e-5, 1e-5) == 0
+    plan = job(epsilon=1.0).plan
+    [found] = ceilings.of_one_run(1000, 400, plan, None, 1e-5)
+    assert found.delta == 1e-5 / 2000 and found.value > found.claim > 1.0
+    assert found.claim == pytest.approx(epsilon_at(plan.events(), found.delta))
+    assert ceilings.of_one_run(1000, 400, plan, None, 0.05)[0].delta == 1e-5  # enough as planned
+    with pytest.raises(NacreError, match="never fail"):
+        audit_method(Planned.of(Rejection(8.0, delta=1e-5), 24), Effort(runs=100), 1e-3)
+
+
+def test_nothing_to_audit_and_one_run_under_replace_one_are_refused_first(monkeypatch):
+    monkeypatch.setattr(methods, "run", lambda *a: pytest.fail("it ran"))
+    with pytest.raises(NacreError, match="nothing to audit"):
+        audit_method(job(), Effort(runs=0))
+    with pytest.raises(NacreError, match="replace_one"):
+        audit_method(job(neighbours="replace_one"), Effort(runs=200, canaries=200))
+
+
+def test_every_bound_names_its_ceiling():
+    found = audit_method(job(epsilon=1.0), Effort(runs=120), 1e-2)
+    assert all(f.ceiling > 0 for f in found.findings) and "could have been found" in str(found)
+    assert [f["ceiling"] for f in found.to_json()["findings"]] == [f.ceiling for f in found.findings]
+
+
+def test_a_tenth_of_the_noise_is_refuted_in_one_run(monkeypatch):
+    """At level 1e-5 too. Canaries of 20,000 labels stand alone in their cells, so that they do not hide each other."""
+    labels = tables.Categorical(categories=tuple(f"c{i}" for i in range(20_000)))
+    planned = job(epsilon=1.0, schema=Schema({"label": labels}, rows=500))
+    assert not audit_method(planned, Effort(runs=0, canaries=1000), 1e-5).refuted
+    real = curators.rounded_gaussian
+    monkeypatch.setattr(curators, "rounded_gaussian", lambda sigma, size, source: real(0.1 * sigma, size, source))
+    found = audit_method(planned, Effort(runs=0, canaries=1000), 1e-5)
+    assert all(f.bound.refuted for f in found.findings) and found.findings[0].delta < 1e-5

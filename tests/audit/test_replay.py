@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import collections
+import datetime as dt
+import decimal
+import fractions
+import functools
+import pathlib
+
+import jax
+import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
+import scipy.sparse
 from tests.audit import toys
 
 from nacre.audit.digests import digest
@@ -87,3 +98,85 @@ def test_digests_tell_contents_apart():
     assert digest({"x": [1, 2.0]}) == digest({"x": [1, 2.0]}) != digest({"x": [1, 2]})
     assert digest(np.arange(3)) != digest(np.arange(3.0))
     assert digest(pa.table({"x": [1, 2]})) != digest(pa.table({"x": [1, 3]}))
+
+
+def _generator(n):
+    return (i for i in range(n))
+
+
+class Slotted:
+    __slots__ = ("x",)
+
+    def __init__(self, x):
+        self.x = x
+
+
+def _carrying(n):
+    return lambda: n
+
+
+PAIRS = {
+    "jax array": lambda n: jnp.arange(3) + n,
+    "date": lambda n: dt.date(2020, 1, n),
+    "datetime": lambda n: dt.datetime(2020, 1, n, tzinfo=dt.UTC),
+    "timedelta": dt.timedelta,
+    "decimal": decimal.Decimal,
+    "fraction": lambda n: fractions.Fraction(n, 7),
+    "timestamp": lambda n: pd.Timestamp(2020, 1, n),
+    "timestamp in a zone": lambda n: pd.Timestamp(2020, 1, n, tz="UTC"),
+    "range": range,
+    "path": lambda n: pathlib.Path(f"a{n}"),
+    "slots": Slotted,
+    "closure": _carrying,
+    "partial": lambda n: functools.partial(min, n),
+    "method": lambda n: Slotted(n).__init__,
+    "deque": lambda n: collections.deque([n]),
+    "masked array": lambda n: np.ma.masked_array([1, 2], mask=[n % 2, False]),
+    "records of objects": lambda n: np.array([(n, "a")], dtype=[("i", int), ("t", object)]),
+    "key": jax.random.key,
+    "sparse": lambda n: scipy.sparse.csr_array(np.eye(2) * n),
+    "column": lambda n: pd.Series([n, 2]),
+    "categories": lambda n: pd.Series(["a"], dtype=pd.CategoricalDtype(["a", f"b{n}"])),
+    "attached": lambda n: _attached(n),
+    "arrow dictionary": lambda n: pa.DictionaryArray.from_arrays([0], ["a", f"b{n}"]),
+    "deep": lambda n: functools.reduce(lambda inner, _: [inner], range(40), n),
+}
+
+
+def _attached(n):
+    frame = pd.DataFrame({"x": [1]})
+    frame.attrs["rows"] = n
+    return frame
+
+
+@pytest.mark.parametrize("make", PAIRS.values(), ids=PAIRS.keys())
+def test_contents_of_every_kind_count(make):
+    assert digest(make(1)) == digest(make(1)) != digest(make(2))
+    leak = replay(lambda t, noise: make(min(len(t), 28)), toys.people(20)).first
+    assert leak is not None and "result differs" in leak.what
+
+
+def test_what_cannot_be_read_is_refused_and_circles_are_not():
+    with pytest.raises(NacreError, match="generator"):
+        digest(_generator(3))
+    circle: list = [1]
+    circle.append(circle)
+    assert digest(circle) == digest(circle)
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int64", "float16", "float64"])
+def test_outliers_fit_into_narrow_columns(kind):
+    column = np.array([1, 90, 100], kind)
+    made = neighbours(pd.DataFrame({"x": column}))["outlier"]["x"]
+    assert float(made.iloc[-1]) == min(1100, float(np.iinfo(kind).max if "int" in kind else np.finfo(kind).max))
+    made = neighbours(column[:, None])["outlier"]
+    assert made.dtype == kind and made[-1, 0] > 100
+
+
+def test_a_synthesizer_that_ends_the_program_is_told_of():
+    def leaves(table, noise):
+        if (table["city"] == "a text that nobody else has").any():
+            raise SystemExit(3)
+        return 1
+
+    assert "SystemExit" in replay(leaves, toys.people()).first.what

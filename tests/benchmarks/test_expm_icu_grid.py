@@ -70,3 +70,15 @@ def test_all_audits_share_one_error():
         elif case.kind == "learner":
             count += 2 if case.name == "noisy-gd" else 1
     assert count <= audit_all.AUDITS
+
+
+@pytest.mark.parametrize("epsilon", audit_all.EPSILONS)
+def test_every_one_run_audit_of_the_benchmark_can_fail(epsilon):
+    """δ and canaries are such that an attack which is always right refutes the claim."""
+    from nacre.audit import ceilings
+
+    class Plan:
+        budget = audit_all.Budget(epsilon, audit_all.ONE_RUN_DELTA)
+
+    [found] = ceilings.of_one_run(audit_all.MANY, 2 * audit_all.MANY // 5, Plan, None, audit_all.ALPHA)
+    assert found.delta == audit_all.ONE_RUN_DELTA and found.value > 1.1 * epsilon

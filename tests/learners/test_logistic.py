@@ -11,7 +11,7 @@ from tests.learners import small
 from nacre.errors import NacreError, PlanError
 from nacre.learners.descending import DpSgd, NoisyGd, Sgd
 from nacre.learners.exponential import Rejection
-from nacre.learners.flow import ExpmNf, FlowShape
+from nacre.learners.flow import ExpmNf, FlowShape, equipartition, verdict
 from nacre.learners.logistic import LogisticRegression
 
 X, Y = small.data(400, 2)
@@ -63,16 +63,57 @@ def test_flow_is_labelled_and_counts_its_releases():
     made = LogisticRegression(ExpmNf(0.5, shape=shape, diagnostic_draws=50), **PUBLIC).fit(X, Y)
     assert made.certificate_.guarantee == "none" and made.certificate_.epsilon is None
     assert made.certificate_.extras == {"epsilon_tilde": 0.5, "label": "none (empirical only)", "releases": 1}
-    assert "no privacy proof" in str(made.certificate_)
+    said = str(made.certificate_)
+    assert "no privacy proof" in said and "Guarantee: none (empirical only)" in said and "tables" not in said
+    assert "epsilon_tilde 0.5" in said and "released: 1" in said
     made.draw(3)
     made.bayes_proba(X, draws=10)
-    assert made.certificate_.extras["releases"] == 14
+    assert made.certificate_.extras["releases"] == 14 and "released: 14" in str(made.certificate_)
+    for wrong in (-3, 0, 1.5, True):
+        with pytest.raises(NacreError, match="count"):
+            made.draw(wrong)
+    best = made.map_parameters()
+    assert made.certificate_.extras["releases"] == 15
+    theta = np.append(made.scale_(X) @ best[:-1] + best[-1], 0.0)[:-1]
+    assert made.map_proba(X)[:, 1] == pytest.approx(1 / (1 + np.exp(-theta)))
+    assert made.certificate_.extras["releases"] == 15  # the same vector again
     exact = LogisticRegression(Rejection(0.01, patience=5), **PUBLIC).fit(X, Y)
     with pytest.raises(NacreError, match="second"):
         exact.draw()
 
 
+def test_the_draw_of_a_flow_is_the_noise_sources_and_not_the_public_seeds():
+    shape, told = FlowShape(layers=1, rank=2, steps=5, draws=8), []
+    training = ExpmNf(0.5, shape=shape, diagnostic_draws=50)
+    one, other = (LogisticRegression(training, **PUBLIC, seed=3).fit(X, Y, told.append) for _ in range(2))
+    assert not np.array_equal(one.coef_, other.coef_) and "operating system" in str(one.certificate_)
+    seeded = [LogisticRegression(training, **PUBLIC, seed=3, noise_seed=4).fit(X, Y) for _ in range(2)]
+    assert np.array_equal(seeded[0].coef_, seeded[1].coef_)
+    assert np.array_equal(seeded[0].map_parameters(), seeded[1].map_parameters())
+    assert {"ess_share", "k_hat", "excess_loss", "equipartition_loss", "passed", "verdict"} <= set(told[0])
+    assert "none (empirical only)" in told[0]["verdict"]
+
+
+def test_equipartition_and_the_verdict_on_a_fit():
+    """A normal target of a quadratic loss Σ hθ²/2 and prior τ, drawn exactly: to 5 % over 50 coordinates. A flow half
+    as wide has a quarter of the excess and is called over-precise."""
+    rng, rate, tau = np.random.default_rng(0), 2.0, 0.7
+    h = np.linspace(0.5, 20, 50)
+    sd = 1 / np.sqrt(rate * h + 1 / tau**2)
+    fits = []
+    for width in (1.0, 0.5):
+        theta = width * sd * rng.standard_normal((4000, 50))
+        fits.append(equipartition(0.5 * (h * theta**2).sum(1), 0.0, theta.std(axis=0) / tau, rate))
+    assert fits[0]["excess_loss"] == pytest.approx(fits[0]["equipartition_loss"], rel=0.05)
+    good = {"ess_share": 0.5, "k_hat": 0.2}
+    assert verdict({**good, **fits[0]})["passed"]
+    assert "over-precise" in verdict({**good, **fits[1]})["verdict"]
+    assert "ESS" in verdict({**fits[0], "ess_share": 0.01, "k_hat": float("nan")})["verdict"]
+
+
 def test_refusals():
+    with pytest.raises(PlanError, match="batch"):
+        LogisticRegression(DpSgd(batch=None), **PUBLIC).fit(X, Y)  # type: ignore[arg-type]
     with pytest.raises(PlanError, match="bounds"):
         LogisticRegression(Sgd(steps=1), bounds=(1, -1), classes=(0, 1)).fit(X, Y)
     with pytest.raises(PlanError, match="tau"):

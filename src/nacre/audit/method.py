@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from nacre.audit import ceilings
 from nacre.audit.bounds import Bound, Guesses, family, one_run_epsilon
 from nacre.audit.canaries import random_rows, without, worst_case
 from nacre.audit.one_run import Choir, firsts, guess, one_run_mu
@@ -35,11 +36,23 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Finding:
-    """One bound, the view it was taken from, and what it rests on."""
+    """One bound, the view it was taken from, what it rests on, and the most that it could have been.
+
+    `delta` is the one that a bound on epsilon holds at; None for mu.
+    """
 
     view: str  # "white box", "black box" or "one run"
     bound: Bound
     runs: int
+    ceiling: float
+    delta: float | None = None
+
+    @property
+    def said(self) -> str:
+        at = "" if self.delta is None else f" (at delta {self.delta:g})"
+        blind = self.bound.claim is not None and self.ceiling <= self.bound.claim
+        most = f"at most {self.ceiling:.3f} could have been found" + (", which refutes nothing" if blind else "")
+        return f"{self.bound}{at}; {most}"
 
 
 @dataclass(frozen=True)
@@ -61,7 +74,7 @@ class MethodAudit:
         """Public: functions of the mechanism and of made-up rows."""
         found = [
             {"view": f.view, "metric": f.bound.metric, "lower_bound": f.bound.value, "claim": f.bound.claim,
-             "runs": f.runs, "refuted": f.bound.refuted, "text": str(f.bound)}
+             "ceiling": f.ceiling, "delta": f.delta, "runs": f.runs, "refuted": f.bound.refuted, "text": f.said}
             for f in self.findings
         ]  # fmt: skip
         return {
@@ -78,7 +91,7 @@ class MethodAudit:
             f"Audit of {self.method} at epsilon {self.epsilon:g}, delta {self.delta:g}, {self.neighbours}: "
             f"{len(self.findings)} lower bounds that hold together at confidence {self.confidence:g}"
         )
-        return "\n".join([head, *(f"  {f.view}, {f.runs:,} runs: {f.bound}" for f in self.findings)])
+        return "\n".join([head, *(f"  {f.view}, {f.runs:,} runs: {f.said}" for f in self.findings)])
 
 
 @dataclass(frozen=True)
@@ -99,21 +112,14 @@ def audit_method(
 ) -> MethodAudit:
     """Audit a planned method (`nacre.fitting.prepare`) on made-up tables of its schema, at family error `alpha`.
 
-    Noise comes from the operating system, as in production. Raises NacreError for fewer than 100 runs of a view, and
-    for plans that promise nothing.
+    Noise comes from the operating system, as in production. Raises NacreError, before anything runs, for an audit of
+    nothing, for fewer than 100 runs of a view, for a view that could never refute its claim (`ceilings`), for one run
+    under replace_one, and for plans that promise nothing.
     """
     plan = job.plan
-    if plan.budget.epsilon is None:
-        raise NacreError("an audit needs a claim; plan the method with an epsilon")
-    for what, runs in (("runs", effort.runs), ("releases", effort.releases), ("canaries", effort.canaries)):
-        if runs and runs < LEAST:
-            raise NacreError(f"{what}={runs}: an audit of fewer than {LEAST} shows nothing; ask for more, or for 0")
-    told = progress or (lambda what, done, of: None)
     mu = claimed_mu(plan)
-    views = [
-        v for v, n in (("white box", effort.runs), ("black box", effort.releases), ("one run", effort.canaries)) if n
-    ]
-    each = family(alpha, max(1, len(views) * (2 if mu is not None else 1)))
+    each = _checked(plan, effort, mu, alpha)
+    told = progress or (lambda what, done, of: None)
     findings: list[Finding] = []
     if effort.runs:
         findings += _white(job, effort.runs, mu, each, seed, told)
@@ -123,6 +129,40 @@ def audit_method(
         findings += _one_run(job, effort.canaries, mu, each, seed)
     budget = plan.budget
     return MethodAudit(plan.method, budget.epsilon, budget.delta, budget.neighbours, 1 - alpha, tuple(findings))
+
+
+def _checked(plan: Any, effort: Effort, mu: float | None, alpha: float) -> float:
+    """The level of each bound, once it is known that every view can run and can fail."""
+    if plan.budget.epsilon is None:
+        raise NacreError("an audit needs a claim; plan the method with an epsilon")
+    views = {"runs": effort.runs, "releases": effort.releases, "canaries": effort.canaries}
+    views = {what: count for what, count in views.items() if count}
+    if not views:
+        raise NacreError("nothing to audit: runs, releases and canaries are all 0; ask for at least one of them")
+    for what, count in views.items():
+        if count < LEAST:
+            raise NacreError(f"{what}={count}: an audit of fewer than {LEAST} shows nothing; ask for more, or for 0")
+    if effort.canaries and plan.budget.neighbours == "replace_one":
+        raise NacreError(
+            "a one-run audit adds and leaves out canaries, which is no replacement of rows; ask for canaries=0 under "
+            "replace_one, or plan for add_or_remove_one or zero_out"
+        )
+    each = family(alpha, len(views) * (2 if mu is not None else 1))
+    for what, count in views.items():
+        if what == "canaries":
+            found = ceilings.of_one_run(count, _guessed(count), plan, mu, each)
+        else:
+            found = ceilings.of_worlds(count, _held_out(count), plan, mu, each)
+        ceilings.check({"runs": "white box", "releases": "black box"}.get(what, "one run"), found, what)
+    return each
+
+
+def _held_out(runs: int) -> int:
+    return max(1, int(HELD_OUT * runs))
+
+
+def _guessed(canaries: int) -> int:
+    return 2 * max(1, round(GUESSES * canaries))
 
 
 def claimed_mu(plan: Any) -> float | None:
@@ -166,9 +206,6 @@ def _black(job: Any, runs: int, mu: float | None, alpha: float, seed: int, told:
 def _one_run(job: Any, canaries: int, mu: float | None, alpha: float, seed: int) -> list[Finding]:
     """Each canary is in by a coin of its own; a fifth of them is called in, a fifth out. Where units are groups, one
     record of each is a canary, and an empty row holds its place."""
-    budget = job.plan.budget
-    if budget.neighbours == "replace_one":
-        raise NacreError("a one-run audit adds and leaves out canaries; use add_or_remove_one or zero_out")
     group = max((getattr(e, "group", 1) for e in job.plan.entries), default=1)
     rows = random_rows(job.schema, canaries * group, seed)
     present = np.random.default_rng([seed, 7]).random(canaries) < 0.5
@@ -180,11 +217,14 @@ def _one_run(job: Any, canaries: int, mu: float | None, alpha: float, seed: int)
     if not room.scored:
         made = encode(drawn(model, schema, SYNTHETIC, np.random.default_rng([seed, 8])), job.schema)
         scores = -nearest_to(encode(rows.take(asked), job.schema), made, job.schema)
-    guesses, right = guess(scores, present, max(1, round(GUESSES * canaries)))
-    epsilon = one_run_epsilon(canaries, guesses, right, budget.delta, alpha)
-    found = [Finding("one run", Bound("epsilon", epsilon, 1 - alpha, budget.epsilon), 1)]
-    if mu is not None:
-        found.append(Finding("one run", Bound("mu", one_run_mu(canaries, guesses, right, alpha), 1 - alpha, mu), 1))
+    guesses, right = guess(scores, present, _guessed(canaries) // 2)
+    found = []
+    for most in ceilings.of_one_run(canaries, guesses, job.plan, mu, alpha):
+        if most.metric == "epsilon":
+            value, delta = one_run_epsilon(canaries, guesses, right, most.delta, alpha), most.delta
+        else:
+            value, delta = one_run_mu(canaries, guesses, right, alpha), None
+        found.append(Finding("one run", Bound(most.metric, value, 1 - alpha, most.claim), 1, most.value, delta))
     return found
 
 
@@ -201,15 +241,17 @@ def judged(
 
     `middle` is the threshold for μ where it is known beforehand (0 for a log-likelihood ratio): all runs then count.
     """
-    cut = max(1, int(HELD_OUT * len(absent)))
+    cut = _held_out(len(absent))
     guesses = _guesses(absent[cut:], present[cut:], threshold(absent[:cut], present[:cut], budget.delta))
     bound = Bound("epsilon", guesses.epsilon(budget.delta, alpha), 1 - alpha, budget.epsilon)
-    found = [Finding(view, bound, 2 * (len(absent) - cut))]
+    most = Guesses(len(present) - cut, len(present) - cut, 0, len(absent) - cut)
+    found = [Finding(view, bound, 2 * (len(absent) - cut), most.epsilon(budget.delta, alpha), budget.delta)]
     if mu is not None:
         first = 0 if middle is not None else cut
         at = float(np.median(np.concatenate([absent[:cut], present[:cut]]))) if middle is None else middle
         bound = Bound("mu", _guesses(absent[first:], present[first:], at).mu(alpha), 1 - alpha, mu)
-        found.append(Finding(view, bound, 2 * (len(absent) - first)))
+        most = Guesses(len(present) - first, len(present) - first, 0, len(absent) - first)
+        found.append(Finding(view, bound, 2 * (len(absent) - first), most.mu(alpha)))
     return found
 
 

@@ -28,12 +28,18 @@ def neighbours(table: Any, relation: str = "add_or_remove_one") -> dict[str, Any
 def _of_array(table: np.ndarray, relation: str) -> dict[str, Any]:
     if table.ndim != 2 or table.dtype.kind not in "iuf":
         raise DataError(f"an array of shape {table.shape}, type {table.dtype}: expected numbers, one row per record")
-    far = np.abs(table).max(axis=0) * 10 + 100
+    holds = np.iinfo(table.dtype) if table.dtype.kind in "iu" else np.finfo(table.dtype)
+    far = np.abs(table.astype(np.float64)).max(axis=0) * 10 + 100
+    far = np.where(far < float(holds.max), far, holds.max) if table.dtype.kind == "f" else _whole(far, holds.max)
     new = {"a row twice": table[0], "outlier": far, "outlier below": -far if table.dtype.kind != "u" else far}
     rest = table[:-1] if relation == "replace_one" else table
     found = {name: np.concatenate([rest, row.astype(table.dtype)[None]]) for name, row in new.items()}
     gone = {"first row removed": table[1:], "last row removed": table[:-1]}
     return found if relation == "replace_one" else {**gone, **found}
+
+
+def _whole(far: np.ndarray, most: int) -> np.ndarray:
+    return np.array([int(min(int(x), int(most))) for x in far], object)
 
 
 def _of_table(table: Any, relation: str) -> dict[str, Any]:
@@ -59,10 +65,20 @@ def _rows(base: Any) -> dict[str, dict[str, Any]]:
     texts = [f.name for f in base.schema if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)]
     if numbers:
         seen = {n: [v for v in base[n].to_pylist() if v is not None] or [0] for n in numbers}
-        found["outlier"] = {**first, **{n: type(v[0])(10 * max(map(abs, v)) + 100) for n, v in seen.items()}}
+        found["outlier"] = {**first, **{n: _far(v, base.schema.field(n).type) for n, v in seen.items()}}
     if texts:
         found["new text"] = {**first, **dict.fromkeys(texts, NEW_TEXT)}
     return {**found, "row of nulls": dict.fromkeys(first, None)}
+
+
+def _far(values: list[Any], kind: Any) -> Any:
+    """Ten times the largest and 100 more, or the last number that the type holds."""
+    import pyarrow as pa
+
+    far = 10 * max(map(abs, values)) + 100
+    if pa.types.is_integer(kind):
+        return int(min(far, np.iinfo(kind.to_pandas_dtype()).max))
+    return float(min(far, np.finfo(kind.to_pandas_dtype()).max))
 
 
 def _with(table: Any, row: dict[str, Any]) -> Any:

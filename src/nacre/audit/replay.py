@@ -109,7 +109,7 @@ def _run(synthesize: Synthesize, table: Any, seed: int, answers: Any, file: str 
             run.result = digest(synthesize(table, noise))
         except Differs:
             run.error = "another question"
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             run.error = f"{type(error).__name__}: {error}"
     run.asked, run.printed = tuple(noise.asked), said.getvalue()
     run.calls = tuple(tracer.calls) if tracer else ()

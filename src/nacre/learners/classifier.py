@@ -48,7 +48,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         training: Training = self.training or DpSgd()
         task = Task(x.shape[1], len(self.classes_), self._units(x), self.neighbours, self.seed, network=network)
         schema = labelled.describe(task.features, task.classes, task.rows, self._read())
-        noise = NoiseSource(self.noise_seed)
+        task.noise = noise = NoiseSource(self.noise_seed)
         budget = training.budget(task)
         read = schema.weakest()[0] == "read" or budget.epsilon is None
         account.check(reads=read, seeded=noise.seeded)
@@ -65,16 +65,35 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
 
     def draw(self, count: int = 1) -> np.ndarray:
         """Further parameter vectors [count, d] of a flow. Each is one more release, and the certificate counts it."""
+        if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
+            raise NacreError(f"count={count!r}: expected a whole number of draws, 1 or more")
+        flow = self._flow()
+        drawn = flow.draw(int(count))
+        self._count(int(count))
+        return drawn
+
+    def map_parameters(self) -> np.ndarray:
+        """The draw of the highest target density among those of a flow's diagnostics ("MAP"), [d]. One more release,
+        counted once: it stays the same."""
+        flow = self._flow()
+        if not flow.told:
+            self._count(1)
+            flow.told = True
+        return flow.best.copy()
+
+    def _flow(self) -> Any:
         check_is_fitted(self)
         if self.flow_ is None:
             raise NacreError(
                 f"{self.certificate_.method}: one draw was paid for and it is in coef_; a second one would be a second "
                 "release. Only a flow (guarantee none) can be drawn from again"
             )
+        return self.flow_
+
+    def _count(self, more: int) -> None:
         extras = dict(self.certificate_.extras)
-        extras["releases"] = extras.get("releases", 1) + count
+        extras["releases"] = extras.get("releases", 1) + more
         self.certificate_ = dataclasses.replace(self.certificate_, extras=extras)
-        return self.flow_.draw(count)
 
     def predict(self, X: Any) -> np.ndarray:
         likeliest = self.predict_proba(X).argmax(axis=1)  # type: ignore[attr-defined]

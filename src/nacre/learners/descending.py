@@ -14,6 +14,7 @@ import numpy as np
 import optax
 from jax.flatten_util import ravel_pytree
 
+from nacre.errors import PlanError
 from nacre.learners import labelled, losses
 from nacre.learners.training import Task
 from nacre.nets.taps import Tapped
@@ -38,6 +39,8 @@ class Sgd:
 
     def entries(self, task: Task) -> tuple[Entry, ...]:
         losses.check(self.loss)
+        if not isinstance(self.batch, int | float) or not self.batch > 0:
+            raise PlanError(f"batch={self.batch!r}: expected a number above 0 (float('inf') for all rows)")
         return (Descend("train", q=min(1.0, self.batch / task.rows), steps=self.steps, parts=(self._part(task),)),)
 
     def _part(self, task: Task) -> Part:
@@ -51,7 +54,7 @@ class Sgd:
 class DpSgd(Sgd):
     """DP-SGD with Poisson batches of expected size `batch`; gradients clipped to `clip`.
 
-    With the squared loss and `batch=None` it is full-batch noisy gradient descent (`NoisyGd`).
+    With a `batch` of all rows or more it is full-batch noisy gradient descent (`NoisyGd`).
     """
 
     epsilon: float = 1.0

@@ -24,9 +24,11 @@ from nacre.learners.exponential import centre_of, prior_sd, utility_of
 from nacre.learners.training import Task, Tell
 from nacre.nets import sylvester
 from nacre.privacy.budget import Budget
+from nacre.privacy.noise import NoiseSource
 from nacre.privacy.plan import Entry, Reveal
 
 LABEL = "none (empirical only)"
+LEAST_ESS, MOST_K = 0.1, 0.7  # of importance weights that a fit must have
 REASON = "ExpM+NF: the output of a flow that approximates the exponential mechanism has no privacy proof"
 
 
@@ -156,17 +158,52 @@ def fit_of_weights(log_weights: np.ndarray) -> dict[str, float]:
     return {"ess_share": float(w.sum() ** 2 / (len(w) * np.square(w).sum())), "k_hat": k_hat}
 
 
+def equipartition(losses: np.ndarray, least: float, spread_by_prior: np.ndarray, rate: float) -> dict[str, float]:
+    """Mean loss of the draws above the least one known, and what a draw of the target would have: Σ(1 − v/τ²)/(2·rate)
+    for a quadratic loss, v the variance of a coordinate (specs/expm_nf.md 3.9; d·s/epsilon_tilde under a flat prior).
+    """
+    learnt = float(np.sum(1 - np.square(spread_by_prior)))
+    return {"excess_loss": float(losses.mean() - least), "equipartition_loss": max(0.0, learnt) / (2 * rate)}
+
+
+def verdict(told: Mapping[str, float]) -> dict[str, Any]:
+    """Whether the flow fits its target, in words for the owner. A good fit is still no proof of privacy."""
+    wrong = []
+    if not told["ess_share"] >= LEAST_ESS:
+        wrong.append(f"ESS/N {told['ess_share']:.3g} is below {LEAST_ESS:g}")
+    if not told["k_hat"] <= MOST_K:
+        wrong.append(f"k-hat {told['k_hat']:.3g} is not at most {MOST_K:g}")
+    if told["excess_loss"] < 0.5 * told["equipartition_loss"]:
+        wrong.append(
+            f"the excess loss {told['excess_loss']:.3g} is below half of the {told['equipartition_loss']:.3g} of the "
+            "target: the flow is over-precise"
+        )
+    said = f"the flow does not fit its target: {'; '.join(wrong)}" if wrong else "no misfit was found"
+    return {"passed": not wrong, "verdict": f"{said}. Guarantee: {LABEL}"}
+
+
+def public_key(seed: int) -> jax.Array:
+    """The key of a flow's training: public randomness."""
+    return jax.random.key(int.from_bytes(np.random.default_rng(seed).bytes(4), "little"))
+
+
+def secret_key(noise: NoiseSource) -> jax.Array:
+    """The key of what is drawn from a flow and may be released: never that of a public seed."""
+    return jax.random.wrap_key_data(jnp.asarray(noise.bits64(1).view(np.uint32)))
+
+
 @dataclass
 class FittedFlow:
     """A trained flow and the draw with the highest target density among those of the diagnostics ("MAP"). `centre` is
-    added to what the flow gives."""
+    added to what the flow gives; `told` says whether `best` was released."""
 
     flow: Any
     shape: FlowShape
     size: int
     best: np.ndarray
     centre: np.ndarray
-    key: jax.Array = field(repr=False, default_factory=lambda: jax.random.key(0))
+    key: jax.Array = field(repr=False, default_factory=lambda: secret_key(NoiseSource()))
+    told: bool = False
 
     def draw(self, count: int) -> np.ndarray:
         self.key, key = jax.random.split(self.key)
@@ -206,20 +243,23 @@ class ExpmNf:
         columns = jnp.asarray(np.concatenate([x.T, y[None]]).astype(np.float32))
         rate = self.epsilon_tilde / (2 * losses.sensitivity(task.classes))
         target = Target(utility.per_record, rate, prior_sd(self.tau, size))
-        key = jax.random.key(int.from_bytes(np.random.default_rng(task.seed).bytes(4), "little"))
-        flow = train(self.shape, size, target, columns, key)
-        theta, log_q = draw(flow, self.shape, size, self.diagnostic_draws, jax.random.fold_in(key, 2))
-        log_p = np.asarray(log_densities(target, theta, columns), np.float64)
+        secret = secret_key(task.noise or NoiseSource())
+        flow = train(self.shape, size, target, columns, public_key(task.seed))
+        theta, log_q = draw(flow, self.shape, size, self.diagnostic_draws, jax.random.fold_in(secret, 2))
+        several = jnp.concatenate([theta, theta.mean(axis=0)[None]])
+        log_p = np.asarray(log_densities(target, several, columns), np.float64)
+        loss = (np.asarray(target.log_prior(several), np.float64) - log_p) / rate
         spread = np.asarray(theta.std(axis=0))
-        tell_owner(
-            {
-                **fit_of_weights(log_p - np.asarray(log_q, np.float64)),
-                "spread_by_prior": float(np.median(spread) / target.tau),
-                "spread_by_base": float(np.median(spread) / self.shape.sd),
-                "objective": float(np.mean(np.asarray(log_q, np.float64) - log_p)),
-            }
-        )
+        log_p = log_p[:-1]
+        told = {
+            **fit_of_weights(log_p - np.asarray(log_q, np.float64)),
+            **equipartition(loss[:-1], float(loss.min()), spread / target.tau, rate),
+            "spread_by_prior": float(np.median(spread) / target.tau),
+            "spread_by_base": float(np.median(spread) / self.shape.sd),
+            "objective": float(np.mean(np.asarray(log_q, np.float64) - log_p)),
+        }
+        tell_owner({**told, **verdict(told), "label": LABEL})
         centre = centre_of(task)
         best = centre + np.asarray(theta[int(log_p.argmax())], np.float64)
-        task.model = FittedFlow(flow, self.shape, size, best, centre, jax.random.fold_in(key, 3))
+        task.model = FittedFlow(flow, self.shape, size, best, centre, jax.random.fold_in(secret, 3))
         return task.model.draw(1)[0]

@@ -99,6 +99,10 @@ class GRUD(PrivateClassifier):
         """Mean of the probabilities over `draws` further draws of a flow: Bayesian model averaging, not one release."""
         return np.mean([self.proba_of(theta, X) for theta in self.draw(draws)], axis=0)
 
+    def map_proba(self, X: Any) -> np.ndarray:
+        """Probabilities under `map_parameters` of a flow: a further release."""
+        return self.proba_of(self.map_parameters(), X)
+
     def _records(self, X: np.ndarray) -> np.ndarray:
         """Values in [−1, 1], 0 where missing, then the masks: a row-local map with public bounds."""
         seen = np.isfinite(X)

@@ -74,6 +74,11 @@ class LogisticRegression(PrivateClassifier):
         x = self.scale_(X)
         return np.mean([losses.probabilities(theta, x) for theta in self.draw(draws)], axis=0)
 
+    def map_proba(self, X: Any) -> np.ndarray:
+        """Probabilities under `map_parameters` of a flow: a further release."""
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return losses.probabilities(self.map_parameters(), self.scale_(X))
+
     def _keep(self, theta: np.ndarray) -> None:
         matrix = theta.reshape(losses.outputs(len(self.classes_)), -1)
         self.coef_, self.intercept_ = matrix[:, :-1], matrix[:, -1]

@@ -109,15 +109,17 @@ def _descents(training: Sgd, task: Task) -> Any:
 
 
 def _flows(training: ExpmNf, task: Task) -> Any:
-    """(places of the members, keys, x, y) -> one draw of each flow: the released model."""
+    """(places of the members, keys, x, y) -> one draw of each flow: the released model. As in `ExpmNf.train`, the
+    training has the key of a public seed, which an attacker knows, and only the draw has one of its own."""
     shape, size = training.shape, losses.size(task.features, 2)
     worth = smooth_utility(task.features, 2).per_record
     rate = training.epsilon_tilde / (2 * losses.sensitivity(2))
     target = flows.Target(worth, rate, prior_sd(training.tau, size))
+    public = flows.public_key(task.seed)
 
     def one(places: jax.Array, key: jax.Array, x: jax.Array, y: jax.Array) -> jax.Array:
         columns = jnp.concatenate([x[places].T, y[places][None].astype(x.dtype)])
-        flow = flows.train(shape, size, target, columns, key)
+        flow = flows.train(shape, size, target, columns, public)
         return flows.draw(flow, shape, size, 1, jax.random.fold_in(key, 3))[0][0]
 
     return jax.jit(jax.vmap(one, (0, 0, None, None)))

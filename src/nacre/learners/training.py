@@ -27,6 +27,7 @@ class Task:
     plan: Any = None
     curator: Any = None
     model: Any = None  # what a training keeps besides the parameters (a flow)
+    noise: Any = None  # the curator's source of randomness, for what no door draws (a flow's output)
     network: Any = None  # the model of a record, where it is not linear (`nacre.nets.gru_d.GruD`)
 
     @property

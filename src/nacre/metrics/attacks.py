@@ -49,6 +49,7 @@ def _attacks() -> list[Metric]:
         Metric(
             "audit_claim", "none", (0.0, INF), "1", models, "what the audited mechanism claims, in the audit's unit"
         ),
+        Metric("audit_ceiling", "none", (0.0, INF), "1", models, "the most that an attack which is always right finds"),
         Metric("audit_draws", "none", (0.0, INF), "1", models, "draws or runs per world behind an audit"),
         Metric("twins_caught", "higher", SHARE, "1", models, "share of deliberately broken copies that were caught"),
         Metric("twins", "none", (0.0, INF), "1", models, "number of deliberately broken copies"),

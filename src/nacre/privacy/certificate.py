@@ -67,7 +67,7 @@ def certify(plan: Plan, schema: Any, *, seeded: bool, noise: str, assumptions: t
     """The certificate of a run that opened the doors of `plan` on a table described by `schema`."""
     level, reasons = plan.level, [e.reason for e in plan.entries if getattr(e, "reason", "")]
     reasons += [e.caveat for e in plan.entries if plan.budget.epsilon is not None and getattr(e, "caveat", "")]
-    if plan.budget.epsilon is None:
+    if plan.budget.epsilon is None and not reasons:
         reasons.append("no budget was given (epsilon=None): the tables were released without noise")
     provenance, read = schema.weakest()
     if provenance == "read":
@@ -155,7 +155,7 @@ def ledger_stamps(extras: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def describe(c: Certificate) -> str:
     """The certificate in plain words."""
-    lines = [f"nacre certificate: method {c.method}", f"Guarantee: {c.guarantee}"]
+    lines = [f"nacre certificate: method {c.method}", f"Guarantee: {c.extras.get('label', c.guarantee)}"]
     lines += [f"  because {reason}" for reason in c.reasons]
     whose = f"all rows of one {c.unit['column']} (at most {c.unit['cap']})" if c.unit["column"] else "one row"
     if c.epsilon is not None:
@@ -167,6 +167,10 @@ def describe(c: Certificate) -> str:
         ]
     else:
         lines.append("No privacy promise is made: treat the output as if it were the data.")
+    if "epsilon_tilde" in c.extras:
+        lines.append(f"epsilon_tilde {c.extras['epsilon_tilde']:g}: a parameter of the target density, no budget")
+    if "releases" in c.extras:
+        lines.append(f"Parameter vectors released: {c.extras['releases']:,}")
     lines += [f"  {_entry_line(e)}" for e in c.entries]
     lines.append(f"Noise: {c.noise}")
     counted = c.schema["provenance"]

@@ -10,6 +10,7 @@ import pyarrow.csv
 import pytest
 from tests.privacy_contract import tables
 
+from nacre.audit import owner
 from nacre.audit.density import closest
 from nacre.audit.owner import NO_EVIDENCE, audit_report, audit_tables
 from nacre.cli import run as command
@@ -38,8 +39,35 @@ def test_verdicts_and_the_report():
     for text in (report.to_html(), report.to_markdown(), report.to_json()):
         assert "cannot rule out" in text and "is safe" not in text.lower() and "no evidence of privacy" in text.lower()
     assert from_json(json.loads(report.to_json())) == report
-    assert attacks[-1].verdict == NO_EVIDENCE
+    assert attacks[-1].verdict.startswith(NO_EVIDENCE) and "400 of 400" in attacks[-1].verdict
     assert len(audit_tables(REAL, FRESH, None, SCHEMA)) == 2  # no membership without a holdout
+
+
+def test_a_shuffled_copy_larger_than_the_sample_is_all_copies():
+    """Rows are looked up among all real rows, not among the first of them; sizes are told."""
+    real = tables.people(5000, 4).select(["age", "income", "joined", "smoker"])
+    shuffled = real.take(np.random.default_rng(0).permutation(5000))
+    last = audit_tables(real, shuffled, None, SCHEMA)[-1]
+    assert {s.metric: s.value for s in last.scores}["nearest_copies"] == 1.0
+    assert "2,000 of 5,000 synthetic rows" in last.verdict and "all 5,000 real rows" in last.verdict
+
+
+def test_verdicts_share_one_error_and_rates_are_resolvable():
+    """Intervals of 1 − .05/3 each: 2.394 standard errors. 200 others cannot tell 1 % of false alarms from 2 %."""
+    found = audit_tables(REAL, FRESH, HELD, SCHEMA, rows=100)
+    assert all("3 verdicts at a family error of 0.05" in a.verdict for a in found[:2])
+    names = {s.metric for a in found for s in a.scores}
+    assert "presence_auc" in names and "presence_tpr1" not in names and "density_tpr1" not in names
+    assert "need 1,000 others" in found[0].verdict and "100 of 400 real rows" in found[1].verdict
+    presence = owner.disclosure(FRESH, REAL, HELD, SCHEMA, seed=0, repeats=1).presence["synthetic"]
+    ours = figures(found)["presence_auc", "synthetic"]
+    assert ours.high - ours.value == pytest.approx(2.3940 * presence.auc_error, rel=1e-3)
+
+
+def test_a_table_of_one_column():
+    schema = Schema({"age": SCHEMA.columns["age"]})
+    found = audit_tables(REAL.select(["age"]), FRESH.select(["age"]), HELD.select(["age"]), schema)
+    assert not any(a.name.startswith("Attributes") for a in found) and len(found) == 4
 
 
 def test_distances_by_brute_force():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import numpy as np
@@ -121,7 +122,35 @@ def test_an_audit_goes_into_a_certificate(tmp_path, capsys):
     assert "Audit: white box" in said and "cannot rule out" in said
     assert command([*asked[:4], "2", *asked[5:], "-o", str(tmp_path / "x.nacre")]) == 2
     assert "audit what it promises" in capsys.readouterr().err
+    assert command([*asked[:6], "1e-7", *asked[7:], "-o", str(tmp_path / "x.nacre")]) == 2
+    assert "delta differs" in capsys.readouterr().err
+    Schema(SCHEMA.columns, rows=401).save(tmp_path / "t.json")
+    assert command([*asked[:8], str(tmp_path / "t.json"), *asked[9:], "-o", str(tmp_path / "x.nacre")]) == 2
+    assert "schema differs" in capsys.readouterr().err
+    other = dataclasses.replace(release.certificate, entries=({**release.certificate.entries[0], "sigmas": [9.0]},))
+    (tmp_path / "c.json").write_text(json.dumps(other.to_json()))
+    assert command([*asked[:-1], str(tmp_path / "c.json"), "-o", str(tmp_path / "x.json")]) == 2
+    assert "what was spent differs" in capsys.readouterr().err
     assert command(["audit"]) == 2 and "one of the two" in capsys.readouterr().err
+
+
+def test_options_of_the_other_kind_and_empty_audits_are_refused(tmp_path, capsys):
+    Schema(SCHEMA.columns, rows=400).save(tmp_path / "s.json")
+    asked = ["audit", "--method", "independent", "--epsilon", "1", "--schema", str(tmp_path / "s.json")]
+    refused = {
+        "--html": [*asked, "--html", str(tmp_path / "x.html")],
+        "--holdout": [*asked, "--holdout", "h.csv"],
+        "nothing to audit": [*asked, "--runs", "0", "--canaries", "0"],
+        "replace_one": [*asked, "--neighbours", "replace_one", "--canaries", "500"],
+        "--output": ["audit", "a.csv", "b.csv", "-o", str(tmp_path / "x.nacre")],
+        "--certificate": ["audit", "a.csv", "b.csv", "--certificate", "c.json"],
+        "--runs": ["audit", "a.csv", "b.csv", "--runs", "1000"],
+    }
+    for word, words in refused.items():
+        assert command(words) == 2
+        assert word in capsys.readouterr().err
+    assert command([*asked, "--neighbours", "replace_one", "--runs", "120"]) == 0  # without canaries by default
+    assert not list(tmp_path.glob("x.*"))
 
 
 def test_two_files_are_enough(tmp_path, capsys):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import numpy as np
@@ -10,6 +11,7 @@ import pyarrow.csv
 import pytest
 from tests.privacy_contract import tables
 
+from nacre.audit import owner
 from nacre.audit.density import closest
 from nacre.audit.owner import NO_EVIDENCE, audit_report, audit_tables
 from nacre.cli import run as command
@@ -38,8 +40,35 @@ def test_verdicts_and_the_report():
     for text in (report.to_html(), report.to_markdown(), report.to_json()):
         assert "cannot rule out" in text and "is safe" not in text.lower() and "no evidence of privacy" in text.lower()
     assert from_json(json.loads(report.to_json())) == report
-    assert attacks[-1].verdict == NO_EVIDENCE
+    assert attacks[-1].verdict.startswith(NO_EVIDENCE) and "400 of 400" in attacks[-1].verdict
     assert len(audit_tables(REAL, FRESH, None, SCHEMA)) == 2  # no membership without a holdout
+
+
+def test_a_shuffled_copy_larger_than_the_sample_is_all_copies():
+    """Rows are looked up among all real rows, not among the first of them; sizes are told."""
+    real = tables.people(5000, 4).select(["age", "income", "joined", "smoker"])
+    shuffled = real.take(np.random.default_rng(0).permutation(5000))
+    last = audit_tables(real, shuffled, None, SCHEMA)[-1]
+    assert {s.metric: s.value for s in last.scores}["nearest_copies"] == 1.0
+    assert "2,000 of 5,000 synthetic rows" in last.verdict and "all 5,000 real rows" in last.verdict
+
+
+def test_verdicts_share_one_error_and_rates_are_resolvable():
+    """Intervals of 1 − .05/3 each: 2.394 standard errors. 200 others cannot tell 1 % of false alarms from 2 %."""
+    found = audit_tables(REAL, FRESH, HELD, SCHEMA, rows=100)
+    assert all("3 verdicts at a family error of 0.05" in a.verdict for a in found[:2])
+    names = {s.metric for a in found for s in a.scores}
+    assert "presence_auc" in names and "presence_tpr1" not in names and "density_tpr1" not in names
+    assert "need 1,000 others" in found[0].verdict and "100 of 400 real rows" in found[1].verdict
+    presence = owner.disclosure(FRESH, REAL, HELD, SCHEMA, seed=0, repeats=1).presence["synthetic"]
+    ours = figures(found)["presence_auc", "synthetic"]
+    assert ours.high - ours.value == pytest.approx(2.3940 * presence.auc_error, rel=1e-3)
+
+
+def test_a_table_of_one_column():
+    schema = Schema({"age": SCHEMA.columns["age"]})
+    found = audit_tables(REAL.select(["age"]), FRESH.select(["age"]), HELD.select(["age"]), schema)
+    assert not any(a.name.startswith("Attributes") for a in found) and len(found) == 4
 
 
 def test_distances_by_brute_force():
@@ -93,7 +122,35 @@ def test_an_audit_goes_into_a_certificate(tmp_path, capsys):
     assert "Audit: white box" in said and "cannot rule out" in said
     assert command([*asked[:4], "2", *asked[5:], "-o", str(tmp_path / "x.nacre")]) == 2
     assert "audit what it promises" in capsys.readouterr().err
+    assert command([*asked[:6], "1e-7", *asked[7:], "-o", str(tmp_path / "x.nacre")]) == 2
+    assert "delta differs" in capsys.readouterr().err
+    Schema(SCHEMA.columns, rows=401).save(tmp_path / "t.json")
+    assert command([*asked[:8], str(tmp_path / "t.json"), *asked[9:], "-o", str(tmp_path / "x.nacre")]) == 2
+    assert "schema differs" in capsys.readouterr().err
+    other = dataclasses.replace(release.certificate, entries=({**release.certificate.entries[0], "sigmas": [9.0]},))
+    (tmp_path / "c.json").write_text(json.dumps(other.to_json()))
+    assert command([*asked[:-1], str(tmp_path / "c.json"), "-o", str(tmp_path / "x.json")]) == 2
+    assert "what was spent differs" in capsys.readouterr().err
     assert command(["audit"]) == 2 and "one of the two" in capsys.readouterr().err
+
+
+def test_options_of_the_other_kind_and_empty_audits_are_refused(tmp_path, capsys):
+    Schema(SCHEMA.columns, rows=400).save(tmp_path / "s.json")
+    asked = ["audit", "--method", "independent", "--epsilon", "1", "--schema", str(tmp_path / "s.json")]
+    refused = {
+        "--html": [*asked, "--html", str(tmp_path / "x.html")],
+        "--holdout": [*asked, "--holdout", "h.csv"],
+        "nothing to audit": [*asked, "--runs", "0", "--canaries", "0"],
+        "replace_one": [*asked, "--neighbours", "replace_one", "--canaries", "500"],
+        "--output": ["audit", "a.csv", "b.csv", "-o", str(tmp_path / "x.nacre")],
+        "--certificate": ["audit", "a.csv", "b.csv", "--certificate", "c.json"],
+        "--runs": ["audit", "a.csv", "b.csv", "--runs", "1000"],
+    }
+    for word, words in refused.items():
+        assert command(words) == 2
+        assert word in capsys.readouterr().err
+    assert command([*asked, "--neighbours", "replace_one", "--runs", "120"]) == 0  # without canaries by default
+    assert not list(tmp_path.glob("x.*"))
 
 
 def test_two_files_are_enough(tmp_path, capsys):

@@ -14,10 +14,12 @@ import numpy as np
 
 from nacre.audit.presence import Rate, rate_of
 from nacre.audit.records import Records, Scale, Space
+from nacre.errors import DataError
 
 NEIGHBOURS = 5
 TOLERANCE = 0.05
 AGREE = 4
+NORMAL = 1.96  # standard errors on each side of a `Difference`
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,8 @@ def attributes(
     """
     rng = np.random.default_rng([seed, 3])
     width = members.columns
+    if width < 2:
+        raise DataError("attributes: the table has one column; expected one to know and one to guess")
     known = np.sort(rng.permutation(width)[: max(1, width // 2)])
     scale = Scale.of(synthetic, space)
     inside, outside, real = (guess(p, r, known, scale, space) for p, r in
@@ -149,10 +153,10 @@ def _label(values: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 def _difference(one: np.ndarray, other: np.ndarray) -> Difference:
     gap = float(one.mean() - other.mean())
-    error = 1.96 * float(np.sqrt(one.var(ddof=1) / len(one) + other.var(ddof=1) / len(other)))
+    error = NORMAL * float(np.sqrt(one.var(ddof=1) / len(one) + other.var(ddof=1) / len(other)))
     return Difference(gap, gap - error, gap + error)
 
 
 def _paired(gaps: np.ndarray) -> Difference:
-    error = 1.96 * float(gaps.std(ddof=1) / np.sqrt(len(gaps)))
+    error = NORMAL * float(gaps.std(ddof=1) / np.sqrt(len(gaps)))
     return Difference(float(gaps.mean()), float(gaps.mean() - error), float(gaps.mean() + error))

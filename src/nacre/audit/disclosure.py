@@ -26,7 +26,8 @@ CONTROLS = ("copy", "fresh rows", "noisy copy", "independent columns")
 
 @dataclass(frozen=True)
 class Disclosure:
-    """Results by table: "synthetic" and the controls. `stamp` and `sentence` go with every output."""
+    """Results by table: "synthetic" and the controls; no attributes for tables of one column. `stamp` and `sentence` go
+    with every output."""
 
     presence: Mapping[str, Presence]
     attributes: Mapping[str, Attributes]
@@ -74,9 +75,10 @@ def disclosure(
     first = order[np.isin(order, outside)][:size]
     others, fresh = rows["holdout"].take(first), rows["holdout"].take(order[~np.isin(order, first)])
     pools = {"synthetic": rows["synthetic"], **controls(rows["train"], fresh, space, seed)}
+    linked = pools if members.columns > 1 else {}  # one column: nothing to guess from another
     return Disclosure(
         {name: presence(pool, rows["train"], places, others, space) for name, pool in pools.items()},
-        {name: attributes(pool, members, others, fresh, space, seed, repeats) for name, pool in pools.items()},
+        {name: attributes(pool, members, others, fresh, space, seed, repeats) for name, pool in linked.items()},
     )
 
 
@@ -105,12 +107,13 @@ def controls(train: Records, fresh: Records, space: Space, seed: int = 0) -> dic
 def _lines(found: Disclosure) -> list[str]:
     lines = ["Presence: who was in the table?"]
     for name, p in found.presence.items():
+        few = f"at 1 % false alarms {_rate(p.at[0.01])}; " if 0.01 * p.others >= 10 else ""  # else they cannot be told
         precision = "fewer than 20 accused" if p.precision is None else f"precision {_rate(p.precision)}"
         lines.append(
-            f"  {name:20} AUC {p.auc:.3f} ± {1.96 * p.auc_error:.3f}; at 1 % false alarms {_rate(p.at[0.01])}; "
+            f"  {name:20} AUC {p.auc:.3f} ± {1.96 * p.auc_error:.3f}; {few}"
             f"largest radius: {p.found.hits} members, {p.alarms.hits} others, {precision}"
         )
-    lines.append("Attributes: half of the columns known")
+    lines += ["Attributes: half of the columns known"] if found.attributes else []
     for name, a in found.attributes.items():
         lines.append(
             f"  {name:20} sensitivity {_rate(a.members.sensitivity)}, precision {_rate(a.members.precision)}; "

@@ -8,8 +8,8 @@ confidence; tests, thresholds and numbers of guesses are fixed before the runs t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from nacre.audit import ceilings
 from nacre.audit.bounds import Bound, Guesses, family, one_run_epsilon
 from nacre.audit.canaries import random_rows, without, worst_case
+from nacre.audit.likeness import alike, nearest_to
 from nacre.audit.one_run import Choir, firsts, guess, one_run_mu
 from nacre.audit.witness import Enough, Witness
 from nacre.errors import NacreError
@@ -24,7 +25,6 @@ from nacre.privacy import discovery
 from nacre.privacy.accounting import Gaussian
 from nacre.table.decoding import decode
 from nacre.table.encoding import Encoded, encode
-from nacre.table.grid import Grid
 
 HELD_OUT = 0.25  # of the runs, to choose the threshold of the others
 GUESSES = 0.2  # of the canaries on each side
@@ -157,6 +157,15 @@ def _checked(plan: Any, effort: Effort, mu: float | None, alpha: float) -> float
     return each
 
 
+def default_canaries(plan: Any, effort: Effort, alpha: float, canaries: int = 1000) -> int:
+    """`canaries` where a one-run audit beside `effort` can run and can refute the claim, else 0."""
+    try:
+        _checked(plan, replace(effort, canaries=canaries), claimed_mu(plan), alpha)
+    except NacreError:
+        return 0
+    return canaries
+
+
 def _held_out(runs: int) -> int:
     return max(1, int(HELD_OUT * runs))
 
@@ -283,39 +292,3 @@ def run(job: Any, room: Any, seed: int) -> tuple[Any, Any]:
 
 def drawn(model: Any, schema: Any, rows: int, rng: np.random.Generator) -> Any:
     return decode(Encoded(model.draw(rows, rng), rows), schema)
-
-
-def alike(rows: Any, target: Any, schema: Any) -> float:
-    return float(np.mean(list(_near(rows, target, schema).values())))
-
-
-def _near(rows: Any, target: Any, schema: Any) -> Mapping[str, float]:
-    """Per column the share of rows within a tenth of the range of the target's value, or with its label."""
-    found = {}
-    for name in schema.modelled:
-        column = schema.columns[name]
-        if column.kind == "tensor":
-            gap = np.abs(rows[name].values - target[name].values[0]).mean(axis=tuple(range(1, rows[name].values.ndim)))
-            found[name] = float((gap <= 0.1 * (column.bounds[1] - column.bounds[0])).mean())
-            continue
-        grid = Grid.of(column)
-        codes, wanted = grid.codes(rows[name]), int(grid.codes(target[name])[0])
-        reach = 0 if column.kind in ("categorical", "boolean") else 0.1 * grid.cells
-        found[name] = float((np.abs(codes - wanted) <= reach).mean())
-    return found
-
-
-def nearest_to(canaries: Any, rows: Any, schema: Any) -> np.ndarray:
-    """Distance of every canary to its nearest row: labels that differ count 1, numbers by their share of the range."""
-    total = 0.0
-    for name in schema.modelled:
-        column = schema.columns[name]
-        if column.kind == "tensor":
-            flat = [v[name].values.reshape(len(v[name].values), -1) for v in (canaries, rows)]
-            total = total + np.abs(flat[0][:, None] - flat[1][None]).mean(axis=2)
-            continue
-        grid = Grid.of(column)
-        gap = np.abs(grid.codes(canaries[name])[:, None] - grid.codes(rows[name])[None])
-        label = column.kind in ("categorical", "boolean")
-        total = total + (gap > 0 if label else gap / max(1, grid.cells - 1))
-    return np.asarray(total).min(axis=1)

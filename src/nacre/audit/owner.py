@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from nacre.audit.attributes import NORMAL
 from nacre.audit.density import density_ratio
 from nacre.audit.disclosure import Disclosure, disclosure
-from nacre.audit.presence import nearest
+from nacre.audit.presence import nearest, rate_of
 from nacre.audit.records import Records, Scale, Space
 from nacre.audit.recovery import recover
 from nacre.engines import open_rows
@@ -21,7 +22,11 @@ from nacre.errors import DataError
 from nacre.report.findings import Attack, Report, Score
 from nacre.table import Schema
 
-ROWS = 20_000  # of each table: attacks look at all pairs
+ROWS = 20_000  # of each table in the density ratio, which looks at all pairs
+QUERIES = 2_000  # rows whose nearest real row is looked for, among all of them
+FAMILY = 0.05  # chance that any of the verdicts on members accuses a release that leaks nothing, fixed beforehand
+VERDICTS = 3  # presence, density ratio, attributes
+RESOLVED = 10  # false alarms that a reported rate must rest on (specs/expm_nf.md E12)
 CANNOT = (
     "An attack that finds little cannot rule out that another finds more: differential privacy is a proof, this is not."
 )
@@ -43,18 +48,22 @@ def audit_tables(
 
     Without a `holdout` of real rows that were not used, membership and attributes cannot be told from what the
     population gives away, and only marginal recovery and distances remain. A missing schema is drafted from `real`.
-    Tables of more than `rows` rows are sampled.
+    The density ratio is taken on a sample of tables of more than `rows` rows, distances for 2,000 rows to all real
+    ones; verdicts state the sizes. The intervals behind the three verdicts on members hold together with confidence
+    0.95 (Bonferroni).
     """
     schema = _schema(schema, real)
     space = Space.of(schema)
     tables = {"real": real, "synthetic": synthetic, **({} if holdout is None else {"holdout": holdout})}
     rng = np.random.default_rng([seed, 11])
-    found = {name: _sampled(space.records(t, name), rows, rng) for name, t in tables.items()}
+    whole = {name: space.records(t, name) for name, t in tables.items()}
     attacks: list[Attack] = []
     if holdout is not None:
         told = disclosure(synthetic, real, holdout, schema, seed=seed, repeats=5)
-        attacks += [_presence(told), _density(found, space, seed), _attributes(told)]
-    attacks += [_recovery(synthetic, real, schema), _distances(found, space)]
+        found = {name: _sampled(records, rows, rng) for name, records in whole.items()}
+        attacks += [_presence(told), _density(found, whole, space, seed)]
+        attacks += [_attributes(told)] if told.attributes else []
+    attacks += [_recovery(synthetic, real, schema), _distances(whole, space, rng)]
     return tuple(attacks)
 
 
@@ -80,17 +89,37 @@ def _sampled(records: Records, rows: int, rng: np.random.Generator) -> Records:
 # ------------------------------------------------------------------------------------------------ single attacks
 
 
+def _width() -> float:
+    """Standard errors on each side of an estimate, so that all verdicts hold together."""
+    from scipy.special import ndtri
+
+    return float(ndtri(1 - FAMILY / (2 * VERDICTS)))
+
+
+def _rates(metric: str, auc: Any, of: str, others: int, rows: int) -> list[Score]:
+    """The area with its interval, and members found at 1 % false alarms where so few can be counted."""
+    error = _width() * auc.auc_error
+    scores = [Score(f"{metric}_auc", auc.auc, of, low=auc.auc - error, high=auc.auc + error, rows=rows)]
+    if 0.01 * others >= RESOLVED:
+        rate = rate_of(auc.at[0.01].hits, auc.at[0.01].of, 1 - FAMILY / VERDICTS)
+        scores.append(Score(f"{metric}_tpr1", rate.value, of, low=rate.low, high=rate.high, rows=rows))
+    return scores
+
+
+def _resolved(members: int, others: int) -> str:
+    """What the attack rests on, and whether rates at few false alarms could be counted."""
+    few = "" if 0.01 * others >= RESOLVED else f"; rates at 1 % false alarms need {100 * RESOLVED:,} others"
+    return f". {members:,} members and {others:,} others were attacked{few}"
+
+
 def _presence(found: Disclosure) -> Attack:
-    scores = []
-    for of, p in found.presence.items():
-        low, high = p.auc - 1.96 * p.auc_error, p.auc + 1.96 * p.auc_error
-        scores.append(Score("presence_auc", p.auc, of, low=low, high=high, rows=p.members))
-        rate = p.at[0.01]
-        scores.append(Score("presence_tpr1", rate.value, of, low=rate.low, high=rate.high, rows=p.members))
-    return Attack("Presence: who was in the table?", _said("presence_auc", scores), tuple(scores))
+    scores = [s for of, p in found.presence.items() for s in _rates("presence", p, of, p.others, p.members)]
+    ours = found.presence["synthetic"]
+    said = _said("presence_auc", scores) + _resolved(ours.members, ours.others)
+    return Attack("Presence: who was in the table?", said, tuple(scores))
 
 
-def _density(found: dict[str, Records], space: Space, seed: int) -> Attack:
+def _density(found: dict[str, Records], whole: dict[str, Records], space: Space, seed: int) -> Attack:
     rng = np.random.default_rng([seed, 12])
     order = rng.permutation(len(found["holdout"]))
     size = min(len(order) // 2, len(found["real"]))
@@ -100,20 +129,19 @@ def _density(found: dict[str, Records], space: Space, seed: int) -> Attack:
     members = found["real"].take(rng.choice(len(found["real"]), size, replace=False))
     scores = []
     for of, pool in (("synthetic", found["synthetic"]), ("copy", found["real"])):
-        told = density_ratio(pool, members, others, reference, space)
-        low, high = told.auc - 1.96 * told.auc_error, told.auc + 1.96 * told.auc_error
-        rate = told.at[0.01]
-        scores.append(Score("density_auc", told.auc, of, low=low, high=high, rows=size))
-        scores.append(Score("density_tpr1", rate.value, of, low=rate.low, high=rate.high, rows=size))
-    return Attack("Density ratio: is the release denser at members?", _said("density_auc", scores), tuple(scores))
+        scores += _rates("density", density_ratio(pool, members, others, reference, space), of, size, size)
+    cut = [f"{len(found[n]):,} of {len(whole[n]):,} {n} rows" for n in found if len(found[n]) < len(whole[n])]
+    sampled = f"; sampled: {', '.join(cut)}" if cut else ""
+    said = _said("density_auc", scores) + _resolved(size, size) + sampled
+    return Attack("Density ratio: is the release denser at members?", said, tuple(scores))
 
 
 def _attributes(found: Disclosure) -> Attack:
     scores = []
     for of, a in found.attributes.items():
-        scores.append(Score("attribute_excess", a.excess.value, of, low=a.excess.low, high=a.excess.high))
-        beyond = a.beyond_strangers
-        scores.append(Score("attribute_beyond", beyond.value, of, low=beyond.low, high=beyond.high))
+        for metric, gap in (("attribute_excess", a.excess), ("attribute_beyond", a.beyond_strangers)):
+            error = (gap.high - gap.value) * _width() / NORMAL
+            scores.append(Score(metric, gap.value, of, low=gap.value - error, high=gap.value + error))
     ours = next(s for s in scores if s.of == "synthetic")
     more = ours.low is not None and ours.low > 0
     said = (
@@ -140,21 +168,29 @@ def _recovery(synthetic: Any, real: Any, schema: Schema) -> Attack:
     return Attack("Marginal recovery", said, tuple(scores))
 
 
-def _distances(found: dict[str, Records], space: Space) -> Attack:
-    scale = Scale.of(found["synthetic"], space)
-    points = {name: scale.points(r.take(np.arange(min(len(r), 2000)))) for name, r in found.items()}
-    scores = []
+def _distances(whole: dict[str, Records], space: Space, rng: np.random.Generator) -> Attack:
+    """Of a sample of rows, to all real rows: a copy would be missed in a part of them."""
+    scale = Scale.of(whole["synthetic"], space)
+    pool = scale.points(whole["real"])
+    scores, sizes = [], []
     for of, name in (("synthetic", "synthetic"), ("real", "holdout")):
-        if name in points:
-            gaps = nearest(points[name], points["real"])
+        if name in whole:
+            asked = _sampled(whole[name], QUERIES, rng)
+            gaps = nearest(scale.points(asked), pool)
+            sizes.append(f"{len(asked):,} of {len(whole[name]):,} {name} rows")
             scores.append(Score("nearest_distance", float(np.median(gaps)), of, rows=len(gaps)))
             scores.append(Score("nearest_copies", float((gaps == 0).mean()), of, rows=len(gaps)))
-    return Attack("Nearest records: no evidence of privacy", NO_EVIDENCE, tuple(scores))
+    said = f"{NO_EVIDENCE} {' and '.join(sizes)} were looked up among all {len(pool):,} real rows."
+    return Attack("Nearest records: no evidence of privacy", said, tuple(scores))
 
 
 def _said(name: str, scores: list[Score]) -> str:
     """The verdict on the release by the attack's own interval. Never that it is safe."""
     ours = next(s for s in scores if s.metric == name and s.of == "synthetic")
+    sure = f"{VERDICTS} verdicts at a family error of {FAMILY:g}"
     if ours.low is not None and ours.low > 0.5:
-        return f"members are told from others: the area under the curve is {ours.value:.3f}, at least {ours.low:.3f}"
-    return f"members were not told from others (area {ours.value:.3f}); this cannot rule out a better attack"
+        return (
+            f"members are told from others: the area under the curve is {ours.value:.3f}, at least {ours.low:.3f} "
+            f"({sure})"
+        )
+    return f"members were not told from others (area {ours.value:.3f}; {sure}); this cannot rule out a better attack"

@@ -40,24 +40,35 @@ def audit(
     ] = None,
     target: Annotated[str | None, typer.Option(rich_help_panel=MECHANISM, help="The column to predict.")] = None,
     neighbours: Annotated[
-        str, typer.Option(rich_help_panel=MECHANISM, help="add_or_remove_one, zero_out or replace_one.")
-    ] = "add_or_remove_one",
+        str | None,
+        typer.Option(rich_help_panel=MECHANISM, help="add_or_remove_one, zero_out or replace_one. Default: the first."),
+    ] = None,
     option: Annotated[
         list[str] | None,
         typer.Option("--option", metavar="NAME=VALUE", rich_help_panel=MECHANISM, help="A setting; repeatable."),
     ] = None,
     runs: Annotated[
-        int, typer.Option(min=0, rich_help_panel=MECHANISM, help="White-box runs per world; 0: none.")
-    ] = 1000,
+        int | None,
+        typer.Option(min=0, rich_help_panel=MECHANISM, help="White-box runs per world; 0: none. Default: 1000."),
+    ] = None,
     releases: Annotated[
-        int, typer.Option(min=0, rich_help_panel=MECHANISM, help="Whole fits per world for the black box; 0: none.")
-    ] = 0,
+        int | None,
+        typer.Option(
+            min=0, rich_help_panel=MECHANISM, help="Whole fits per world for the black box; 0: none. Default: 0."
+        ),
+    ] = None,
     canaries: Annotated[
-        int, typer.Option(min=0, rich_help_panel=MECHANISM, help="Canaries of a one-run audit; 0: none.")
-    ] = 1000,
+        int | None,
+        typer.Option(
+            min=0,
+            rich_help_panel=MECHANISM,
+            help="Canaries of a one-run audit; 0: none. Default: 1000 where that many could refute the claim.",
+        ),
+    ] = None,
     confidence: Annotated[
-        float, typer.Option(rich_help_panel=MECHANISM, help="Of all bounds together, fixed beforehand.")
-    ] = 0.95,
+        float | None,
+        typer.Option(rich_help_panel=MECHANISM, help="Of all bounds together, fixed beforehand. Default: 0.95."),
+    ] = None,
     certificate: Annotated[
         str | None,
         typer.Option(metavar="FILE", rich_help_panel=MECHANISM, help="A certificate (.json) or release (.nacre) ..."),
@@ -96,6 +107,14 @@ def audit(
     shell = Shell(json_file == "-", quiet)
     if (method is None) == (real is None):
         raise NacreError("name two tables (REAL SYNTH) or a mechanism (--method, --epsilon, --schema): one of the two")
+    _refuse_unused(
+        "an audit of a mechanism" if real is None else "attacks on tables",
+        {"SYNTH": synthetic, "--holdout": holdout, "--report": report, "--html": html, "--markdown": markdown}
+        if real is None
+        else {"--epsilon": epsilon, "--delta": delta, "--target": target, "--neighbours": neighbours,
+              "--option": option or None, "--runs": runs, "--releases": releases, "--canaries": canaries,
+              "--confidence": confidence, "--certificate": certificate, "--output": output},
+    )  # fmt: skip
     written = {"--html": html, "--markdown": markdown, "--output": output}
     written["--json"] = None if json_file == "-" else json_file
     inputs = [f for f in (real, synthetic, holdout, report, schema, certificate) if f is not None]
@@ -104,12 +123,21 @@ def audit(
         if method is None:
             _tables(shell, real, synthetic, holdout, schema, report, seed, written, force)
         else:
-            asked = {"method": method, "epsilon": epsilon, "delta": delta, "target": target, "neighbours": neighbours,
-                     "options": option, "schema": schema}  # fmt: skip
-            effort = {"runs": runs, "releases": releases, "canaries": canaries}
-            _mechanism(shell, asked, effort, 1 - confidence, certificate, seed, written, force)
+            asked = {"method": method, "epsilon": epsilon, "delta": delta, "target": target,
+                     "neighbours": neighbours or "add_or_remove_one", "options": option, "schema": schema}  # fmt: skip
+            effort = {"runs": 1000 if runs is None else runs, "releases": releases or 0, "canaries": canaries}
+            alpha = 0.05 if confidence is None else 1 - confidence
+            _mechanism(shell, asked, effort, alpha, certificate, seed, written, force)
     except KeyboardInterrupt:
         raise Interrupted("interrupted; nothing was written") from None
+
+
+def _refuse_unused(what: str, given: Any) -> None:
+    from nacre.errors import NacreError
+
+    unused = [name for name, value in given.items() if value is not None]
+    if unused:
+        raise NacreError(f"{', '.join(unused)}: {what} cannot use that; leave it out")
 
 
 # ----------------------------------------------------------------------------------------------------------- of a table
@@ -176,7 +204,7 @@ def _mechanism(
 ) -> None:
     import json
 
-    from nacre.audit.method import Effort, audit_method
+    from nacre.audit.method import Effort, audit_method, default_canaries
     from nacre.cli.progress import Bars
     from nacre.errors import NacreError
     from nacre.table.writing import write_text
@@ -188,7 +216,11 @@ def _mechanism(
     if (certificate is None) != (written["--output"] is None):
         raise NacreError("--certificate and --output go together: the one is read, the other written")
     job = _job(asked)
-    kept = None if certificate is None else _release(certificate, job.plan)
+    kept = None if certificate is None else _release(certificate, job)
+    if effort["canaries"] is None:
+        effort["canaries"] = default_canaries(job.plan, Effort(effort["runs"], effort["releases"]), alpha)
+        if not effort["canaries"]:
+            shell.say("nacre: no one-run audit: 1,000 canaries could not refute this claim; --canaries asks for more")
     with Bars(not shell.quiet) as bars:
         found = audit_method(job, Effort(**effort), alpha, seed, bars)
     shell.show(str(found))
@@ -213,7 +245,7 @@ def _job(asked: Any) -> Any:
     return prepare(list(schema.names), schema, budget, asked["method"], asked["target"], "declared", options)
 
 
-def _release(path: str, plan: Any) -> Any:
+def _release(path: str, job: Any) -> Any:
     """The release or certificate, if the audit is about what it promises."""
     from nacre.cli.evaluate import _certificate
     from nacre.errors import NacreError
@@ -221,13 +253,30 @@ def _release(path: str, plan: Any) -> Any:
 
     kept = load(path) if path.endswith(".nacre") else _certificate(path)
     c = getattr(kept, "certificate", kept)
-    claimed = (c.method, c.epsilon, c.neighbours)
-    audited = (plan.method, plan.budget.epsilon, plan.budget.neighbours)
-    if claimed != audited:
-        raise NacreError(
-            f"--certificate {path}: it promises {claimed}, the audit is of {audited}; audit what it promises"
-        )
+    plan, budget = job.plan, job.plan.budget
+    bought = any(e.name == "rows" and e.door == "counts" for e in plan.entries)  # their number is in no schema file
+    pairs = {
+        "method": (c.method, plan.method),
+        "epsilon": (c.epsilon, budget.epsilon),
+        "delta": (c.delta, budget.delta),
+        "neighbours": (c.neighbours, budget.neighbours),
+        "schema": ("",) * 2 if bought else (c.schema.get("digest"), job.schema.digest()),
+        "what was spent": (_plain(c.entries), _plain([e.to_json() for e in plan.entries])),
+    }
+    for name, (promised, audited) in pairs.items():
+        if promised != audited:
+            short = "" if name == "what was spent" else f" ({promised} there, {audited} here)"
+            raise NacreError(
+                f"--certificate {path}: {name} differs from that of the audit{short}; audit what it promises, with "
+                "the schema, target and options of the release"
+            )
     return kept
+
+
+def _plain(entries: Any) -> Any:
+    import json
+
+    return json.loads(json.dumps(list(entries)))
 
 
 def _with_audit(kept: Any, found: Any, output: str, force: bool) -> None:

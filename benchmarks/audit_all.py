@@ -185,7 +185,7 @@ def planned_learner(name: str, epsilon: float) -> Any:
         "noisy-gd": lambda: NoisyGd("bce", steps=10, rate=0.5, epsilon=epsilon, delta=DELTA, clip=CLIP),
         "expm-exact": lambda: Rejection(epsilon, delta=DELTA),
         "expm-mh": lambda: FlowChain(epsilon, delta=DELTA, moves=100, shape=FlowShape(layers=1, rank=2, steps=50)),
-        "expm-walk": lambda: Walk(epsilon, delta=DELTA, moves=200, chains=2),
+        "expm-walk": lambda: Walk(epsilon, delta=DELTA, moves=1000, chains=2),
         "expm-hmc": lambda: Hamiltonian(epsilon, delta=DELTA, moves=60, chains=2, leaps=4),
     }[name]()
     return Planned.of(training, LEARNT)

@@ -34,6 +34,7 @@ CHOICES = {1.0: 100_000, 4.0: 400_000}
 POISSON = 0.1
 TRAININGS = {"dpsgd": {1.0: 50_000, 4.0: 50_000}, "noisy-gd": {1.0: 400_000, 4.0: 100_000}}
 LEARNERS = ("dpsgd", "noisy-gd", "expm-exact", "expm-mh", "expm-walk", "expm-hmc")
+CHAIN_RUNS = 1000  # per world: an attack that is always right would find 4.1
 LEARNT, CLIP = 24, 0.1  # rows that a learner is trained on; every gradient is longer than the clip: the worst case
 TWINS = ("test_twins", "test_descend", "test_learning", "test_teach")
 SCHEMA = Schema(
@@ -53,18 +54,20 @@ SMALL: dict[str, dict[str, Any]] = {
     "merf": {"frequencies": 8, "steps": 4, "batch": 12},
     "support-points": {"frequencies": 12, "points": 4},
     "kme": {"features": 20, "points": 3},
-    # Wide networks: in few parameters the gradients of so many canaries would hide each other.
-    "hflow": {"hidden": 64, "depth": 1, "bins": 2, "steps": 20, "batch": 100},
-    "hflow-paper": {"hidden": 64, "depth": 1, "bins": 2, "steps": 20, "batch": 100, "blocks": 2},
-    "dpgan": {"steps": 10, "batch": 100, "width": 64, "turns": 1},
-    "dpcgan": {"steps": 10, "batch": 100, "width": 64, "turns": 1},
+    "hflow": {"hidden": 4, "depth": 1, "bins": 2, "steps": 20, "batch": 6},
+    "hflow-paper": {"hidden": 4, "depth": 1, "bins": 2, "steps": 20, "batch": 6, "blocks": 2},
+    "dpgan": {"steps": 10, "batch": 6, "width": 8, "turns": 1},
+    "dpcgan": {"steps": 10, "batch": 6, "width": 8, "turns": 1},
     "gswgan": {"steps": 10, "batch": 3, "width": 64, "parts": 4, "rows": 2},
     "pategan": {"steps": 10, "width": 64, "parts": 4, "rows": 2},
     "ppem": {"hide": ["age"], "steps": 10, "width": 64, "batch": 16, "pairs": 500},
 }
+# Whole trainings on worst-case neighbours, thousands in one program; what they bought before is left out of the ratio.
+DESCENTS, DESCENT_RUNS = ("hflow", "hflow-paper", "dpgan", "dpcgan"), 20_000
 # Every run of these compiles its training: one run with many canaries (ppem: one of each of its pairs). With 1,000
-# guesses in 2,500 an attack that is always right finds an epsilon of 4.46 at this level.
-CANARIES = ("hflow", "hflow-paper", "dpgan", "dpcgan", "gswgan", "pategan", "ppem")
+# guesses in 2,500 an attack that is always right finds an epsilon of 4.46 at this level. Canaries hide each other in
+# networks so small, and the teachers' answers are audited at their door: this view sees gross faults only.
+CANARIES = ("gswgan", "pategan", "ppem")
 MANY = 2500
 SLOW = {"pearl", "pearl-paper", "merf", "kme"}  # feature maps are checked at every run: few of them, white-box only
 SLOW_RUNS = 500
@@ -132,6 +135,8 @@ def _poisson_noise(epsilon: float) -> float:
 
 
 def effort_for(name: str, quick: bool) -> Effort:
+    if name in DESCENTS:
+        return Effort(runs=400 if quick else DESCENT_RUNS)
     if name in CANARIES:
         return Effort(runs=0, canaries=MANY)
     if name in SLOW:
@@ -141,6 +146,8 @@ def effort_for(name: str, quick: bool) -> Effort:
 
 def rows_of(name: str) -> int:
     """The declared rows: those of a table that half of the canaries are in, or all pairs with a canary each."""
+    if name in DESCENTS:
+        return LEARNT
     if name not in CANARIES:
         return int(SCHEMA.rows or 0)
     return 2 * MANY if name == "ppem" else MANY // 2
@@ -159,9 +166,14 @@ def planned_method(name: str, epsilon: float) -> Any:
     return prepare(list(schema.names), schema, budget, name, target, "declared", SMALL.get(name, {}))
 
 
-def audit_one(name: str, epsilon: float, quick: bool) -> Any:
+def audit_one(name: str, epsilon: float, quick: bool) -> tuple[list[Any], Effort]:
+    from nacre.audit.descents import descent_ratios
+
     effort, job = effort_for(name, quick), planned_method(name, epsilon)
-    return audit_method(job, effort, ALPHA * _bounds(job, effort)), effort
+    if name in DESCENTS:
+        absent, present = descent_ratios(job, effort.runs)
+        return judged("white box", absent, present, job.plan.budget, None, ALPHA, middle=0.0), effort
+    return list(audit_method(job, effort, ALPHA * _bounds(job, effort)).findings), effort
 
 
 def _bounds(job: Any, effort: Effort) -> int:
@@ -185,7 +197,7 @@ def planned_learner(name: str, epsilon: float) -> Any:
         "noisy-gd": lambda: NoisyGd("bce", steps=10, rate=0.5, epsilon=epsilon, delta=DELTA, clip=CLIP),
         "expm-exact": lambda: Rejection(epsilon, delta=DELTA),
         "expm-mh": lambda: FlowChain(epsilon, delta=DELTA, moves=100, shape=FlowShape(layers=1, rank=2, steps=50)),
-        "expm-walk": lambda: Walk(epsilon, delta=DELTA, moves=200, chains=2),
+        "expm-walk": lambda: Walk(epsilon, delta=DELTA, moves=1000, chains=2),
         "expm-hmc": lambda: Hamiltonian(epsilon, delta=DELTA, moves=60, chains=2, leaps=4),
     }[name]()
     return Planned.of(training, LEARNT)
@@ -197,7 +209,7 @@ def audit_learner(name: str, epsilon: float, quick: bool) -> tuple[list[Any], in
 
     job = planned_learner(name, epsilon)
     if name not in TRAININGS:
-        effort = Effort(runs=200 if quick else 2000)
+        effort = Effort(runs=200 if quick else 2000 if name == "expm-exact" else CHAIN_RUNS)
         return list(audit_method(job, effort, ALPHA * _bounds(job, effort)).findings), effort.runs
     runs = 2000 if quick else TRAININGS[name][epsilon]
     absent, present = descent_ratios(job, runs)
@@ -257,8 +269,8 @@ def measure(case: Case, results: Results, quick: bool) -> None:
             _add(results, f"learner {case.name}, {found.view}", case, seen)
     else:
         assert case.epsilon is not None
-        audit, effort = audit_one(case.name, case.epsilon, quick)
-        for found in audit.findings:
+        findings, effort = audit_one(case.name, case.epsilon, quick)
+        for found in findings:
             draws = effort.canaries if found.view == "one run" else effort.runs
             _add(results, f"{case.name}, {found.view}", case, Seen(found.bound, draws, found.ceiling, found.delta))
     results.write()

@@ -23,7 +23,7 @@ ALLOWED = {
     "targets": {"table"},
     "rebalancing": {"table", "targets"},
     "synthesizers": {"table", "privacy", "distances", "nets", "targets"},
-    "learners": {"table", "privacy", "distances", "nets"},
+    "learners": {"table", "privacy", "distances", "nets", "release_file"},
     "release_file": {"table"},
     "release": {"table", "engines", "privacy", "synthesizers", "release_file", "targets", "rebalancing"},
     "aiming": {"table", "privacy", "synthesizers", "targets"},

@@ -10,6 +10,7 @@ from jax.flatten_util import ravel_pytree
 from nacre.errors import DataError, LedgerRequired, PlanError
 from nacre.learners.descending import NoisyGd, Sgd
 from nacre.learners.exponential import Rejection
+from nacre.learners.files import load
 from nacre.learners.flow import ExpmNf
 from nacre.learners.grud import GRUD
 from nacre.learners.logistic import LogisticRegression
@@ -93,7 +94,7 @@ def test_it_learns_and_promises_nothing_without_noise():
 
 
 @pytest.mark.slow
-def test_private_training_and_flows():
+def test_private_training_and_flows(tmp_path):
     X, y = series(60)
     private = GRUD(NoisyGd(epsilon=4.0, steps=3), **PUBLIC).fit(X, y)
     assert (private.certificate_.guarantee, private.certificate_.epsilon) == ("proven (real arithmetic)", 4.0)
@@ -101,6 +102,10 @@ def test_private_training_and_flows():
     assert flow.certificate_.guarantee == "none" and flow.certificate_.extras["epsilon_tilde"] == 1.0
     assert flow.proba_of(flow.draw(1)[0], X).shape == (60, 2) and flow.certificate_.extras["releases"] == 2
     assert flow.bayes_proba(X, 3).sum(axis=1) == pytest.approx(1.0) and flow.certificate_.extras["releases"] == 5
+    before = flow.certificate_.extras["releases"]
+    assert flow.map_proba(X).shape == (len(X), 2) and flow.certificate_.extras["releases"] == before + 1
+    flow.save(tmp_path / "g.nacre")
+    assert np.array_equal(load(tmp_path / "g.nacre").predict_proba(X), flow.predict_proba(X))
 
 
 def test_refusals():

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression as Reference
 from sklearn.utils import estimator_checks
 from tests.learners import small
 
+import nacre
 from nacre.errors import NacreError, PlanError
 from nacre.learners.descending import DpSgd, NoisyGd, Sgd
 from nacre.learners.exponential import Rejection
@@ -109,6 +112,42 @@ def test_equipartition_and_the_verdict_on_a_fit():
     assert verdict({**good, **fits[0]})["passed"]
     assert "over-precise" in verdict({**good, **fits[1]})["verdict"]
     assert "ESS" in verdict({**fits[0], "ess_share": 0.01, "k_hat": float("nan")})["verdict"]
+
+
+def test_a_learner_is_saved_and_loaded(tmp_path):
+    import nacre.learners as learners
+
+    made = learners.LogisticRegression(Rejection(0.01, patience=5), **PUBLIC).fit(X, Y)
+    made.save(tmp_path / "m.nacre")
+    again = learners.load(tmp_path / "m.nacre")
+    assert np.array_equal(again.predict_proba(X), made.predict_proba(X)) and again.score(X, Y) == made.score(X, Y)
+    assert again.certificate_ == made.certificate_ and again.classes_.tolist() == made.classes_.tolist()
+    with pytest.raises(NacreError, match="exists"):
+        made.save(tmp_path / "m.nacre")
+    with pytest.raises(NacreError, match="second"):
+        again.draw()
+    with pytest.raises(NacreError, match="release"):
+        nacre.load(tmp_path / "m.nacre")
+    with pytest.raises(AttributeError):
+        _ = learners.NoSuchThing
+
+
+def test_a_file_of_something_else_is_refused(tmp_path):
+    from nacre.learners import load
+    from nacre.release_file import pack
+
+    certificate = json.dumps(LogisticRegression(Rejection(0.01, patience=5), **PUBLIC).fit(X, Y).certificate_.to_json())
+    arrays = {"parameters": np.zeros(3), "low": np.zeros(2), "high": np.ones(2)}
+    for model in (
+        {"learner": "os", "facts": {}},
+        {"learner": "LogisticRegression", "facts": {"classes": [0, 1], "features": 5}},
+        {"learner": "LogisticRegression", "facts": {"classes": [0, [1]], "features": 2}},
+        {"method": "independent"},
+    ):
+        documents = {"schema.json": "{}", "certificate.json": certificate, "model.json": json.dumps(model)}
+        pack(tmp_path / "x.nacre", documents, arrays, True)
+        with pytest.raises(NacreError, match="not the file of a learner"):
+            load(tmp_path / "x.nacre")
 
 
 def test_refusals():

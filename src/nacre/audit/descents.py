@@ -37,7 +37,8 @@ class Listener(MadeUpRoom):
 def descent_ratios(job: Any, runs: int) -> tuple[np.ndarray, np.ndarray]:
     """Log-likelihood ratios of `runs` trainings without the last record and of as many with it.
 
-    `job` has a schema, a plan whose one door is `descend`, and a `synthesizer` (`nacre.learners.planned`).
+    `job` has a schema, a plan that opens the door `descend`, and a `synthesizer`. Doors opened before it answer once
+    and do not count: the ratio is that of the descent.
     """
     tables = worst_case(job.schema, job.plan.budget.neighbours, int(job.plan.rows))
     rooms = [Listener(MemoryRows(t), job.plan, job.schema) for t in tables]

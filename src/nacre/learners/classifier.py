@@ -95,6 +95,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         extras["releases"] = extras.get("releases", 1) + more
         self.certificate_ = dataclasses.replace(self.certificate_, extras=extras)
 
+    def save(self, path: Any, force: bool = False) -> None:
+        """Write the fitted learner to a file that `nacre.learners.load` reads (`learners.files`)."""
+        from nacre.learners.files import save
+
+        check_is_fitted(self)
+        save(self, path, force)
+
     def predict(self, X: Any) -> np.ndarray:
         likeliest = self.predict_proba(X).argmax(axis=1)  # type: ignore[attr-defined]
         return self.classes_[likeliest]

@@ -165,6 +165,19 @@ class Rejection(Exponential):
         return drawn[0]
 
 
+@functools.lru_cache(maxsize=8)
+def _in_a_box(features: int, classes: int, tau: float, rate: float) -> Utility:
+    """The utility of a walk with the prior as its public term, which the door multiplies by the rate as well. The same
+    object for the same numbers: chains are compiled once."""
+    half = BOX * tau
+    utility = smooth_utility(features, classes, half)
+
+    def minus_square(points: Any, point: Any) -> Any:
+        return -((point - half) ** 2).sum() + 0 * points[0]
+
+    return Utility(utility.records, utility.per_record, utility.low, utility.high, minus_square, 0.5 / tau**2 / rate)
+
+
 @dataclass(frozen=True)
 class Walk(Exponential):
     """Random-walk Metropolis-Hastings (guarantee `conditional`) on N(0, τ²I) cut at ±6τ; for dozens of features."""
@@ -180,13 +193,7 @@ class Walk(Exponential):
         half, entry = BOX * tau, task.plan["draw"]
         utility = smooth_utility(task.features, task.classes, half)
         rate = self.epsilon / (utility.span * task.plan.scope.sum)  # the door multiplies the public term by it as well
-
-        def minus_square(points: Any, point: Any) -> Any:
-            return -((point - half) ** 2).sum() + 0 * points[0]
-
-        prior = Utility(
-            utility.records, utility.per_record, utility.low, utility.high, minus_square, 0.5 / tau**2 / rate
-        )
+        prior = _in_a_box(task.features, task.classes, tau, rate)
         drawn = task.curator.sample(entry, prior, walk.Walk(1, (2 * half,) * size, chains=self.chains, swaps=0.0))
         tell_owner(task.curator.diagnostics["draw"])
         return drawn[0, 0] - half

@@ -103,6 +103,21 @@ class GRUD(PrivateClassifier):
         """Probabilities under `map_parameters` of a flow: a further release."""
         return self.proba_of(self.map_parameters(), X)
 
+    def _parameters(self) -> np.ndarray:
+        return self.parameters_
+
+    def _facts(self) -> dict[str, Any]:
+        return {"hours": int(self.shape_[0]), "measurements": int(self.shape_[1]), "hidden": int(self.network_.hidden)}
+
+    def _restore(self, facts: dict[str, Any], parameters: np.ndarray) -> None:
+        """What `fit` leaves, from a file; ValueError where sizes do not fit together."""
+        self.hidden = int(facts["hidden"])
+        self.shape_ = (int(facts["hours"]), int(facts["measurements"]))
+        self.network_ = GruD(*self.shape_, self.hidden)
+        if parameters.shape != (self.network_.size,) or self.scale_.low.shape != self.shape_[1:]:
+            raise ValueError(f"{parameters.shape} parameters; expected {self.network_.size}")
+        self.parameters_ = parameters
+
     def _records(self, X: np.ndarray) -> np.ndarray:
         """Values in [−1, 1], 0 where missing, then the masks: a row-local map with public bounds."""
         seen = np.isfinite(X)

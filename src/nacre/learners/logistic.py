@@ -86,5 +86,18 @@ class LogisticRegression(PrivateClassifier):
     def predict_proba(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        theta = np.concatenate([self.coef_, self.intercept_[:, None]], axis=1).ravel()
-        return losses.probabilities(theta, self.scale_(X))
+        return losses.probabilities(self._parameters(), self.scale_(X))
+
+    def _parameters(self) -> np.ndarray:
+        return np.concatenate([self.coef_, self.intercept_[:, None]], axis=1).ravel()
+
+    def _facts(self) -> dict[str, Any]:
+        return {"features": int(self.n_features_in_)}
+
+    def _restore(self, facts: dict[str, Any], parameters: np.ndarray) -> None:
+        """What `fit` leaves, from a file; ValueError where sizes do not fit together."""
+        self.n_features_in_ = int(facts["features"])
+        wanted = losses.size(self.n_features_in_, len(self.classes_))
+        if parameters.shape != (wanted,) or self.scale_.low.shape != (self.n_features_in_,):
+            raise ValueError(f"{parameters.shape} parameters and {self.scale_.low.shape} bounds; expected {wanted}")
+        self._keep(parameters)

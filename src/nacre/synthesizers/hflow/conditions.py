@@ -62,10 +62,10 @@ def _every(low: np.ndarray, high: np.ndarray, rows: int) -> Ends:
 def _bits(wanted: np.ndarray, place: int, before: np.ndarray) -> Ends:
     """A bit is possible where it leads on to the string of a wanted label; strings wrap around as in `decode`."""
     strings = wanted[np.arange(1 << (place + 1 + before.shape[1])) % len(wanted)]
-    leads = strings.reshape(-1, 1 << place).any(axis=1)  # [2^(bits so far and this one)]
-    so_far = (before >= 0.5) @ (1 << np.arange(before.shape[1])[::-1])
+    leads: np.ndarray = np.any(strings.reshape(-1, 1 << place), axis=1)  # [2^(bits so far and this one)]
+    so_far = ((before >= 0.5) @ (1 << np.arange(before.shape[1])[::-1])).astype(np.int64)
     low = np.broadcast_to([0.0, 0.5], (len(before), 2))
-    return low, np.where(leads[2 * so_far.astype(np.int64)[:, None] + [0, 1]], [0.5, 1.0], low)
+    return low, np.where(leads[2 * so_far[:, None] + np.arange(2)], [0.5, 1.0], low)
 
 
 def _one_hot(wanted: np.ndarray, place: int, before: np.ndarray) -> Ends | None:
@@ -86,7 +86,7 @@ def _intervals(axes: Axes, name: str, condition: Any, mask: np.ndarray) -> Ends:
     for cell in np.flatnonzero((mask > 0) & (mask < 1)):
         wide = edges[cell + 1] - edges[cell]
         for low, high in grid.spans(condition):
-            start, end = _part(grid, cell, low, high)
+            start, end = _part(grid, int(cell), low, high)
             if start < end:
                 found.append((edges[cell] + start * wide, edges[cell] + end * wide))
     joined: list[list[float]] = []

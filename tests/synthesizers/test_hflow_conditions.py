@@ -32,7 +32,7 @@ CASES = {
 }
 
 
-QUICK = [("codes", True), ("one-hot", False)]
+QUICK = [("one-hot", False)]
 MODELS = [
     pytest.param(encoding, bought, marks=() if (encoding, bought) in QUICK else pytest.mark.slow)
     for encoding in ENCODINGS

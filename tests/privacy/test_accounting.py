@@ -9,6 +9,7 @@ import mpmath
 import numpy as np
 import pytest
 from dp_accounting import pld, rdp
+from scipy.special import gammaln, logsumexp
 
 from nacre.privacy import accounting
 from nacre.privacy.accounting import BoundedRange, Failure, Gaussian, PoissonGaussian, Unbounded
@@ -73,6 +74,36 @@ def test_poisson_composition_golden():
     assert accounting.epsilon_at(events, 1e-5) == pytest.approx(1.5154, abs=2e-3)
     delta = accounting._rdp_delta(0.0, events, 1.7118)
     assert delta == pytest.approx(1e-5, rel=0.02), "the RDP books alone give 1.7118"
+
+
+_OTHERS = [(0.01, 4.0, 10_000, 1.26, 1.04, 0.95), (256 / 32_561, 1.1, 2540, 2.45, 2.07, 1.88),
+           (256 / 32_561, 2.0, 3810, 1.30, 1.07, 0.98)]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("q", "z", "steps", "old", "improved", "exact"),
+    [(0.01, 1.0, 1000, 2.54, 2.11, 1.83), *_OTHERS],
+)
+def test_three_ways_to_count_sampled_steps(q, z, steps, old, improved, exact):
+    """The paper's conversion and the improved one from a closed form of the divergence at whole orders, privacy loss
+    distributions from the accountant (specs/dphflow.md E4)."""
+    orders = np.arange(2, 200)
+    divergence = np.array([steps * _closed_divergence(int(a), q, z) for a in orders])
+    delta, less = 1e-5, orders - 1
+    assert (divergence - math.log(delta) / less).min() == pytest.approx(old, abs=0.02)
+    better = divergence + np.log(less / orders) - (math.log(delta) + np.log(orders)) / less
+    assert better.min() == pytest.approx(improved, abs=0.02)
+    event = PoissonGaussian(q, z, steps)
+    assert accounting.epsilon_at([event], delta) == pytest.approx(exact, abs=0.02)
+    assert accounting._rdp_delta(0.0, [event], improved + 0.02) <= delta
+
+
+def _closed_divergence(alpha, q, z):
+    """Of one sampled Gaussian at a whole order, in logarithms."""
+    k = np.arange(alpha + 1)
+    binomial = gammaln(alpha + 1) - gammaln(k + 1) - gammaln(alpha - k + 1)
+    terms = binomial + (alpha - k) * math.log1p(-q) + k * math.log(q) + k * (k - 1) / (2 * z * z)
+    return logsumexp(terms) / (alpha - 1)
 
 
 def test_ours_is_never_below_the_optimistic_value():

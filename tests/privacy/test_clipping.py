@@ -7,9 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from nacre.errors import BudgetError
 from nacre.nets.taps import Outer
 from nacre.privacy import clipping
-from nacre.privacy.plan import CLIPPINGS
+from nacre.privacy.plan import CLIPPINGS, Part
+from nacre.privacy.stepwise import LEAST_CLIP
 
 CLIP = 0.8
 MANY = 10_000
@@ -50,9 +52,34 @@ def test_no_unit_contributes_more_than_the_clip(strategy):
     found = np.asarray(norms(tree, a, b, jax.random.split(jax.random.key(0), MANY)), np.float64)
     lengths = np.linalg.norm(found, axis=1)
     assert np.isfinite(found).all()
-    assert lengths.max() <= CLIP * (1 + 1e-5)
+    assert lengths.max() <= CLIP * (1 + 1e-6)
     assert (lengths[140:] > 0.1 * CLIP).mean() > 0.5, "hardly anything is left"
     assert not found[100:140].any(), "what is not finite, or too large to measure, counts as nothing"
+
+
+@pytest.mark.parametrize("strategy", CLIPPINGS)
+def test_the_smallest_clip_is_kept_and_smaller_ones_are_refused(strategy):
+    """Gradients from where squares of single precision vanish to where they overflow."""
+    rng = np.random.default_rng(4)
+    size = 10.0 ** rng.uniform(-25, 20, 400)
+    tree = {"m": size[:, None, None] * rng.normal(size=(400, 4, 3)), "v": size[:, None] * rng.normal(size=(400, 300))}
+
+    @jax.jit
+    @jax.vmap
+    def clipped(tree, key):
+        layers = clipping.layers_of(jax.tree.map(lambda x: x[None], tree))
+        summed = clipping.STRATEGIES[strategy](layers, LEAST_CLIP, jnp.ones(1, bool), key[None])
+        return jnp.concatenate([leaf.ravel() for leaf in jax.tree.leaves(summed)])
+
+    tree = jax.tree.map(lambda x: x.astype(np.float32), tree)
+    found = np.asarray(clipped(tree, jax.random.split(jax.random.key(0), 400)), np.float64)
+    lengths = np.linalg.norm(found, axis=1)
+    assert 0.5 * LEAST_CLIP < lengths.max() <= LEAST_CLIP * (1 + clipping.FLOAT_SLACK)
+    for bad in (1e-25, LEAST_CLIP / 2, 0.0, 1e11, float("nan")):
+        with pytest.raises(BudgetError, match="clip"):
+            Part("gradient", clip=bad, clipping=strategy)
+    with pytest.raises(BudgetError, match="clip"):
+        Part("gradient", clip=None, clipping=strategy)
 
 
 def test_thresholds_share_the_clip():

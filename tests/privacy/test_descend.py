@@ -218,6 +218,16 @@ def mean_loss(parameters, tape, units, keys, state):
     return own * jnp.square(own - own.mean())
 
 
+def faint_mean(parameters, tape, units, keys, state):
+    """Half a percent of the mean of the others: less than taps may differ by."""
+    own = logistic.loss(parameters, tape, units, keys, state)
+    return own * (1 + 5e-3 * own.mean())
+
+
+def never_finite(state, unit, key):
+    return {"gradient": jax.tree.map(lambda p: p * jnp.nan, logistic.plain(state, unit, key)["gradient"])}
+
+
 def forgotten_use(parameters, tape, units, keys, state):
     tapped = tape.dense("linear", parameters["linear"], units["x"])[:, 0]
     return jnp.square(tapped + units["x"] @ parameters["linear"]["weight"][0])
@@ -242,6 +252,8 @@ def coupled_records(columns, public):
 
 REFUSED = {
     "changes with the other units": {"query": logistic.Tapped(mean_loss)},
+    "a mean or a rank": {"query": logistic.Tapped(faint_mean)},
+    "not finite for any": {"query": never_finite},
     "taps and differentiation": {"query": logistic.Tapped(forgotten_use)},
     "leaves the compiled code": {"query": calls_out},
     "more than 64 values": {"query": carries_rows},

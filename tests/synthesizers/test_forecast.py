@@ -9,11 +9,12 @@ import warnings
 import numpy as np
 import pytest
 
+from nacre.errors import NacreError
 from nacre.fitting import fit, prepare
 from nacre.privacy.budget import Budget
 from nacre.privacy.discovery import Undeclared, unknown
 from nacre.synthesizers import outlook
-from nacre.synthesizers.base import make
+from nacre.synthesizers.base import METHODS, make
 from nacre.synthesizers.forecast import forecast, tvd
 from nacre.table import Categorical, Numeric, Schema
 from nacre.table.encoding import encode
@@ -45,6 +46,27 @@ def test_trained_flows_are_planned_without_a_forecast_of_errors(options):
     seen = forecast(flow.plan(schema, ROWS, Budget(None)), schema, ROWS, flow)
     assert seen.verdict == "unknown" and not seen.columns and "evaluate" in seen.advice
     assert 60 < seen.seconds < 6000  # 1,000 steps of 4,096 rows each
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("rows", [ROWS, None], ids=["declared", "bought"])
+def test_every_method_is_planned_and_forecast(method, rows):
+    """With and without a declared number of rows: a plan that exists has a forecast, or a refusal that says why."""
+    schema = people_schema(rows)
+    try:
+        job = prepare(list(schema.names), schema, Budget(None), method)
+        seen = forecast(job.plan, job.schema, rows, job.synthesizer)
+    except NacreError as error:
+        assert len(str(error)) > 40
+        return
+    assert seen.seconds > 0 and seen.advice
+
+
+@pytest.mark.parametrize("options", [{}, {"warm": 0.5}], ids=["plain", "warm"])
+def test_a_flow_is_planned_without_declared_rows(options):
+    schema = people_schema(None)
+    job = prepare(list(schema.names), schema, Budget(None), "hflow", None, "declared", options)
+    assert forecast(job.plan, job.schema, None, job.synthesizer).verdict == "unknown"
 
 
 def test_tvd_is_at_most_one():

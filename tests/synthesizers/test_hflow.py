@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from tests.privacy import coarse
+from tests.synthesizers.flows import random_model
 from tests.synthesizers.mixed import table
 
 import nacre
@@ -21,8 +22,8 @@ from nacre.privacy.plan import Counts
 from nacre.release_file import pack, unpack
 from nacre.synthesizers.base import make
 from nacre.synthesizers.hflow import warm
-from nacre.synthesizers.hflow.axes import ENCODINGS, Axes
-from nacre.synthesizers.hflow.model import FlowModel
+from nacre.synthesizers.hflow.axes import ENCODINGS
+from nacre.synthesizers.hflow.model import FlowModel, dequantiser_shape
 from nacre.table import Boolean, Categorical, Numeric, Schema, Unit
 from nacre.table.columns import Identifier
 from nacre.table.encoding import encode
@@ -51,21 +52,6 @@ def release():
 # ------------------------------------------------------------------------------------------- models, without a fit
 
 
-def random_model(schema, encoding, bought, space="normal", **shape):
-    """A flow with random weights over the axes of a schema."""
-    rng = np.random.default_rng(7)
-    shares = None
-    if bought:
-        from nacre.table.grid import Grid
-
-        shares = {n: rng.dirichlet(5 * np.ones(Grid.of(c).cells)) for n, c in schema.columns.items()}
-    axes = Axes.of(schema, None, encoding, shares, "test")
-    sizes = Shape(len(axes.axes), hidden=8, bins=3, cells=axes.labels if any(axes.labels) else (), **shape)
-    weights = {n: {p: 0.3 * rng.normal(size=s) for p, s in parts.items()} for n, parts in sizes.sizes().items()}
-    weights = {n: p["value"] if set(p) == {"value"} else p for n, p in weights.items()}
-    return FlowModel(axes, sizes, weights, space, None, 100)
-
-
 LABELS = Schema(
     {"c": Categorical(categories=tuple("abcde")), "y": Boolean(), "d": Categorical(categories=tuple("uvw"))}
 )
@@ -89,6 +75,44 @@ def test_probabilities_sum_to_one_and_are_those_of_the_drawn_rows(encoding):
     error = 0.1 if encoding == "one-hot" else 0.02  # of the bound itself: boxes of one axis per label are wide
     assert p.sum() == pytest.approx(1, abs=error)
     assert (np.abs(p - seen) <= 4 * np.sqrt(p / 40_000) + 2 * error * p + 1e-4).all()
+
+
+def test_a_learned_dequantiser_scores_the_same_flow_and_is_saved_with_it():
+    """p(record) = E_q[p/q] is the same number for every dequantiser that covers the box; the estimates by 2,000
+    points agree to Monte-Carlo error, and weights of the dequantiser are in the file."""
+    plain = random_model(LABELS, "codes", bought=True, blocks=1, linear="none")
+    learned = dequantiser_shape(plain.axes, "variational")
+    rng = np.random.default_rng(3)
+    noise = {n: {p: 0.03 * rng.normal(size=s) for p, s in parts.items()} for n, parts in learned.sizes().items()}
+    for layer in ("dequantise/out0", "dequantise/out1"):  # logits wider than uniform ones: p/q has a small spread
+        noise[layer]["bias"].reshape(-1, 3 * learned.components + 2)[:, -2] = 0.9
+    both = FlowModel(plain.axes, plain.shape, {**plain.weights, **noise}, "normal", None, 100, "variational")
+    records = encode(to_arrow(pd.DataFrame({"c": list("abcd"), "y": [True, False] * 2, "d": list("uvwu")})), LABELS)
+    scored = [model.log_prob(records.columns, 2000, 1) for model in (plain, both)]
+    assert scored[1] == pytest.approx(scored[0], abs=0.1)
+    assert (scored[1] != scored[0]).all(), "the dequantiser plays no part"
+    facts, arrays = both.parts()
+    again = FlowModel.from_parts(LABELS, facts, arrays)
+    assert again.dequantisation == "variational"
+    for layer, parts in noise.items():
+        assert all((again.weights[layer][part] == value.astype(np.float32)).all() for part, value in parts.items())
+    with pytest.raises(ReleaseFileError):
+        FlowModel.from_parts(LABELS, facts, {k: v for k, v in arrays.items() if k != "dequantise/in0.weight"})
+    old = {k: v for k, v in facts.items() if k != "dequantisation"}  # written before the weights were kept
+    kept = {k: v for k, v in arrays.items() if not k.startswith("dequantise")}
+    assert FlowModel.from_parts(LABELS, old, kept).dequantisation == "uniform"
+
+
+def test_the_sizes_of_a_dequantiser_are_those_of_its_parameters():
+    import jax
+
+    from nacre.nets.dequantise import Dequantiser
+
+    for sizes in ((1, 3), (4, 2), (5, 7)):
+        for printed in (False, True):
+            model = Dequantiser(*sizes, printed=printed)
+            found = jax.eval_shape(model.start, jax.random.key(0))
+            assert {n: {k: v.shape for k, v in p.items()} for n, p in found.items()} == model.sizes()
 
 
 def test_density_of_a_real_column_is_per_unit():

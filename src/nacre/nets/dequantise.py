@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 
 from nacre.nets import dense
+from nacre.nets.dequantise_shape import DequantiserShape
 from nacre.nets.taps import Tape
 
 _EDGE = 1e-6  # u stays this far from 0 and 1
@@ -24,24 +25,8 @@ _SCALE = 5.0  # log-scales stay within this
 
 
 @dataclass(frozen=True)
-class Dequantiser:
-    """`columns` numbers u given `context` numbers; `components` logistics, `couplings`, `hidden` units per network."""
-
-    columns: int
-    context: int
-    components: int = 4
-    couplings: int = 2
-    hidden: int = 64
-    printed: bool = False
-
-    @property
-    def turns(self) -> list[tuple[slice, slice]]:
-        """(given, changed) coordinates of each coupling: the halves take turns. One column is changed given nothing."""
-        half = self.columns // 2
-        first, second = slice(0, half), slice(half, self.columns)
-        if self.printed or not half:
-            return [(first, second)]
-        return [((first, second), (second, first))[i % 2] for i in range(self.couplings)]
+class Dequantiser(DequantiserShape):
+    """The noise of these sizes: its first parameters, and u with its density."""
 
     def start(self, key: jax.Array) -> dict[str, Any]:
         """Last layers of zeros; the means of the components spread on [-2, 2]."""

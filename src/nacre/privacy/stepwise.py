@@ -12,6 +12,7 @@ from nacre.privacy.budget import Level
 from nacre.privacy.entry import Entry, Scope
 from nacre.privacy.noise import MAX_SIGMA
 
+LEAST_CLIP = 2.0**-40  # squares of float32 numbers below 2^-63 are 0: up to 2^30 of them pass 2^-48, far below this
 CLIPPINGS = ("flat", "per-layer", "per-unit", "sparse")
 
 
@@ -35,8 +36,13 @@ class Part:
             raise PlanError(f"{where}: clipping {self.clipping!r}; expected one of {', '.join(CLIPPINGS)}")
         if not (0 <= self.sigma <= MAX_SIGMA):
             raise BudgetError(f"{where}: sigma {self.sigma!r}; expected a number from 0 to 2**34")
-        if not (self.clip is None and self.sigma == 0) and not (self.clip is not None and 0 < self.clip <= MAX_SIGMA):
-            raise BudgetError(f"{where}: clip {self.clip!r}; expected a number above 0 (None only without noise)")
+        if self.clip is None and self.sigma > 0:
+            raise BudgetError(f"{where}: clip None; expected a number, None only without noise")
+        if self.clip is not None and not LEAST_CLIP <= self.clip <= MAX_SIGMA:
+            raise BudgetError(
+                f"{where}: clip {self.clip!r}; expected a number from 2**-40 to 2**34: norms are measured in single "
+                "precision, which cannot tell smaller ones from 0. Scale the loss instead"
+            )
         if not 0 <= self.sparsity < 1:
             raise PlanError(f"{where}: sparsity {self.sparsity!r}; expected a number in [0, 1)")
 

@@ -46,8 +46,9 @@ class TrainingDoors:
         `records(columns, public)` turns encoded rows into a tree of arrays, row by row; `query(state, unit, key)`
         gives a unit's contribution to every part; `update(state, noisy, key)` sees noisy sums per expected unit only.
         `units` is the public or bought number of units n0, `batch` the units of one physical chunk over all devices of
-        this host, `checkpoint` a file to continue from. Where units are groups, a query sees (arrays, which of them are
-        there).
+        this host, `checkpoint` a file to continue from (for callers whose `records` and `public` are the same in the
+        next run; `fit` offers none, see docs/proofs/descent.md). Where units are groups, a query sees (arrays, which of
+        them are there).
         """
         import jax
 

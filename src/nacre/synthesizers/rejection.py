@@ -39,8 +39,7 @@ def draw_until(
         some = draw(batch if masks else min(batch, max(rows - found, 1)))
         keep = np.ones(len(next(iter(some.values()))), bool)
         for name, mask in masks.items():
-            share = np.append(mask, 0.0)[grids[name].codes(some[name])]
-            keep &= rng.random(len(share)) < share
+            keep &= _meets(grids[name], some[name], where[name], mask)
         parts.append({name: v.take(np.flatnonzero(keep)) for name, v in some.items()})
         found += int(keep.sum())
         if found >= rows:
@@ -55,6 +54,17 @@ def draw_until(
         )
         for name in parts[0]
     }
+
+
+def _meets(grid: Grid, values: Values, condition: Any, mask: np.ndarray) -> np.ndarray:
+    """Which values meet the condition: by their cells, and by themselves in a cell that meets it in part."""
+    share = np.append(mask, 0.0)[grid.codes(values)]
+    found = share == 1
+    part = np.flatnonzero((share > 0) & (share < 1))
+    if len(part):
+        some = values.values[part]
+        found[part] = np.any([(some >= low) & (some <= high) for low, high in grid.spans(condition)], axis=0)
+    return found
 
 
 class RowsByRejection:

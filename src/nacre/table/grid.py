@@ -101,6 +101,16 @@ class Grid:
             share += self._point(value)
         return np.minimum(share, 1.0)
 
+    def spans(self, condition: Any) -> list[tuple[Any, Any]]:
+        """The ranges (low, high) of stored values, ends included, that meet a condition of `mask`; null is in none."""
+        if isinstance(condition, tuple) and len(condition) == 2 and self.ordered:
+            condition = Between(*condition)
+        if isinstance(condition, Between):
+            return [self._ends(condition.low, condition.high)]
+        many = isinstance(condition, (list, tuple, set, frozenset, np.ndarray))
+        spots = [position(self.column, v, "condition") for v in (condition if many else [condition]) if v is not None]
+        return [(spot, spot) for spot in spots]
+
     # -- what the kinds differ in ---------------------------------------------------------------------------
 
     def _find(self, values: np.ndarray) -> np.ndarray:

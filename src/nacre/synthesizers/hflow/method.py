@@ -18,11 +18,10 @@ from nacre.privacy.plan import CLIPPINGS, Descend, Entry, Part, Plan, Scope
 from nacre.synthesizers.base import Progress, check_whole, silent
 from nacre.synthesizers.hflow import marginals, warm
 from nacre.synthesizers.hflow.axes import ENCODINGS, Axes
-from nacre.synthesizers.hflow.model import SPACES, FlowModel, objective_of
+from nacre.synthesizers.hflow.model import DEQUANTISATIONS, SPACES, FlowModel, objective_of
 from nacre.table import Schema
 
 RATE = 1 / 32  # of the rows in a batch, where their number is not declared
-DEQUANTISATIONS = ("uniform", "variational", "printed")
 _CHOICES = {
     "encoding": ENCODINGS,
     "dequantisation": DEQUANTISATIONS,
@@ -128,7 +127,7 @@ class Hflow:
             shares = marginals.shares(curator, plan[marginals.NAME])
         axes = Axes.of(curator.schema, self.target, self.encoding, shares, self.name)
         shape = self.shape(axes)
-        objective = objective_of(axes, shape, self.space, self.dequantiser(axes), plan.cap)
+        objective = objective_of(axes, shape, self.space, self.dequantisation, plan.cap)
         descending = Descending(self.steps, self.rate, self.decay, self.averaging)
         rows = max(1, plan.rows or 1)
         parameters = objective.start(jax.random.key(seed))
@@ -147,8 +146,7 @@ class Hflow:
             progress=lambda done, of: progress("training", done, of),
         )
         weights = jax.tree.map(np.asarray, descending.end(state))
-        kept = {layer: weights[layer] for layer in shape.sizes()}  # sampling needs no dequantiser
-        return FlowModel(axes, shape, kept, self.space, self.target, rows)
+        return FlowModel(axes, shape, weights, self.space, self.target, rows, self.dequantisation)
 
     def shape(self, axes: Axes) -> Shape:
         return Shape(
@@ -163,16 +161,6 @@ class Hflow:
             activation=self.activation,
             cells=axes.labels if self.labels and any(axes.labels) else (),
         )
-
-    def dequantiser(self, axes: Axes) -> Any:
-        """None for uniform noise."""
-        if self.dequantisation == "uniform":
-            return None
-        from nacre.nets.dequantise import Dequantiser
-
-        labels = [g.cells for g in axes.grids.values() if g.column.kind in ("categorical", "boolean")]
-        printed = self.dequantisation == "printed"
-        return Dequantiser(len(axes.axes), sum(labels) + len(axes.axes), printed=printed)
 
 
 def _records(columns: Any, public: Any) -> Any:

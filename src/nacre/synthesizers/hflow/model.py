@@ -8,52 +8,95 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from nacre.errors import ReleaseFileError, SchemaError
-from nacre.nets.flow_sampling import from_normal
+from nacre.nets.dequantise_shape import DequantiserShape
+from nacre.nets.flow_sampling import from_normal, given
 from nacre.nets.flow_shape import ACTIVATIONS, LINEAR, Shape
 from nacre.synthesizers.hflow.axes import ENCODINGS, Axes
+from nacre.synthesizers.hflow.conditions import Conditions
 from nacre.synthesizers.rejection import draw_until
 from nacre.table import Schema
 from nacre.table.encoding import Values
 
 SPACES = ("normal", "uniform")
+DEQUANTISATIONS = ("uniform", "variational", "printed")
 BATCH = 16_384
 
 
 class FlowModel:
     """Draws a standard normal and carries it back through the flow.
 
-    `where` is met by drawing rows until enough satisfy it: exact for every column, slow for rare conditions.
+    `where` is met exactly. A flow of one block without a linear map draws every axis inside what is asked for and
+    drops a row at the first axis that turns out unlikely: nothing is lost for a condition on the first axis (a target,
+    where its label is one axis), and little on the columns next to it. Other flows draw whole rows until enough
+    satisfy it, which is slow for rare conditions.
     """
 
-    def __init__(self, axes: Axes, shape: Shape, weights: Mapping[str, Any], space: str, target: str | None, rows: int):
+    def __init__(
+        self,
+        axes: Axes,
+        shape: Shape,
+        weights: Mapping[str, Any],
+        space: str,
+        target: str | None,
+        rows: int,
+        dequantisation: str = "uniform",
+    ):
         self.axes, self.shape, self.weights = axes, shape, weights
-        self.space, self.target, self.rows = space, target, rows
+        self.space, self.target, self.rows, self.dequantisation = space, target, rows, dequantisation
 
     def draw(self, rows: int, rng: np.random.Generator, where: Mapping[str, Any] | None = None) -> dict[str, Values]:
         """`rows` rows that satisfy `where`; SchemaError for a column that is not modelled or cannot be met."""
-        return draw_until(rows, rng, where or {}, self.axes.grids, lambda n: self._rows(n, rng), BATCH)
+        where = where or {}
+        if where and self.shape.blocks == 1 and self.shape.linear == "none":
+            tried = [max(256, rows + rows // 4)]  # more, where few of them meet the condition
+
+            def some(n: int) -> dict[str, Values]:
+                tried.append(min(n, 2 * tried[-1]))
+                return self._rows_given(where, min(n, tried[-2]), rng)
+
+            return draw_until(rows, rng, where, self.axes.grids, some, BATCH)
+        return draw_until(rows, rng, where, self.axes.grids, lambda n: self._rows(n, rng), BATCH)
 
     def _rows(self, rows: int, rng: np.random.Generator) -> dict[str, Values]:
         z = rng.standard_normal((rows, self.shape.columns)).astype(np.float32)
-        h = from_normal(self.shape, self.weights, z, lambda axis, h: self.axes.code(axis, self._share(h)))
-        return self.axes.decode(self._share(h))
+        return self.axes.decode(self._share(from_normal(self.shape, self.weights, z, self._label)))
+
+    def _rows_given(self, where: Mapping[str, Any], rows: int, rng: np.random.Generator) -> dict[str, Values]:
+        """Those of `rows` tries that come to meet the condition, but for rounding."""
+        conditions = Conditions(self.axes, where)
+
+        def allowed(axis: int, h: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+            ends = conditions.ends(axis, self._share(h))
+            return None if ends is None else (self._line(ends[0]), self._line(ends[1]))
+
+        return self.axes.decode(self._share(given(self.shape, self.weights, rows, rng, allowed, self._label)))
+
+    def _label(self, axis: int, h: np.ndarray) -> np.ndarray:
+        return self.axes.code(axis, self._share(h))
 
     def _share(self, h: np.ndarray) -> np.ndarray:
         """y in [0, 1] of h."""
         h = np.asarray(h, np.float64)
         return ndtr(h) if self.space == "normal" else np.clip(h / (2 * math.sqrt(3)) + 0.5, 0.0, 1.0)
 
+    def _line(self, y: np.ndarray) -> np.ndarray:
+        """h of y in [0, 1]; the ends are as far as h goes."""
+        if self.space == "normal":
+            return ndtri(y)
+        return np.where(y <= 0, -np.inf, np.where(y >= 1, np.inf, math.sqrt(3) * (2 * y - 1)))
+
     def log_prob(self, records: Mapping[str, Values], samples: int, seed: int) -> np.ndarray:
         """A lower bound of the log-probability of each record, in nats: log-mass of labels, whole numbers, null and
-        atoms, log-density per unit of the column elsewhere. What a record does not say is summed over."""
+        atoms, log-density per unit of the column elsewhere. What a record does not say is summed over. The points are
+        drawn by the dequantiser the flow was trained with, and weighed by p/q."""
         import jax
 
         from nacre.synthesizers.hflow.training import log_probabilities
 
-        objective = objective_of(self.axes, self.shape, self.space)
+        objective = objective_of(self.axes, self.shape, self.space, self.dequantisation)
         key = jax.random.key(seed)
         found = log_probabilities(objective, self.weights, self.axes.encode(records), samples, key)
         return found + self.axes.log_scale(records)
@@ -63,7 +106,12 @@ class FlowModel:
     def parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         shape = {k: v for k, v in asdict(self.shape).items() if k not in ("columns", "cells")}
         facts = {"rows": self.rows, "target": self.target, "encoding": self.axes.encoding, "space": self.space}
-        facts |= {"shape": shape, "labels": any(self.shape.cells), "bought": self.axes.bought}
+        facts |= {
+            "dequantisation": self.dequantisation,
+            "shape": shape,
+            "labels": any(self.shape.cells),
+            "bought": self.axes.bought,
+        }
         order = self.axes.order if self.axes.bought else ()
         arrays = {f"edges.{i}": self.axes.edges[name] for i, name in enumerate(order)}
         for layer, leaves in self.weights.items():
@@ -76,12 +124,15 @@ class FlowModel:
         try:
             order = sorted(schema.modelled, key=lambda name: name != facts["target"])
             shares = {n: np.diff(arrays[f"edges.{i}"]) for i, n in enumerate(order)} if facts["bought"] else None
-            if facts["encoding"] not in ENCODINGS or facts["space"] not in SPACES:
-                raise ValueError("encoding or space is not known")
+            noise = facts.get("dequantisation", "uniform")  # older files have no weights of another
+            if facts["encoding"] not in ENCODINGS or facts["space"] not in SPACES or noise not in DEQUANTISATIONS:
+                raise ValueError("encoding, space or dequantisation is not known")
             _check_shares(schema, shares)
             axes = Axes.of(schema, facts["target"], facts["encoding"], shares, "this release")
             shape = _shape(facts["shape"], axes, facts["labels"])
-            model = cls(axes, shape, _weights(shape, arrays), facts["space"], facts["target"], int(facts["rows"]))
+            learned = dequantiser_shape(axes, noise)
+            weights = _weights(shape.sizes() | (learned.sizes() if learned else {}), arrays)
+            model = cls(axes, shape, weights, facts["space"], facts["target"], int(facts["rows"]), noise)
         except (KeyError, TypeError, ValueError, IndexError, OverflowError, AttributeError, SchemaError) as error:
             raise ReleaseFileError(f"release file: the model does not hold what it should ({error})") from None
         if model.rows < 0:
@@ -89,10 +140,20 @@ class FlowModel:
         return model
 
 
-def objective_of(axes: Axes, shape: Shape, space: str, dequantiser: Any = None, group: int = 1) -> Any:
+def dequantiser_shape(axes: Axes, dequantisation: str) -> DequantiserShape | None:
+    """None for uniform noise."""
+    if dequantisation == "uniform":
+        return None
+    labels = [g.cells for g in axes.grids.values() if g.column.kind in ("categorical", "boolean")]
+    return DequantiserShape(len(axes.axes), sum(labels) + len(axes.axes), printed=dequantisation == "printed")
+
+
+def objective_of(axes: Axes, shape: Shape, space: str, dequantisation: str = "uniform", group: int = 1) -> Any:
     """The training objective of a flow over these axes."""
+    from nacre.nets.dequantise import Dequantiser
     from nacre.synthesizers.hflow.training import Objective
 
+    learned = dequantiser_shape(axes, dequantisation)
     coded = [n for n in axes.order if axes.schema.columns[n].kind in ("categorical", "boolean")]
     read = [axes.axes[i].column for i, size in enumerate(shape.cells) if size]
     firsts = [axes.axes[i].column for i, _ in axes.one_hots]
@@ -103,7 +164,7 @@ def objective_of(axes: Axes, shape: Shape, space: str, dequantiser: Any = None, 
         tuple(axes.grids[n].cells for n in coded),
         tuple(coded.index(n) for n in firsts),
         tuple(coded.index(n) for n in read),
-        dequantiser,
+        Dequantiser(**asdict(learned)) if learned else None,
         group,
     )
 
@@ -128,9 +189,9 @@ def _shape(facts: Mapping[str, Any], axes: Axes, labels: bool) -> Shape:
     return shape
 
 
-def _weights(shape: Shape, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+def _weights(sizes: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
     weights: dict[str, Any] = {}
-    for layer, leaves in shape.sizes().items():
+    for layer, leaves in sizes.items():
         found = {leaf: arrays[f"{layer}.{leaf}"] for leaf in leaves}
         for leaf, value in found.items():
             if value.shape != leaves[leaf] or value.dtype != np.float32 or not bool(np.isfinite(value).all()):

@@ -82,7 +82,8 @@ class Mmdgan:
 
         layout = Layout.of(curator.schema, None, self.name)
         progress("reading rows", 0, None)
-        found = revealed.read(curator, plan, layout, (layout.schema.modelled,), self.weights, False, self.truncate)
+        everything = (layout.schema.modelled,)
+        found = revealed.read(curator, plan, layout, everything, self.weights, False, truncate=self.truncate)
         x, heads = found.vectors[0], found.coding.heads(0)
         w = np.ones(len(x)) if found.weights is None else found.weights.scaled
         order = np.random.default_rng([seed, 7]).permutation(len(x))

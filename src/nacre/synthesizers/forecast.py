@@ -99,10 +99,10 @@ def forecast(plan: Plan, schema: Schema, rows: int | None, synthesizer: Any, pla
     if hasattr(synthesizer, "verdict"):
         return _own_verdict(plan, schema, rows, synthesizer)
     sums = [e for e in plan.entries if e.door == "total"]
+    if _trained(plan) or not (sums or _counted(plan)):
+        return _of_training(plan, schema, rows)
     if sums:
         return _of_sums(plan, schema, rows, synthesizer, sums[-1])
-    if not _counted(plan):
-        return _of_training(plan, schema, rows)
     shape = _Shape.of(plan, schema, synthesizer, rows or 30_000)
     threshold = max((e.threshold for e in plan.entries if e.door == "categories"), default=None)
     costs = {"seconds": seconds(plan, schema, rows, shape, place), "memory_mb": memory(rows, shape, place)}
@@ -121,13 +121,17 @@ def forecast(plan: Plan, schema: Schema, rows: int | None, synthesizer: Any, pla
 
 def forecasts(plan: Plan) -> bool:
     """Whether `forecast` can say anything of this plan: of methods that begin with one-way tables, or buy one sum."""
-    return _counted(plan) or any(e.door in ("total", "sample") for e in plan.entries)
+    return _counted(plan) or (not _trained(plan) and any(e.door in ("total", "sample") for e in plan.entries))
+
+
+def _trained(plan: Plan) -> bool:
+    """Whether a network learns from rows, whatever sums and tables it begins at."""
+    return any(e.door in ("descend", "teach") for e in plan.entries)
 
 
 def _counted(plan: Plan) -> bool:
     """Whether noisy tables are all that a method learns from."""
-    trained = any(e.door in ("descend", "teach") for e in plan.entries)
-    return not trained and any(e.name == "one-way" for e in plan.entries)
+    return not _trained(plan) and any(e.name == "one-way" for e in plan.entries)
 
 
 def _of_training(plan: Plan, schema: Schema, rows: int | None) -> Forecast:

@@ -107,7 +107,6 @@ def _trainer(shape: FlowShape, size: int, worth: Any, rows: int) -> Any:
         z = shape.sd * jax.random.normal(a, (shape.draws, size), table.dtype)
         places = jax.random.randint(b, (batch,), 0, rows)
         part = table.at[places].get(mode="promise_in_bounds") if batch < rows else table
-        part = jax.lax.optimization_barrier(part)  # gathered once, not by every loop that reads it
         slope = _at_most(jax.grad(target.objective)(flow, z, part.T, rows / batch), 100.0)
         change, state = rule.update(slope, state, flow)
         return (optax.apply_updates(flow, change), state), None

@@ -23,6 +23,7 @@ from nacre.synthesizers.tabular import files, revealed
 from nacre.synthesizers.tabular.coding import Coding
 
 LANES = ("", "-paper", "-control")
+PRIVATE_LANES = ("", "-start", "-control")
 EPSILON, DELTA = 1.0, 1e-6
 BEFORE = {"steps": 1}  # the generators move once in five steps of the energies: with one they stay where they start
 
@@ -70,9 +71,10 @@ class Study:
         return 40 if self.options.quick else self.steps
 
 
-def lanes(sizes: Iterable[str]) -> tuple[str, ...]:
-    """The methods of the paper for those numbers of hidden columns: all lanes of `hiding`, and `private`."""
-    return tuple(f"ppem-{size}{lane}" for size in sizes for lane in (*LANES, "-dp"))
+def lanes(sizes: Iterable[str], private: Sequence[str] = PRIVATE_LANES) -> tuple[str, ...]:
+    """The methods of the paper for those numbers of hidden columns: all lanes of `hiding`, and these with epsilon."""
+    ends = (*LANES, *(f"-dp{end}" for end in private))
+    return tuple(f"ppem-{size}{end}" for size in sizes for end in ends)
 
 
 def names(table: str, methods: Iterable[str]) -> tuple[str, ...]:

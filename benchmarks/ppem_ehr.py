@@ -117,7 +117,7 @@ def hospital(options: Options, results: Results) -> None:
 
 
 ONLY = (
-    *hiding.names("codes", (*hiding.lanes(HIDDEN_CODES), *GANS)),
+    *hiding.names("codes", (*hiding.lanes(HIDDEN_CODES, ("",)), *GANS)),
     *hiding.names("hospital", (*hiding.lanes(HIDDEN), *GANS)),
 )
 

@@ -48,8 +48,7 @@ def jobs(options: Options, results: Results) -> list[p.Job]:
 
 
 def judged(job: p.Job, made: np.ndarray, results: Results) -> None:
-    figures = p.classified(DATASET, job.pictures, made)
-    p.keep(results, job, f"fashion-{job.pictures.name}", made, figures)
+    p.keep(results, job, f"fashion-{job.pictures.name}", made, *p.classified(DATASET, job.pictures, made))
 
 
 def run(options: Options, results: Results) -> None:

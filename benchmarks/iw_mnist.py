@@ -169,10 +169,9 @@ def _pictures(name: str, seed: int) -> p.Pictures:
 def judged(job: p.Job, made: np.ndarray, results: Results) -> None:
     name = job.pictures.name
     if name in ATTRIBUTES:
-        figures = ks_figures(by_attribute(name, job.seed), made, job.seed)
+        p.keep(results, job, f"mnist-{name}", made, ks_figures(by_attribute(name, job.seed), made, job.seed))
     else:
-        figures = p.classified(DATASET, job.pictures, made)
-    p.keep(results, job, f"mnist-{name}", made, figures)
+        p.keep(results, job, f"mnist-{name}", made, *p.classified(DATASET, job.pictures, made))
 
 
 ONLY = ("sniw-mmd", "id-mmd", "cgan", "plain", "table")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -198,8 +199,9 @@ def _pictures(maker: Any) -> Any:
 # -------------------------------------------------------------------------------------------------------- judging
 
 
-def classified(dataset: str, pictures: Pictures, made: np.ndarray) -> dict[str, float]:
-    """Largest error of a class's share, FID to test pictures of the target, and the mean FID within classes."""
+def classified(dataset: str, pictures: Pictures, made: np.ndarray) -> tuple[dict[str, float], dict[int, dict]]:
+    """(figures of all classes, figures of each). Of all: largest error of a class's share, FID to test pictures of the
+    target, mean of the FIDs within classes. Of each: its share, and its FID where there are pictures enough."""
     from nacre.evaluation.images import fid
 
     net = judge(dataset)
@@ -207,29 +209,32 @@ def classified(dataset: str, pictures: Pictures, made: np.ndarray) -> dict[str, 
     _, _, test, truth = loaded(dataset)
     real = net(test.reshape(-1, SIDE, SIDE))
     assert pictures.target is not None
-    gaps = [abs((kinds == c).mean() - p) for c, p in zip(pictures.classes, pictures.target)]
-    found = {"class_share_error": float(max(gaps))}
-    inside = [
-        fid(codes[kinds == c], real[truth == c])
-        for c in pictures.classes
-        if (kinds == c).sum() >= 50  # fewer fit no Gaussian
-    ]
-    if inside:
-        found["fid_class"] = float(np.mean(inside))
+    each: dict[int, dict[str, float]] = {c: {"class_share": float((kinds == c).mean())} for c in pictures.classes}
+    for c, found in each.items():
+        if (kinds == c).sum() >= 50:  # fewer fit no Gaussian
+            found["fid_class"] = fid(codes[kinds == c], real[truth == c])
+    gaps = [abs(found["class_share"] - p) for found, p in zip(each.values(), pictures.target)]
+    inside = [found["fid_class"] for found in each.values() if "fid_class" in found]
     rng = np.random.default_rng(43)
     places = np.concatenate([
         rng.choice(np.flatnonzero(truth == c), round(2_000 * p)) for c, p in zip(pictures.classes, pictures.target)
     ])  # fmt: skip
-    return {**found, "fid_lenet": fid(codes, real[places])}
+    whole = {"class_share_error": float(max(gaps)), "fid_lenet": fid(codes, real[places])}
+    return whole | ({"fid_class": float(np.mean(inside))} if inside else {}), each
 
 
 def training(options: Options) -> Training:
     return Training(steps=5, channels=8) if options.quick else TRAINING
 
 
-def keep(results: Results, job: Job, dataset: str, made: np.ndarray, figures: dict[str, float]) -> None:
-    """Write the row of a job, and keep pictures of the first seed for the figure."""
+def keep(
+    results: Results, job: Job, dataset: str, made: np.ndarray, figures: dict[str, float],
+    each: Mapping[int, dict[str, float]] = MappingProxyType({}),
+) -> None:  # fmt: skip
+    """Write the rows of a job, those of `each` class first, and keep pictures of the first seed for the figure."""
     case = f"{job.method}/{job.pictures.name}"
+    for kind, found in each.items():
+        results.add(Setting(job.method, f"{dataset}, class {kind}"), job.seed, found, f"{case}/{kind}")
     results.add(Setting(job.method, dataset), job.seed, figures, case)
     results.write()
     print(case, job.seed, {k: round(v, 4) for k, v in figures.items()}, flush=True)

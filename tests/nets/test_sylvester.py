@@ -49,7 +49,7 @@ def test_all_layers_at_once_are_the_layers_one_by_one(kind, m):
 
     def slowly(z):
         total = 0.0
-        for layer in flow["layers"]:
+        for layer in flows.each(flow["layers"]):
             z, part = layer_of(layer, z)
             total += part
         return z, total

@@ -80,10 +80,10 @@ def smooth_utility(features: int, classes: int, box: float | None = None) -> Uti
     def worth(columns: Any, point: Any) -> Any:
         matrix = (point - shift).reshape(-1, features + 1)
         if len(columns) == features + 1:  # a weight of 0 for the labels costs less than a copy of the rows without them
-            logits = (np.append(np.ones(features, matrix.dtype), 0) * matrix) @ columns + matrix[:, -1:]
+            rows, weights = columns.T, np.append(np.ones(features, matrix.dtype), 0) * matrix
         else:
-            logits = matrix[:, :-1] @ columns[:features] + matrix[:, -1:]
-        return -losses.of_logits("l2", logits.T, columns[features])
+            rows, weights = columns[:features].T, matrix[:, :-1]
+        return -losses.of_logits("l2", rows @ weights.T + matrix[:, -1], columns[features])
 
     return Utility(vectors, worth, low=-losses.sensitivity(classes), high=0.0)
 

@@ -8,7 +8,7 @@ right for all parameters (specs: Rezende & Mohamed 2015 for planar layers, van d
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -19,7 +19,9 @@ _HALVINGS = 60
 TILT = 0.5  # start of c: at 0 a layer could not shift the mean to first order
 LEAST = 1e-4  # how far 1 + w·u and 1 + R_ii·R̃_ii stay above zero, so that floats cannot reach it
 
-Flow = Mapping[str, Any]  # {"layers": [...], "affine": {"mu", "ls"} or None}
+Flow = Mapping[
+    str, Any
+]  # {"layers": weights of one layer, those of all stacked in front, "affine": {"mu", "ls"} or None}
 
 
 def start(
@@ -39,7 +41,14 @@ def start(
     m = min(m, d)
     keys = jax.random.split(key, layers)
     made = [_planar(k, d, scale, tilt) if kind == "planar" else _sylvester(k, d, m, scale, tilt) for k in keys]
-    return {"layers": made, "affine": {"mu": jnp.zeros(d), "ls": jnp.zeros(d)} if affine else None}
+    stacked = jax.tree.map(lambda *each: jnp.stack(each), *made) if made else {}
+    return {"layers": stacked, "affine": {"mu": jnp.zeros(d), "ls": jnp.zeros(d)} if affine else None}
+
+
+def each(layers: Mapping[str, jax.Array]) -> list[dict[str, jax.Array]]:
+    """The layers one by one, first to last."""
+    count = len(next(iter(layers.values()), ()))
+    return [{name: stacked[i] for name, stacked in layers.items()} for i in range(count)]
 
 
 def _planar(key: jax.Array, d: int, scale: float, tilt: float) -> dict[str, jax.Array]:
@@ -62,7 +71,7 @@ def forward(flow: Flow, z: jax.Array) -> tuple[jax.Array, jax.Array]:
     layers, total = flow["layers"], jnp.zeros(len(z), z.dtype)
     if layers:
         with jax.default_matmul_precision("highest"):
-            z, total = _planar_layers(layers, z) if "u" in layers[0] else _sylvester_layers(layers, z)
+            z, total = _planar_layers(layers, z) if "u" in layers else _sylvester_layers(layers, z)
     if flow["affine"] is None:
         return z, total
     mu, ls = flow["affine"]["mu"], flow["affine"]["ls"]
@@ -75,7 +84,7 @@ def inverse(flow: Flow, theta: jax.Array) -> tuple[jax.Array, jax.Array]:
     if flow["affine"] is not None:
         mu, ls = flow["affine"]["mu"], flow["affine"]["ls"]
         theta, total = (theta - mu) * jnp.exp(-ls), ls.sum()
-    for layer in reversed(flow["layers"]):
+    for layer in reversed(each(flow["layers"])):
         theta = planar_inverse(layer, theta) if "u" in layer else sylvester_inverse(layer, theta)
         total = total + (planar(layer, theta) if "u" in layer else sylvester(layer, theta))[1]
     return theta, total
@@ -89,6 +98,15 @@ def log_normal(z: jax.Array, sd: float = 1.0) -> jax.Array:
 def log_density(flow: Flow, theta: jax.Array, sd: float = 1.0) -> jax.Array:
     z, log_det = inverse(flow, theta)
     return log_normal(z, sd) - log_det
+
+
+@jax.custom_vjp
+def _grams(v: jax.Array) -> jax.Array:
+    """v @ v.T; one product in its gradient instead of two."""
+    return v @ v.T
+
+
+_grams.defvjp(lambda v: (v @ v.T, v), lambda v, slope: ((slope + slope.T) @ v,))
 
 
 # ------------------------------------------------------------------------------------------------------------- planar
@@ -112,16 +130,16 @@ def planar(layer: Mapping[str, jax.Array], z: jax.Array) -> tuple[jax.Array, jax
     return z + u * h, jnp.log1p((1 - h * h) * (layer["w"] @ u))
 
 
-def _planar_layers(layers: Sequence[Mapping[str, jax.Array]], z: jax.Array) -> tuple[jax.Array, jax.Array]:
-    u, w, c = (jnp.stack([layer[name] for layer in layers]) for name in ("u", "w", "c"))
-    now, lengths = w @ u.T, w @ w.T
+def _planar_layers(layers: Mapping[str, jax.Array], z: jax.Array) -> tuple[jax.Array, jax.Array]:
+    u, w, c = (layers[name] for name in ("u", "w", "c"))
+    now, lengths = w @ u.T, _grams(w)
     along = (_wanted(jnp.diag(now)) - jnp.diag(now)) / jnp.maximum(jnp.diag(lengths), 1e-30)
-    seen, each = z @ w.T, now + lengths * along  # w·z of every layer, and what u of layer l adds to it: each[:, l]
+    seen, adds = z @ w.T, now + lengths * along  # w·z of every layer, and what u of layer l adds to it: adds[:, l]
     total, moves = jnp.zeros(len(z), z.dtype), []
-    for i in range(len(layers)):
+    for i in range(len(c)):
         h = jnp.tanh(seen[:, i] + c[i])
-        seen = seen + h[:, None] * each[:, i]
-        total = total + jnp.log1p((1 - h * h) * each[i, i])
+        seen = seen + h[:, None] * adds[:, i]
+        total = total + jnp.log1p((1 - h * h) * adds[i, i])
         moves.append(h)
     h = jnp.stack(moves, axis=1)
     return z + h @ u + (h * along) @ w, total
@@ -178,13 +196,13 @@ def sylvester(layer: Mapping[str, jax.Array], z: jax.Array) -> tuple[jax.Array, 
     return z + back(layer["v"], r @ h), jnp.log1p((1 - h * h) * jnp.diag(r) * jnp.diag(rt)).sum()
 
 
-def _sylvester_layers(layers: Sequence[Mapping[str, jax.Array]], z: jax.Array) -> tuple[jax.Array, jax.Array]:
+def _sylvester_layers(layers: Mapping[str, jax.Array], z: jax.Array) -> tuple[jax.Array, jax.Array]:
     """The state of the loop is what layers see of a point: products with all v at length 1, first m numbers.
     A layer adds h·step to it, with Q a = [a; 0] − Vᵀ(T V[:, :m] a), a = R h, in that basis."""
-    v, r, rt, c = (jnp.stack([layer[name] for layer in layers]) for name in ("v", "r", "rt", "c"))
+    v, r, rt, c = (layers[name] for name in ("v", "r", "rt", "c"))
     (count, k, d), m = v.shape, r.shape[1]
     v = v.reshape(count * k, d)
-    grams = v @ v.T
+    grams = _grams(v)
     short = 1 / jnp.sqrt(jnp.diag(grams))
     grams, first = grams * short * short[:, None], v[:, :m] * short[:, None]  # of the vectors at length 1
     r, rt = jax.vmap(triangles)({"r": r, "rt": rt})

@@ -13,24 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.places import RESULTS, ROOT, WORK
 from nacre.metrics import metric
 
-HERE = Path(__file__).parent
-RESULTS = HERE / "results"
-WORK = HERE / ".work"  # values per seed, for --resume; not committed
-KEYS = (
-    "method",
-    "dataset",
-    "epsilon",
-    "delta",
-    "guarantee",
-    "metric",
-    "mean",
-    "std",
-    "seeds",
-    "published",
-    "source",
-)
 PACKAGES = ("nacre", "jax", "numpy", "scipy", "pandas", "pyarrow", "scikit-learn")
 
 
@@ -217,7 +202,7 @@ def commit() -> str:
     """The commit of the working tree, with `+changes` when code that was run differs from it."""
 
     def git(*args: str) -> str | None:
-        done = subprocess.run(["git", *args], cwd=HERE, capture_output=True, text=True, check=False)
+        done = subprocess.run(["git", *args], cwd=ROOT / "benchmarks", capture_output=True, text=True, check=False)
         return done.stdout.strip() if done.returncode == 0 else None
 
     head = git("rev-parse", "HEAD")

@@ -24,7 +24,7 @@ CHAPTERS = (  # of ICD-9, by the number that a code begins with
 
 def hospital() -> tuple[pd.DataFrame, Schema]:
     """First encounter of each patient, with diagnoses by chapter, drugs as taken or not, and the public codebook."""
-    frame = pd.read_parquet(data.path(DATASET)).sort_values("encounter_id").drop_duplicates("patient_nbr")
+    frame = data.read(DATASET).sort_values("encounter_id").drop_duplicates("patient_nbr")
     table = frame[["race", "gender", "age", "max_glu_serum", "A1Cresult", *COUNTS]].copy()
     table["race"] = table["race"].where(table["race"].notna(), None)
     table["admission_type"] = frame["admission_type_id"].astype(str)

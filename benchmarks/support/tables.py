@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from nacre.errors import DataError
+from benchmarks import data
 from nacre.table import Numeric, Schema
 
-# file, target, random rows (None: all). Bounds are written down here: they come from descriptions of the variables.
+# target, random rows (None: all). Bounds are written down here: they come from descriptions of the variables.
 TABLES = {
-    "boston": ("boston_housing.parquet", "MEDV", None),
-    "diabetes": ("diabetes_sklearn.parquet", "target", None),
-    "california": ("california_housing.parquet", "median_house_value", 500),
+    "boston": ("MEDV", None),
+    "diabetes": ("target", None),
+    "california": ("median_house_value", 500),
 }
 BOUNDS = {
     "boston": {
@@ -52,13 +50,8 @@ class Table:
 
 def load(name: str, seed: int = 0) -> Table:
     """The table with its public schema; `seed` chooses the random rows of California."""
-    import pandas as pd
-
-    file, target, some = TABLES[name]
-    path = Path(os.environ.get("NACRE_DATA", "data")) / file
-    if not path.exists():
-        raise DataError(f"{path} is not there; set NACRE_DATA to the folder that holds it")
-    frame = pd.read_parquet(path).astype(np.float64)
+    target, some = TABLES[name]
+    frame = data.read(name).astype(np.float64)
     if some is not None:
         frame = frame.sample(some, random_state=seed)
     lower = {c.lower(): c for c in frame.columns}

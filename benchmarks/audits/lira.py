@@ -9,7 +9,6 @@ that the process may use.
 from __future__ import annotations
 
 import json
-import os
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -19,7 +18,7 @@ import numpy as np
 
 from benchmarks.catalogue import Options
 from benchmarks.places import PICTURES
-from benchmarks.results import Results, Setting
+from benchmarks.results import Results, Setting, cores
 from nacre.audit import lira
 from nacre.learners.descending import DpSgd, Sgd
 from nacre.learners.flow import LABEL, ExpmNf
@@ -150,8 +149,7 @@ def time_shadows(x: np.ndarray, y: np.ndarray, results: Results, quick: bool) ->
     """Wall time of 1,000 shadow models, compilation included."""
     import jax
 
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    where = f"{cores} cores" if jax.default_backend() == "cpu" else "an accelerator"
+    where = f"{cores()} cores" if jax.default_backend() == "cpu" else "an accelerator"
     models = 24 if quick else 1000
     setting = Setting(f"sgd, {models:,} shadows, {where}", "lr-los-last")
     case = f"lr-los-last/shadows/{where}"

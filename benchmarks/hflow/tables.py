@@ -96,7 +96,7 @@ ONLY = names_of(study("adult"), study("census"))
 
 
 def run(options: Options, results: Results) -> None:
-    table = results.name.removeprefix("hflow-")
+    table = results.benchmark.removeprefix("hflow-")
     results.published = published.rows(f"{table}-hflow")
     run_study(study(table), options, results, {**MAKERS, **peers.methods(options, results, {"ctgan": CTGAN})})
     if table == "adult" and options.wants("hflow") and not options.quick:

@@ -67,7 +67,7 @@ class Job:
 
 def run(options: Options, results: Results) -> None:
     """All cases of all seeds."""
-    dataset, settings = STUDIES[results.name.removesuffix(".quick")]
+    dataset, settings = STUDIES[results.benchmark]
     results.published = published.rows(dataset)
     rows = 2_000 if options.quick else None
     settings = {"frequencies": 100, "steps": 20} if options.quick else settings

@@ -58,6 +58,11 @@ def test_one_seed_has_no_spread_and_a_nan_is_no_figure(make):
     results.write()  # strict JSON has no NaN
 
 
+def test_a_quick_run_knows_its_benchmark(tmp_path):
+    results = result_files.Results("hflow-adult.quick", "", tmp_path, tmp_path)
+    assert results.benchmark == "hflow-adult" and results.path.name == "hflow-adult.quick.json"
+
+
 def test_only_registered_metrics_are_accepted(make):
     with pytest.raises(KeyError, match="accuracy"):
         make().add(SKETCH, 0, {"accuracy": 1.0})

@@ -11,13 +11,12 @@ import multiprocessing
 import os
 import random
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.places import ROOT
+from benchmarks.child import answer
 from nacre.errors import BudgetExceeded, NacreError
 from nacre.privacy.budget import Budget
 from nacre.privacy.ledger import Ledger, Policy, open_ledger
@@ -170,12 +169,8 @@ TASKS = {"storm": storm, "kills": kills, "overhead": overhead}
 
 def apart(task: str, state: Path, **arguments: Any) -> dict[str, Any]:
     """A task in a process of its own, with its own memory of ledgers."""
-    command = [sys.executable, "-m", "benchmarks.ledger.load", task, json.dumps(arguments)]
-    known = {**os.environ, "NACRE_STATE": str(state), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run(command, cwd=ROOT, env=known, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{task} ended with {done.returncode}: {done.stderr[-2000:]}")
-    return json.loads(done.stdout.splitlines()[-1])
+    environment = {"NACRE_STATE": str(state), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    return answer("ledger.load", task, json.dumps(arguments), environment=environment)
 
 
 if __name__ == "__main__":

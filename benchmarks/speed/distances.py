@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.catalogue import Options
+from benchmarks.child import ChildFailed, answer
 from benchmarks.peers.registry import ENVIRONMENTS
-from benchmarks.places import ROOT
 from benchmarks.results import Results, Setting
 
-SCRIPT = Path(__file__).parent / "distances_tasks.py"
 LIMIT = 300  # seconds a peer may take, its own compilation included
 # hyppo: fewer permutations than the others, in its favour, because a thousand take too long.
 HYPPO_DRAWS = 20
@@ -62,21 +61,12 @@ def child(method: str, task: str, **arguments: Any) -> dict[str, float] | str:
     if python is None:
         return "is not installed (make peers)"
     limit = LIMIT * (1 if method in PEERS else 10)
-    command = [str(python), str(SCRIPT), method, task, json.dumps(arguments)]
     try:
-        done = subprocess.run(
-            command,
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=limit,
-        )
+        return answer("speed.distances_tasks", method, task, json.dumps(arguments), python=str(python), limit_s=limit)
     except subprocess.TimeoutExpired:
         return f"did not finish within {limit} s"
-    if done.returncode:
-        return f"failed: {(done.stderr.strip().splitlines() or ['no word of why'])[-1]}"
-    return json.loads(done.stdout.splitlines()[-1])
+    except ChildFailed as failed:
+        return f"failed: {failed.why}"
 
 
 def compare(task: str, size: dict[str, int], results: Results) -> list[tuple[Setting, dict[str, float]]]:

@@ -1,7 +1,7 @@
 """The three tasks of the distances benchmark, as nacre, as plain NumPy and as other packages do them.
 
-Run as a script in a process of its own: `distances_tasks.py METHOD TASK JSON` prints seconds and peak memory. Other
-packages may live in another environment, so nacre is imported only where it is measured.
+Run in a process of its own: `python -m benchmarks.speed.distances_tasks METHOD TASK JSON` prints seconds and peak
+memory. Other packages may live in another environment, so nacre is imported only where it is measured.
 """
 
 from __future__ import annotations

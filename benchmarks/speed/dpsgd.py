@@ -10,12 +10,8 @@ NACRE_JAX_PRIVACY_PYTHON have them; what is missing there is left out and said.
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-
 from benchmarks.catalogue import Options
+from benchmarks.child import LIMIT_S, answer, peer_answer
 from benchmarks.places import ROOT
 from benchmarks.results import Results, Setting
 
@@ -65,18 +61,8 @@ def run(options: Options, results: Results) -> None:
 
 def measured(method: str, model: str, repeats: int, records: int) -> dict:
     """{"step_ms", "peak_mb"}, of a peer its {"version"} too, or {"why"} it could not run."""
-    python = os.environ.get(PEERS[method]) if method in PEERS else sys.executable
-    if not python:
-        return {"why": f"{PEERS[method]} names no environment with it"}
-    module = "dpsgd_peer.py" if method in PEERS else "dpsgd_step.py"
-    command = [python, str(ROOT / "benchmarks" / module), method, model, str(repeats), str(records)]
-    paths = os.pathsep.join([str(ROOT / "src"), str(ROOT), str(ROOT / "benchmarks")])
-    search = {} if method.startswith("opacus") else {"PYTHONPATH": paths}
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=900, env={**os.environ, **search}, check=False
-    )
-    if done.returncode and method in PEERS:
-        return {"why": done.stderr.strip().splitlines()[-1][:200] if done.stderr.strip() else "it stopped"}
-    if done.returncode:
-        raise RuntimeError(f"speed-dpsgd: {method} ended with {done.returncode}: {done.stderr[-2000:]}")
-    return json.loads(done.stdout.splitlines()[-1])
+    words = (method, model, str(repeats), str(records))
+    if method not in PEERS:
+        return answer("speed.dpsgd_step", *words, limit_s=LIMIT_S)
+    nacre_too = {"PYTHONPATH": str(ROOT / "src")} if method == "jax-privacy" else {}
+    return peer_answer([PEERS[method]], "speed.dpsgd_peer", *words, environment=nacre_too)

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
-import resource
 import sys
-import time
 from importlib.metadata import version
 
 import numpy as np
 
-BATCH, WIDTHS, STEPS, MOST_SECONDS = 256, (108, 256, 256, 1), 4, 15.0
+from benchmarks.speed.clock import best, one_core, step_figures
+
+BATCH, WIDTHS, STEPS = 256, (108, 256, 256, 1), 4
 
 
 def opacus(ghost: bool):
@@ -56,10 +55,11 @@ def opacus(ghost: bool):
 
 def jax_privacy(model: str):
     """Clipped gradients and noise of jax-privacy on the losses that nacre's own steps use."""
-    import dpsgd_step
     import jax
     import optax
     from jax_privacy import clipping, noise_addition
+
+    from benchmarks.speed import dpsgd_step
 
     batched, params, records = dpsgd_step.made(model)
     records = jax.device_put({name: values[:BATCH] for name, values in records.items()})
@@ -90,18 +90,10 @@ def jax_privacy(model: str):
 
 def main(method: str, model: str, repeats: int) -> None:
     run = jax_privacy(model) if method == "jax-privacy" else opacus(method == "opacus-ghost")
-    run()
-    took = []
-    while len(took) < min(repeats, 3) or (len(took) < repeats and sum(took) < MOST_SECONDS):
-        start = time.process_time()
-        run()
-        took.append(time.process_time() - start)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    found = {"step_ms": 1e3 * min(took) / STEPS, "peak_mb": peak}
-    print(json.dumps(found | {"version": version(method.partition("-ghost")[0])}))
+    figures = step_figures(best(run, repeats), STEPS)
+    print(json.dumps(figures | {"version": version(method.partition("-ghost")[0])}))
 
 
 if __name__ == "__main__":
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # one core, as for nacre
+    one_core()  # as for nacre
     main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

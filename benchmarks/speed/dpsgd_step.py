@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import resource
 import sys
 import time
 from collections.abc import Callable
@@ -15,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
+from benchmarks.speed.clock import best, one_core, step_figures
 from nacre.nets import dense, flow
 from nacre.nets.flow_shape import Shape
 from nacre.nets.taps import Tape, Tapped
@@ -23,7 +22,7 @@ from nacre.privacy.plan import Descend, Part
 
 ROWS, WIDTHS = 39_073, (108, 256, 256, 1)
 FLOW = Shape(15, hidden=128)
-STEPS, MOST_SECONDS = 20, 15.0
+STEPS = 20
 SLOW = ("dp-sparse", "dp-vmap")  # a run of these has two steps
 
 
@@ -103,20 +102,8 @@ def main(method: str, model: str, repeats: int, batch: int) -> None:
 
 def tell_time(run: Callable[[], Any], steps: int, repeats: int) -> None:
     """Print the best of several runs of so many steps: processor time, or wall time on an accelerator."""
-    run()
-    took, now = [], time.process_time if jax.default_backend() == "cpu" else time.perf_counter
-    while len(took) < min(repeats, 3) or (len(took) < repeats and sum(took) < MOST_SECONDS):
-        start = now()
-        run()
-        took.append(now() - start)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"step_ms": 1e3 * min(took) / steps, "peak_mb": peak}))
-
-
-def one_core() -> None:
-    """Before anything starts threads; on a machine with an accelerator it does no harm."""
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    now = time.process_time if jax.default_backend() == "cpu" else time.perf_counter
+    print(json.dumps(step_figures(best(run, repeats, now), steps)))
 
 
 if __name__ == "__main__":

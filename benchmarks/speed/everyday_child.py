@@ -6,7 +6,8 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import Any
+
+from benchmarks.speed.clock import seconds_inside
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-5, "method": "sketch"}
 
@@ -60,23 +61,14 @@ def evaluate(synthetic: str, private: str, holdout: str, schema: str, target: st
 
 
 def sketch(files: list[str], schema: str, target: str, rows: int) -> dict[str, float]:
-    """A whole fit from Parquet shards, timed inside the door `counts`: its questions share one pass over the rows."""
+    """A whole fit from Parquet shards, timed inside the door that counts: its questions share a pass over the rows."""
     import nacre
     from nacre.privacy.curator import Curator
 
-    spent: list[float] = []
-    counts = Curator.counts
-
-    def timed(self: Any, *args: Any, **kwargs: Any) -> Any:
-        start = time.perf_counter()
-        answer = counts(self, *args, **kwargs)
-        spent.append(time.perf_counter() - start)
-        return answer
-
-    Curator.counts = timed
+    spent = seconds_inside(Curator, "counts_together")
     budget = BUDGET | {"delta": None}  # the default for so many rows
     nacre.fit(files, schema=nacre.Schema.load(schema), target=target, **budget)
-    print(f"{len(spent)} questions to the door `counts`", file=sys.stderr)
+    print(f"{len(spent)} questions to the door that counts", file=sys.stderr)
     return {"sketch_s": sum(spent), "rows_per_s": rows / sum(spent), "peak_mb": peak_mb()}
 
 

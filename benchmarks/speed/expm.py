@@ -9,13 +9,8 @@ accelerator. Opacus runs where NACRE_OPACUS_PYTHON names an environment that has
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-
 from benchmarks.catalogue import Options
-from benchmarks.places import ROOT
+from benchmarks.child import LIMIT_S, answer, peer_answer
 from benchmarks.results import Results, Setting
 
 METHODS = ("sgd", "dpsgd", "expm-nf", "expm-nf-few", "opacus")
@@ -59,15 +54,5 @@ def _accelerator() -> bool:
 def measured(method: str, model: str, repeats: int) -> dict:
     """{"step_ms", "peak_mb"}, with Opacus its version too, or {"why"} it could not run."""
     if method == "opacus":
-        python = os.environ.get(PEER)
-        if not python:
-            return {"why": f"{PEER} names no environment with it"}
-        command = [python, str(ROOT / "benchmarks" / "expm_peer.py"), model, str(repeats)]
-    else:
-        command = [sys.executable, "-m", "benchmarks.speed.expm_step", method, model, str(repeats)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900, cwd=ROOT, check=False)
-    if done.returncode and method == "opacus":
-        return {"why": done.stderr.strip().splitlines()[-1][:200] if done.stderr.strip() else "it stopped"}
-    if done.returncode:
-        raise RuntimeError(f"speed-expm: {method} ended with {done.returncode}: {done.stderr[-2000:]}")
-    return json.loads(done.stdout.splitlines()[-1])
+        return peer_answer([PEER], "speed.expm_peer", model, str(repeats))
+    return answer("speed.expm_step", method, model, str(repeats), limit_s=LIMIT_S)

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
-import os
-import resource
 import sys
 import time
 
@@ -17,9 +15,11 @@ import numpy as np
 import torch
 from torch import nn
 
+from benchmarks.speed.clock import best, one_core, step_figures
+
 HOURS, INPUTS, HIDDEN = 24, 104, 10
 BATCH = {"lr": 256, "grud": 128}
-STEPS, MOST_SECONDS = 10, 20.0
+STEPS = 10
 
 
 class Scaled(nn.Module):
@@ -98,19 +98,11 @@ def steps(kind: str, device: str):
 
 def main(kind: str, repeats: int) -> None:
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    run = steps(kind, device)
-    run()
-    took, now = [], time.perf_counter if device == "cuda" else time.process_time
-    while len(took) < min(repeats, 3) or (len(took) < repeats and sum(took) < MOST_SECONDS):
-        start = now()
-        run()
-        took.append(now() - start)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    version = importlib.metadata.version("opacus")
-    print(json.dumps({"step_ms": 1e3 * min(took) / STEPS, "peak_mb": peak, "version": version}))
+    now = time.perf_counter if device == "cuda" else time.process_time
+    figures = step_figures(best(steps(kind, device), repeats, now), STEPS)
+    print(json.dumps(figures | {"version": importlib.metadata.version("opacus")}))
 
 
 if __name__ == "__main__":
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # one core, as for nacre
+    one_core()  # as for nacre
     main(sys.argv[1], int(sys.argv[2]))

@@ -17,7 +17,8 @@ import numpy as np
 
 from benchmarks.expm import icu_grid as grid
 from benchmarks.expm.icu_data import Data
-from benchmarks.speed.dpsgd_step import one_core, tell_time
+from benchmarks.speed.clock import one_core
+from benchmarks.speed.dpsgd_step import tell_time
 from nacre.learners import flow as flows
 from nacre.learners.descending import DpSgd, Sgd
 from nacre.learners.exponential import prior_sd

@@ -8,14 +8,9 @@ too). `finite_share`: of the seeds trained so, how many had a finite loss after 
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-
 from benchmarks.catalogue import Options
-from benchmarks.places import ROOT
-from benchmarks.results import Results, Setting
+from benchmarks.child import LIMIT_S, answer, peer_answer
+from benchmarks.results import Results, Setting, cores
 
 OURS = {"nacre": 1, "nacre, five seeds": 5}
 PEER = "pytorch"
@@ -44,10 +39,6 @@ def run(options: Options, results: Results) -> None:
             print(case, found, flush=True)
 
 
-def cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 PLAIN = {"epsilon": None, "outcome": "ran", "reads_domain": False, "reports_spend": False, "notes": "eager mode"}
 
 
@@ -60,21 +51,7 @@ def device() -> str:
 
 
 def measured(method: str, repeats: int, count: int) -> dict:
+    sizes = (str(repeats), str(count or cores()))
     if method in OURS:
-        command = [sys.executable, str(ROOT / "benchmarks" / "ppem_step.py"), str(OURS[method])]
-        search = {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])}
-    else:
-        python = next((os.environ[name] for name in ENVIRONMENTS if os.environ.get(name)), None)
-        if python is None:
-            return {"why": f"{ENVIRONMENTS[0]} names no environment with it"}
-        place = "cpu" if device() == "cpu" else "cuda"
-        command, search = [python, str(ROOT / "benchmarks" / "ppem_peer.py"), place], {}
-    command += [str(repeats), str(count or cores())]
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=900, env={**os.environ, **search}, check=False
-    )
-    if done.returncode and method not in OURS:
-        return {"why": done.stderr.strip().splitlines()[-1][:200] if done.stderr.strip() else "it stopped"}
-    if done.returncode:
-        raise RuntimeError(f"speed-ppem: {method} ended with {done.returncode}: {done.stderr[-2000:]}")
-    return json.loads(done.stdout.splitlines()[-1])
+        return answer("speed.ppem_step", str(OURS[method]), *sizes, limit_s=LIMIT_S)
+    return peer_answer(ENVIRONMENTS, "speed.ppem_peer", "cpu" if device() == "cpu" else "cuda", *sizes)

@@ -1,6 +1,6 @@
 """One process of `speed-ppem` in plain PyTorch, in an environment that has it: DEVICE REPEATS CORES, prints JSON.
 
-The same step as `ppem_step.py`, written as one would: the same networks, batches, losses, gradient penalties, Stein
+The same step as `ppem_step`, written as one would: the same networks, batches, losses, gradient penalties, Stein
 penalty, optimiser and averaged generators, eager mode, rows in memory of the device. No nacre, no JAX. Where there are
 several cores, the better of one thread and one for each core counts.
 """
@@ -8,7 +8,6 @@ several cores, the better of one thread and one for each core counts.
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 
@@ -16,9 +15,11 @@ import numpy as np
 import torch
 from torch import nn
 
+from benchmarks.speed.clock import best, one_core
+
 ROWS, HIDDEN, VISIBLE, CLASSES, BATCH, LATENT, WIDTH = 227_845, 2, 27, 2, 256, 128, 256
 TURNS, MARGIN, STEEP, WEIGHT, LEVEL, ANCHOR, BANDWIDTH, MEMORY = 5, 10.0, 1.0, 10.0, 3.8415, 1e-3, 1.0, 0.999
-STEPS, MOST_SECONDS = 4, 15.0
+STEPS = 4
 LEAKY = nn.LeakyReLU(0.2)
 
 
@@ -139,17 +140,15 @@ class Training:
 
 
 def measured(device, repeats, now):
-    training, took = Training(device), []
-    wait = torch.cuda.synchronize if device != "cpu" else lambda: None
-    training.step()
-    while len(took) < min(repeats, 3) or (len(took) < repeats and sum(took) < MOST_SECONDS):
-        wait()
-        start = now()
+    training = Training(device)
+
+    def run():
         for _ in range(STEPS):
             training.step()
-        wait()
-        took.append(now() - start)
-    return min(took) / STEPS
+        if device != "cpu":
+            torch.cuda.synchronize()
+
+    return best(run, repeats, now) / STEPS
 
 
 def main(device, repeats, cores):
@@ -163,6 +162,6 @@ def main(device, repeats, cores):
 
 
 if __name__ == "__main__":
-    if sys.argv[3] == "1" and hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    if sys.argv[3] == "1":
+        one_core()
     main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

@@ -8,7 +8,6 @@ compiled loop (vmap). On one core the time is processor time, which a busy machi
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from functools import partial
@@ -18,13 +17,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from benchmarks.speed.clock import best, one_core
 from nacre.synthesizers.ppem import training
 from nacre.synthesizers.ppem.game import Game
 from nacre.synthesizers.tabular.heads import Heads
 
 ROWS, HIDDEN, VISIBLE, BATCH = 227_845, 2, 27, 256
 GAME = Game(Heads(HIDDEN, ()), Heads(VISIBLE, ()), 2, (tuple(range(HIDDEN)),), batch=BATCH, steps=0)
-LOOKS, MOST_SECONDS = 20, 15.0
+LOOKS = 20
 
 
 def arrays() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -62,22 +62,16 @@ def main(seeds: int, repeats: int, cores: int) -> None:
     states = jax.vmap(lambda k: training.start(GAME, k))(stacked.key)
     length = 4 if jax.default_backend() == "cpu" else 200
     run = partial(training._chunk, game=GAME, length=length)
-    jax.block_until_ready(run(states, data, stacked, 0, 1e4))
-    took = []
-    while len(took) < min(repeats, 3) or (len(took) < repeats and sum(took) < MOST_SECONDS):
-        start = now()
-        jax.block_until_ready(run(states, data, stacked, 0, 1e4))
-        took.append(now() - start)
+    step = best(lambda: jax.block_until_ready(run(states, data, stacked, 0, 1e4)), repeats, now) / length
     finite = np.ones(seeds, bool)
     for look in range(LOOKS if repeats > 2 else 2):
         states, losses = several(states, data, stacked, look * length, length)
         finite &= np.isfinite(np.asarray(losses)).all(axis=1)
-    step = min(took) / length
     rows = GAME.turns * BATCH * seeds / step
     print(json.dumps({"step_ms": 1e3 * step, "trained_rows_per_s": rows, "finite_share": float(finite.mean())}))
 
 
 if __name__ == "__main__":
-    if sys.argv[3] == "1" and hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    if sys.argv[3] == "1":
+        one_core()
     main(int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from benchmarks.catalogue import Options
+from benchmarks.child import answer
 from benchmarks.places import ROOT
 from benchmarks.results import Results, Setting
 from nacre.privacy.budget import default_delta
@@ -70,12 +68,8 @@ def _child(method: str, files: list[str], rows: int) -> dict[str, float]:
 
 
 def _python(task: str, **arguments: Any) -> dict[str, float]:
-    command = [sys.executable, "-m", "benchmarks.speed.scale_child", task, json.dumps(arguments)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "RAY_USAGE_STATS_ENABLED": "0"}
-    done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"scale: the process for {task!r} ended with {done.returncode}; its message is above")
-    return json.loads(done.stdout.splitlines()[-1])
+    environment = {"OMP_NUM_THREADS": "1", "RAY_USAGE_STATS_ENABLED": "0"}
+    return answer("speed.scale_child", task, json.dumps(arguments), environment=environment)
 
 
 def picture(results: Results) -> str:

@@ -10,6 +10,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from benchmarks.speed.clock import seconds_inside
+
 TARGET = "late_payment"
 
 
@@ -99,8 +101,6 @@ def write(folder: str, rows: int, files: int) -> dict[str, float]:
 
 def fit(engine: str | None, files: list[str], rows: int) -> dict[str, float]:
     """One fit; what the planner says of it from the schema and the number of rows, and what it took."""
-    import dataclasses
-
     import nacre
     from nacre.fitting import prepare
     from nacre.privacy.budget import Budget, default_delta
@@ -108,11 +108,11 @@ def fit(engine: str | None, files: list[str], rows: int) -> dict[str, float]:
     from nacre.synthesizers.forecast import Place, forecast
     from nacre.table.simulate import people_schema
 
-    schema = dataclasses.replace(people_schema(rows))
+    schema = people_schema(rows)
     workers = int(engine.partition(":")[2]) if engine else 0
     job = prepare(list(schema.names), schema, Budget(1.0, default_delta(rows)), target=TARGET)
     planned = forecast(job.plan, schema, rows, job.synthesizer, Place("parquet", workers))
-    inside = _timed(Curator)
+    inside = seconds_inside(Curator, "counts_together")
     start = time.perf_counter()
     with Watch() as watch:
         nacre.fit(files, schema=schema, target=TARGET, epsilon=1.0, engine=engine)
@@ -125,21 +125,6 @@ def fit(engine: str | None, files: list[str], rows: int) -> dict[str, float]:
         "peak_mb": watch.peak, "planned_time": planned.seconds / seconds,
         "planned_memory": planned.memory_mb / watch.peak, **shared,
     }  # fmt: skip
-
-
-def _timed(kind: Any) -> list[float]:
-    """Seconds inside the door that counts, as they are spent."""
-    spent: list[float] = []
-    counts = kind.counts_together
-
-    def timed(self: Any, *args: Any, **kwargs: Any) -> Any:
-        start = time.perf_counter()
-        answer = counts(self, *args, **kwargs)
-        spent.append(time.perf_counter() - start)
-        return answer
-
-    kind.counts_together = timed
-    return spent
 
 
 TASKS = {f.__name__: f for f in (write, fit)}

@@ -1,1 +1,2 @@
-"""One module per comparison; `python -m benchmarks list` names them. Figures go to benchmarks/results."""
+"""One folder per kind of work and one module per comparison; `python -m benchmarks list` names them, the catalogue says
+where each is. Figures go to benchmarks/results."""

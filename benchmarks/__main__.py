@@ -5,12 +5,11 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 
 from benchmarks import results_page
 from benchmarks.catalogue import CATALOGUE, NOTHING, Options
-from benchmarks.results import Results
+from benchmarks.results import QUICK, Results, cores
 from nacre.errors import NacreError
 
 
@@ -23,7 +22,7 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("name", choices=tuple(CATALOGUE))
     run.add_argument("--seeds", type=_positive, default=5, help="seeds 0..K-1 of the whole pipeline (default 5)")
     run.add_argument("--quick", action="store_true", help="smoke run on few rows, one seed, to NAME.quick.json")
-    run.add_argument("--jobs", type=_positive, default=_cores(), help="classifiers fitted at a time (default: cores)")
+    run.add_argument("--jobs", type=_positive, default=cores(), help="classifiers fitted at a time (default: cores)")
     run.add_argument(
         "--only", default="", help="comma-separated cases; the others are left alone. none: only write the file"
     )
@@ -39,10 +38,6 @@ def _positive(text: str) -> int:
     return value
 
 
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def command_line(args: argparse.Namespace) -> str:
     """The command as somebody else would type it; --resume and --jobs do not change what is measured."""
     words = ["python -m benchmarks run", args.name, "--quick" if args.quick else f"--seeds {args.seeds}"]
@@ -55,7 +50,7 @@ def run(args: argparse.Namespace) -> None:
     CATALOGUE[args.name].check(only)
     args.resume = args.resume or NOTHING in only
     options = Options(seeds=seeds, quick=args.quick, jobs=args.jobs, only=only)
-    name = f"{args.name}.quick" if args.quick else args.name
+    name = f"{args.name}{QUICK}" if args.quick else args.name
     results = Results(name, command_line(args), resume=args.resume, keep=bool(only) or args.resume)
     if args.note:
         results.only_note(args.note)

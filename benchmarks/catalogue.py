@@ -58,55 +58,42 @@ class Benchmark:
                 )
 
 
-CATALOGUE: Mapping[str, Benchmark] = {
-    b.name: b
-    for b in (
-        Benchmark(
-            "sketch-adult",
-            "benchmarks.sketch_adult",
-            "the sketch on Adult: utility and distances at ε 0.1-10",
-        ),
-        Benchmark("sketch-covertype", "benchmarks.sketch_covertype", "the sketch on Covertype: macro-F1 and Kendall"),
-        Benchmark("pearl-adult", "benchmarks.pearl_adult", "PEARL and DP-MERF on thinned Adult, hard labels"),
-        Benchmark("ppem-credit", "benchmarks.ppem_credit", "hidden columns of credit-card payments: Table 1 of PPEM"),
-        Benchmark("ppem-ehr", "benchmarks.ppem_ehr", "hidden columns of medical records: simulated and open tables"),
-        Benchmark("speed-ppem", "benchmarks.speed_ppem", "a training step of PPEM, one and five seeds, beside PyTorch"),
-        Benchmark("iw-synthetic", "benchmarks.iw_synthetic", "weighted generators on simulated tables, 20 seeds"),
-        Benchmark("iw-mnist", "benchmarks.iw_mnist", "weighted generators of digits: classes and attributes"),
-        Benchmark("iw-images", "benchmarks.iw_images", "weighted generators of clothes: rare, grown and tail classes"),
-        Benchmark("ehr-disclosure", "benchmarks.ehr_disclosure", "the medical-record model: utility and two attacks"),
-        Benchmark("pearl-credit", "benchmarks.pearl_credit", "PEARL and DP-MERF on thinned credit-card payments"),
-        Benchmark("pearl-mnist", "benchmarks.pearl_mnist", "PEARL and DP-MERF on MNIST: FID, KID, what a CNN learns"),
-        Benchmark("pearl-fashion", "benchmarks.pearl_fashion", "the same on Fashion-MNIST"),
-        Benchmark("hflow-adult", "benchmarks.hflow", "the flow on Adult: nine classifiers, published figures beside"),
-        Benchmark("hflow-census", "benchmarks.hflow", "the flow on Census-Income (KDD)"),
-        Benchmark("hflow-covertype", "benchmarks.hflow", "the flow on Covertype: macro-F1 and Kendall"),
-        Benchmark("hflow-intrusion", "benchmarks.hflow", "the flow on KDD Cup 1999, five groups of labels"),
-        Benchmark("hflow-ablation", "benchmarks.hflow_ablation", "clippings and dequantisations of the flow on Adult"),
-        Benchmark(
-            "speed-dpsgd", "benchmarks.speed_dpsgd", "one step of DP-SGD beside the plain step and other packages"
-        ),
-        Benchmark(
-            "distances", "benchmarks.distances", "distances and tests against NumPy and others; memory at 50,000"
-        ),
-        Benchmark("peers-adult", "benchmarks.peers_adult", "nacre and other packages side by side on Adult"),
-        Benchmark("peers-covertype", "benchmarks.peers_covertype", "nacre and the strongest private peer on Covertype"),
-        Benchmark("ledger", "benchmarks.ledger", "the ledger under races and deaths, and what a release pays for it"),
-        Benchmark(
-            "support-regression",
-            "benchmarks.support_regression",
-            "support points, KME and histogram: least squares on few synthetic rows",
-        ),
-        Benchmark("speed-support", "benchmarks.speed_support", "moves per second of the chain; a million-row sketch"),
-        Benchmark("expm-icu", "benchmarks.expm_icu", "logistic regression on simulated stays, 2,496 features"),
-        Benchmark("expm-icu-last", "benchmarks.expm_icu_last", "the same with the last value of each measurement"),
-        Benchmark("speed-expm", "benchmarks.speed_expm", "a step of ExpM+NF, of DP-SGD and of Opacus, two models"),
-        Benchmark("expm-hospital", "benchmarks.expm_hospital", "learners on a real table: who comes back to hospital"),
-        Benchmark("expm-picture", "benchmarks.expm_picture", "two parameters: exact density, flows, repaired draws"),
-        Benchmark("scale", "benchmarks.scale", "1 to 100 million rows, read here and by Ray: memory, rows per second"),
-        Benchmark("planner", "benchmarks.planner", "the planner's expected errors beside what comes out, three tables"),
-        Benchmark("audit-all", "benchmarks.audit_all", "lower bounds on what doors and methods spend; broken twins"),
-        Benchmark("lira", "benchmarks.lira", "who was a model trained on? likelihood-ratio attack, log-log curves"),
-        Benchmark("speed", "benchmarks.speed", "start, fit, sample, evaluate, one pass over 20 million rows, noise"),
-    )
-}
+# Name, module, text.
+LISTED = (
+    ("sketch-adult", "sketch.adult", "the sketch on Adult: utility and distances at ε 0.1-10"),
+    ("sketch-covertype", "sketch.covertype", "the sketch on Covertype: macro-F1 and Kendall"),
+    ("planner", "sketch.planner", "the planner's expected errors beside what comes out, three tables"),
+    ("pearl-adult", "pearl.adult", "PEARL and DP-MERF on thinned Adult, hard labels"),
+    ("pearl-credit", "pearl.credit", "PEARL and DP-MERF on thinned credit-card payments"),
+    ("pearl-mnist", "pearl.images", "PEARL and DP-MERF on MNIST: FID, KID, what a CNN learns"),
+    ("pearl-fashion", "pearl.images", "the same on Fashion-MNIST"),
+    ("hflow-adult", "hflow.tables", "the flow on Adult: nine classifiers, published figures beside"),
+    ("hflow-census", "hflow.tables", "the flow on Census-Income (KDD)"),
+    ("hflow-covertype", "hflow.tables", "the flow on Covertype: macro-F1 and Kendall"),
+    ("hflow-intrusion", "hflow.tables", "the flow on KDD Cup 1999, five groups of labels"),
+    ("hflow-ablation", "hflow.ablation", "clippings and dequantisations of the flow on Adult"),
+    ("ppem-credit", "ppem.credit", "hidden columns of credit-card payments: Table 1 of PPEM"),
+    ("ppem-ehr", "ppem.ehr", "hidden columns of medical records: simulated and open tables"),
+    ("iw-synthetic", "weighted.synthetic", "weighted generators on simulated tables, 20 seeds"),
+    ("iw-mnist", "weighted.mnist", "weighted generators of digits: classes and attributes"),
+    ("iw-images", "weighted.fashion", "weighted generators of clothes: rare, grown and tail classes"),
+    ("support-regression", "support.regression", "least squares on few synthetic rows: support points, KME, histogram"),
+    ("expm-icu", "expm.icu", "logistic regression on simulated stays, 2,496 features"),
+    ("expm-icu-last", "expm.icu_last", "the same with the last value of each measurement"),
+    ("expm-hospital", "expm.hospital", "learners on a real table: who comes back to hospital"),
+    ("expm-picture", "expm.picture", "two parameters: exact density, flows, repaired draws"),
+    ("audit-all", "audits.audit_all", "lower bounds on what doors and methods spend; broken twins"),
+    ("ehr-disclosure", "audits.ehr_disclosure", "the medical-record model: utility and two attacks"),
+    ("lira", "audits.lira", "who was a model trained on? likelihood-ratio attack, log-log curves"),
+    ("peers-adult", "peers.adult", "nacre and other packages side by side on Adult"),
+    ("peers-covertype", "peers.covertype", "nacre and the strongest private peer on Covertype"),
+    ("ledger", "ledger.races", "the ledger under races and deaths, and what a release pays for it"),
+    ("scale", "speed.scale", "1 to 100 million rows, read here and by Ray: memory, rows per second"),
+    ("speed", "speed.everyday", "start, fit, sample, evaluate, one pass over 20 million rows, noise"),
+    ("speed-dpsgd", "speed.dpsgd", "one step of DP-SGD beside the plain step and other packages"),
+    ("speed-expm", "speed.expm", "a step of ExpM+NF, of DP-SGD and of Opacus, two models"),
+    ("speed-ppem", "speed.ppem", "a training step of PPEM, one and five seeds, beside PyTorch"),
+    ("speed-support", "speed.support", "moves per second of the chain; a million-row sketch"),
+    ("distances", "speed.distances", "distances and tests against NumPy and others; memory at 50,000"),
+)
+CATALOGUE: Mapping[str, Benchmark] = {name: Benchmark(name, f"benchmarks.{m}", text) for name, m, text in LISTED}

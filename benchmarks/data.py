@@ -43,6 +43,11 @@ SOURCES: Mapping[str, Source] = {
         20_640,
         "California housing, StatLib, doi:10.1016/S0167-7152(96)00140-X",
     ),
+    "boston": Source("boston_housing.parquet", 506, "Boston housing, StatLib, doi:10.1016/0095-0696(78)90006-2"),
+    "diabetes": Source("diabetes_sklearn.parquet", 442, "Diabetes, doi:10.1214/009053604000000067"),
+    "california": Source(
+        "california_housing.parquet", 20_640, "California housing, StatLib, doi:10.1016/S0167-7152(96)00140-X"
+    ),
     "credit": Source("creditcard.parquet", 284_807, "Credit card fraud, ULB, doi:10.1109/SSCI.2015.33"),
 }
 
@@ -94,7 +99,8 @@ def path(name: str) -> Path:
     return folder(name) / SOURCES[name].file
 
 
-def _read(name: str) -> pd.DataFrame:
+def read(name: str) -> pd.DataFrame:
+    """The table as published, or an error where it is another version of it."""
     frame = pd.read_parquet(path(name))
     if len(frame) != SOURCES[name].rows:
         raise DataError(
@@ -106,13 +112,13 @@ def _read(name: str) -> pd.DataFrame:
 
 def adult() -> Dataset:
     """All 48,842 rows with their nulls; the published train/test split is not used."""
-    frame = _read("adult").drop(columns="split", errors="ignore")
+    frame = read("adult").drop(columns="split", errors="ignore")
     return Dataset("adult", frame, _schema("adult", len(frame)), "income")
 
 
 def covertype() -> Dataset:
     """The 4 wilderness and 40 soil indicators collapsed to two categorical columns: 13 columns."""
-    frame = _read("covertype")
+    frame = read("covertype")
     wide = {
         "Wilderness_Area": _indicators(frame, "Wilderness_Area", 4),
         "Soil_Type": _indicators(frame, "Soil_Type", 40),
@@ -131,18 +137,18 @@ def covertype() -> Dataset:
 
 def credit() -> pd.DataFrame:
     """29 features and the class as text; `Time` is left out."""
-    frame = _read("credit").drop(columns="Time")
+    frame = read("credit").drop(columns="Time")
     return frame.assign(Class=frame["Class"].astype(str))
 
 
 def housing() -> pd.DataFrame:
     """Block groups of California: nine numbers and `ocean_proximity`."""
-    return _read("housing")
+    return read("housing")
 
 
 def diabetes130() -> pd.DataFrame:
     """Stays in hospital: what is known of most of them, codes as labels."""
-    frame = _read("diabetes130")
+    frame = read("diabetes130")
     codes = ["admission_type_id", "discharge_disposition_id", "admission_source_id"]
     kept = ["race", "gender", "age", *codes, "time_in_hospital", "num_lab_procedures", "num_procedures",
             "num_medications", "number_outpatient", "number_emergency", "number_inpatient", "number_diagnoses",
@@ -164,7 +170,7 @@ def covertype55() -> Dataset:
     """Uncollapsed: 10 numbers, 44 indicators as booleans, the class."""
     from nacre.table.columns import Boolean
 
-    frame = _read("covertype")
+    frame = read("covertype")
     flags = [*_indicators(frame, "Wilderness_Area", 4), *_indicators(frame, "Soil_Type", 40)]
     table = frame.assign(**{c: frame[c].astype(bool) for c in flags}, Cover_Type=frame["Cover_Type"].astype(str))
     base = _schema("covertype", len(frame))
@@ -174,7 +180,7 @@ def covertype55() -> Dataset:
 
 def census() -> Dataset:
     """All 299,285 rows; the instance weight and the published split are left out, codes become labels."""
-    frame = _read("census").drop(columns=["instance weight", "split"])
+    frame = read("census").drop(columns=["instance weight", "split"])
     schema = _schema("census", len(frame))
     codes = [c for c in frame.columns if schema.columns[c].kind == "categorical" and frame[c].dtype.kind in "iu"]
     return Dataset("census", frame.assign(**{c: frame[c].astype(str) for c in codes}), schema, "income")
@@ -190,7 +196,7 @@ GROUPS = {
 
 def intrusion() -> Dataset:
     """All 494,021 rows; the 23 labels merged into normal and four groups of attacks, flags as booleans."""
-    frame = _read("intrusion")
+    frame = read("intrusion")
     group = {label: name for name, labels in GROUPS.items() for label in labels.split()} | {"normal": "normal"}
     schema = _schema("intrusion", len(frame))
     flags = [c for c in frame.columns if schema.columns[c].kind == "boolean"]

@@ -13,24 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.places import RESULTS, ROOT, WORK
 from nacre.metrics import metric
 
-HERE = Path(__file__).parent
-RESULTS = HERE / "results"
-WORK = HERE / ".work"  # values per seed, for --resume; not committed
-KEYS = (
-    "method",
-    "dataset",
-    "epsilon",
-    "delta",
-    "guarantee",
-    "metric",
-    "mean",
-    "std",
-    "seeds",
-    "published",
-    "source",
-)
+QUICK = ".quick"  # behind the names of files of quick runs
 PACKAGES = ("nacre", "jax", "numpy", "scipy", "pandas", "pyarrow", "scikit-learn")
 
 
@@ -76,6 +62,11 @@ class Results:
                 self._keep(json.loads(line))
         else:
             self.log.unlink(missing_ok=True)
+
+    @property
+    def benchmark(self) -> str:
+        """The name to run it by; that of a quick run's file has a mark behind it."""
+        return self.name.removesuffix(QUICK)
 
     def add(self, setting: Setting, seed: int, figures: Mapping[str, float], case: str = "") -> None:
         """Keep the figures of one seed, in place of earlier ones of that seed, and append them to the log.
@@ -217,7 +208,7 @@ def commit() -> str:
     """The commit of the working tree, with `+changes` when code that was run differs from it."""
 
     def git(*args: str) -> str | None:
-        done = subprocess.run(["git", *args], cwd=HERE, capture_output=True, text=True, check=False)
+        done = subprocess.run(["git", *args], cwd=ROOT / "benchmarks", capture_output=True, text=True, check=False)
         return done.stdout.strip() if done.returncode == 0 else None
 
     head = git("rev-parse", "HEAD")
@@ -239,16 +230,20 @@ def versions() -> dict[str, str]:
     return found
 
 
+def cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def hardware() -> dict[str, Any]:
     """Processor, cores this process may use, memory, and the accelerator if jax was used and found one."""
     import sys
 
     lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
     model = next((x.split(":", 1)[1].strip() for x in lines if x.startswith("model name")), platform.processor())
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     device = "none"
     if "jax" in sys.modules:
         found = sys.modules["jax"].devices()[0]
         device = "none" if found.platform == "cpu" else found.device_kind
-    return {"cpu": model or "unknown", "cores": cores, "memory_gib": round(memory, 1), "accelerator": device}
+    return {"cpu": model or "unknown", "cores": cores(), "memory_gib": round(memory, 1), "accelerator": device}

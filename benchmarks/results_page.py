@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.results import RESULTS
+from benchmarks.places import RESULTS, ROOT
 from nacre.metrics import METRICS, metric
 
-PAGE = Path(__file__).parent.parent / "docs" / "results.md"
+PAGE = ROOT / "docs" / "results.md"
 # The first columns of a comparison, in this order; what else was measured follows, but for DETAILS.
 COLUMNS = (
     "auc_hgb", "auc_hgb_gap", "ap_hgb", "auc_lr", "auc_mean10", "auc_mean10_gap", "auc_mean9_no_gnb", "f1_lr",

@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.places import WORK
+
 HERE = Path(__file__).parent
 ADAPTERS = HERE / "adapters"
-ENVIRONMENTS = HERE.parent / ".work" / "peers"  # one virtual environment per package; not committed
+ENVIRONMENTS = WORK / "peers"  # one virtual environment per package; not committed
 
 
 @dataclass(frozen=True)

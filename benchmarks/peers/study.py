@@ -14,7 +14,8 @@ from benchmarks.catalogue import Options
 from benchmarks.methods import METHODS, Case, Made, Maker, NotMade, Task
 from benchmarks.peers.launch import LIMIT_S, Outcome, launch
 from benchmarks.peers.registry import ADAPTERS, HERE, PEERS, Peer
-from benchmarks.results import WORK, Results
+from benchmarks.places import WORK
+from benchmarks.results import Results
 
 RUNS = WORK / "peer-runs"
 

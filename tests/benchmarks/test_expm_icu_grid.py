@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from benchmarks.expm_icu_data import Data
+from benchmarks.audits import audit_all
+from benchmarks.expm import icu_grid
+from benchmarks.expm.icu_data import Data
 
-from benchmarks import audit_all, expm_icu_grid
 from nacre.learners.descending import DpSgd
 from nacre.learners.flow import ExpmNf
 from nacre.learners.logistic import LogisticRegression
@@ -31,11 +32,11 @@ def learner(training, data, outcome, seed=0):
 @pytest.mark.slow
 def test_flows_of_all_values_are_the_learners(data):
     trainings = {e: ExpmNf.paper(e, 0.02, 3.0, kind="sylvester", layers=1, steps=30, draws=4, batch=8) for e in (1, 50)}
-    found = expm_icu_grid.found("expm-nf-paper", trainings, data, 3)
+    found = icu_grid.found("expm-nf-paper", trainings, data, 3)
     for (outcome, value), figures in found.items():
         model = learner(trainings[value], data, outcome, 3)
         first = np.concatenate([model.coef_[0], model.intercept_])
-        areas = data.areas(np.stack([first, *model.draw(expm_icu_grid.MORE)]), outcome)
+        areas = data.areas(np.stack([first, *model.draw(icu_grid.MORE)]), outcome)
         assert figures["auc"] == pytest.approx(np.median(areas), abs=0.03)
 
 
@@ -43,7 +44,7 @@ def test_flows_of_all_values_are_the_learners(data):
 def test_descents_are_the_learners_under_the_same_key(data, monkeypatch):
     monkeypatch.setattr(stream, "draw_key", lambda source: np.arange(4, dtype=np.uint32))
     training = DpSgd("l2", 70, 20.0, 1.0, epsilon=8.0, delta=1e-5)
-    found = expm_icu_grid.found("dpsgd-l2", {8.0: training}, data, 0)
+    found = icu_grid.found("dpsgd-l2", {8.0: training}, data, 0)
     for outcome in (0, 1):
         model = learner(training, data, outcome)
         theta = np.concatenate([model.coef_[0], model.intercept_])

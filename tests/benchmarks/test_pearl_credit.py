@@ -2,8 +2,7 @@
 
 import pytest
 from benchmarks.catalogue import Options
-
-from benchmarks import pearl_credit
+from benchmarks.pearl import credit
 
 
 @pytest.mark.parametrize(
@@ -17,9 +16,7 @@ from benchmarks import pearl_credit
 )
 def test_only_takes_methods_descriptions_or_both(monkeypatch, only, asked):
     seen = {}
-    names = {id(study): name for name, study in pearl_credit.STUDIES.items()}
-    monkeypatch.setattr(
-        pearl_credit, "run_study", lambda study, options, *_: seen.update({names[id(study)]: options.only})
-    )
-    pearl_credit.run(Options(only=only), type("Results", (), {})())
+    names = {id(study): name for name, study in credit.STUDIES.items()}
+    monkeypatch.setattr(credit, "run_study", lambda study, options, *_: seen.update({names[id(study)]: options.only}))
+    credit.run(Options(only=only), type("Results", (), {})())
     assert seen == asked

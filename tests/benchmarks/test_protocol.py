@@ -6,19 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from benchmarks.sketch import adult, covertype
 
 from benchmarks import __main__ as command
-from benchmarks import (
-    catalogue,
-    data,
-    methods,
-    protocol,
-    results_page,
-    sketch_adult,
-    sketch_covertype,
-    speed,
-    speed_child,
-)
+from benchmarks import catalogue, data, methods, protocol, results_page
 from benchmarks import results as result_files
 from nacre.errors import DataError, NacreError
 from nacre.evaluation.score import Protocol
@@ -229,26 +220,8 @@ def test_schemas_are_public_and_complete(name):
 
 
 def test_studies_name_known_methods_and_metrics():
-    for study in (sketch_adult.STUDY, sketch_covertype.COLLAPSED, sketch_covertype.UNCOLLAPSED):
+    for study in (adult.STUDY, covertype.COLLAPSED, covertype.UNCOLLAPSED):
         assert {c.method for c in study.cases} <= set(methods.METHODS)
         assert study.cases[0].method == "real"
         assert {f"{g}_gap" for g in study.gaps} <= set(METRICS)
     assert {"auc_hgb", "auc_mean10", "f1_tree", "f1_forest", "tvd2", "kendall_rmse"} <= set(results_page.COLUMNS)
-
-
-def test_the_recorded_delta_is_the_one_that_the_certificate_states(tmp_path, monkeypatch):
-    def child(task, **asked):  # in this process, with fewer rows, whose default delta is another one
-        return speed_child.TASKS[task](**asked | ({"rows": 2000} if task == "shards" else {})), 0.0
-
-    monkeypatch.setattr(speed, "child", child)
-    [(setting, figures)] = speed.characters_of_rows(catalogue.Options(quick=True), tmp_path)
-    assert setting.delta == 1e-6 and set(figures) <= set(METRICS)
-
-
-def test_speed_measures_in_a_process_of_its_own():
-    figures, seconds = speed.child("noise", cells=1_000, sigma=10.0)
-    assert 0 < figures["noise_s"] < seconds
-    assert set(figures) <= set(METRICS)
-    assert speed_child.peak_mb() > 10
-    with pytest.raises(RuntimeError, match="'noise' ended with 1"):
-        speed.child("noise", cells="many", sigma=10.0)

@@ -8,6 +8,7 @@ from benchmarks import catalogue, published, results_page
 from benchmarks import results as result_files
 from nacre.metrics import METRICS
 
+KEYS = ("method", "dataset", "epsilon", "delta", "guarantee", "metric", "mean", "std", "seeds", "published", "source")
 SKETCH = result_files.Setting("sketch", "adult", 1.0, 1e-5, "proven")
 
 
@@ -29,7 +30,7 @@ def test_the_layout_of_a_result_file(make):
     results.write()
     document = json.loads(results.path.read_text())
     assert list(document) == ["name", "command", "commit", "versions", "hardware", "rows"]
-    assert all(tuple(row) == result_files.KEYS for row in document["rows"])
+    assert all(tuple(row) == KEYS for row in document["rows"])
     ours, theirs = document["rows"]
     assert ours == {
         "method": "sketch",
@@ -55,6 +56,11 @@ def test_one_seed_has_no_spread_and_a_nan_is_no_figure(make):
     assert first["std"] is None and first["seeds"] == 1
     assert second["mean"] is None and second["seeds"] == 0
     results.write()  # strict JSON has no NaN
+
+
+def test_a_quick_run_knows_its_benchmark(tmp_path):
+    results = result_files.Results("hflow-adult.quick", "", tmp_path, tmp_path)
+    assert results.benchmark == "hflow-adult" and results.path.name == "hflow-adult.quick.json"
 
 
 def test_only_registered_metrics_are_accepted(make):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from benchmarks.results import Results
-from benchmarks.support_histogram import cells_per_axis, histogram_rows
+from benchmarks.support import regression as study
+from benchmarks.support.histogram import cells_per_axis, histogram_rows
 
-from benchmarks import support_regression as study
 from nacre.privacy import accounting
 
 

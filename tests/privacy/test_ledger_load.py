@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from benchmarks.ledger import load, postgresql_server
 
-from benchmarks import ledger_load, postgresql_server
 from nacre.errors import BudgetExceeded, LedgerError, RequestRefused
 from nacre.privacy.ledger import Policy, open_ledger
 
@@ -52,12 +52,12 @@ def spends_exactly(told: dict, count: int, requests: int) -> None:
 
 
 def test_many_at_once_spend_the_cap_exactly(url, population, state):
-    told = ledger_load.apart("storm", state, url=url, count=COUNT, processes=8, requests=200, population=population)
+    told = load.apart("storm", state, url=url, count=COUNT, processes=8, requests=200, population=population)
     spends_exactly(told, COUNT, 200)
 
 
 def test_a_twin_without_the_lock_is_caught(url, population, state):
-    told = ledger_load.apart("storm", state, url=url, count=COUNT, processes=8, requests=200, population=population,
+    told = load.apart("storm", state, url=url, count=COUNT, processes=8, requests=200, population=population,
                              broken="no lock")  # fmt: skip
     with pytest.raises(AssertionError):
         spends_exactly(told, COUNT, 200)
@@ -66,12 +66,12 @@ def test_a_twin_without_the_lock_is_caught(url, population, state):
 
 @pytest.mark.slow
 def test_sixty_four_at_once_at_full_size(url, population, state):
-    told = ledger_load.apart("storm", state, url=url, count=5000, processes=64, requests=10_000, population=population)
+    told = load.apart("storm", state, url=url, count=5000, processes=64, requests=10_000, population=population)
     spends_exactly(told, 5000, 10_000)
 
 
 def test_random_kills(url, population, state, tmp_path):
-    told = ledger_load.apart("kills", state, url=url, count=50_000, number=15, longest=0.3, folder=str(tmp_path),
+    told = load.apart("kills", state, url=url, count=50_000, number=15, longest=0.3, folder=str(tmp_path),
                              population=population, seed=4)  # fmt: skip
     assert told["survived"] == 15 and 0 <= told["spent"] <= told["cap"]
 
@@ -80,7 +80,7 @@ def test_random_kills(url, population, state, tmp_path):
 DYING = """
 import os, signal, sys
 from pathlib import Path
-from benchmarks import ledger_load
+from benchmarks.ledger import load
 from nacre.privacy.ledger import open_ledger
 url, population, point, folder = sys.argv[1], sys.argv[2], sys.argv[3], Path(sys.argv[4])
 ledger = open_ledger(url)
@@ -96,7 +96,7 @@ def commit(held):
     if (when, count) == ("after", int(number)):
         os.kill(os.getpid(), signal.SIGKILL)
 ledger.store._commit = commit
-plan = ledger_load.share(policy, 100)
+plan = load.share(policy, 100)
 held = ledger.reserve(population, plan, request="the run")
 held.open(plan)
 (folder / "read").touch()
@@ -125,7 +125,7 @@ def test_death_at_every_point(url, population, point, tmp_path):
     assert [row.kind for row in ledger.rows(population)[1:]] == steps
     assert ((tmp_path / "read").exists(), (tmp_path / "release").exists()) == (read, False)
     ledger.verify([population])
-    plan = ledger_load.share(policy, 100)
+    plan = load.share(policy, 100)
     if "opened" in steps:  # the same request again would be a second release
         with pytest.raises(RequestRefused, match="second release"):
             ledger.reserve(population, plan, request="the run")
@@ -143,7 +143,7 @@ def test_postgresql_refuses_changes_and_speaks_clearly(server, population):
     for statement in ("UPDATE nacre_rows SET units = 1", "DELETE FROM nacre_rows", "TRUNCATE nacre_anchors CASCADE"):
         with pytest.raises(sa.exc.SQLAlchemyError, match="only added to"), engine.begin() as connection:
             connection.execute(sa.text(statement))
-    plan = ledger_load.share(Policy(1.0, 1e-6), 1)
+    plan = load.share(Policy(1.0, 1e-6), 1)
     ledger.reserve(population, plan)
     with pytest.raises(BudgetExceeded, match="has spent epsilon"):
         ledger.reserve(population, plan)

@@ -1,0 +1,1 @@
+"""Lower bounds on what is spent, and attacks on what was made."""

@@ -1,0 +1,1 @@
+"""Learners of the exponential mechanism beside DP-SGD."""

@@ -1,0 +1,1 @@
+"""The flow on four tables, and what its parts are worth."""

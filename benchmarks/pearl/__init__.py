@@ -1,0 +1,1 @@
+"""PEARL and DP-MERF on tables and images."""

@@ -1,0 +1,1 @@
+"""The sketch on two tables, and what its planner foretells."""

@@ -1,0 +1,1 @@
+"""Support points for regression."""

@@ -1,0 +1,1 @@
+"""Generators for other shares than the table's (`iw-...`)."""

@@ -120,7 +120,7 @@ def test_sketches_of_other_recipes_are_refused(change):
 
 
 def test_a_seed_that_gives_other_frequencies_here_is_refused(tmp_path, monkeypatch):
-    """Versions of libraries may draw other numbers from one seed: told by the digest before anybody pays, and by files."""
+    """Other versions may draw other numbers from one seed: told before anybody pays, and by files."""
     nacre.sketch(table(50), **SETTINGS).save(tmp_path / "a")
     terms = {key: value for key, value in SETTINGS.items() if key != "schema"}
     here, draw = sketching.recipe_digest(SCHEMA, **terms), common.choose

@@ -16,6 +16,7 @@ import nacre
 from nacre import cli, sketching
 from nacre.errors import DomainNotDeclared, NacreError, ReleaseFileError, SketchError
 from nacre.privacy.transcript import Transcript
+from nacre.synthesizers.pearl import common
 from nacre.table import Boolean, Categorical, Numeric, Schema
 
 SCHEMA = Schema(
@@ -116,6 +117,17 @@ def test_sketches_of_other_recipes_are_refused(change):
     one, other = nacre.sketch(table(50), **SETTINGS), nacre.sketch(table(50, 1), **{**SETTINGS, **change})
     with pytest.raises(SketchError, match="differ"):
         nacre.merge([one, other])
+
+
+def test_a_seed_that_gives_other_frequencies_here_is_refused(tmp_path, monkeypatch):
+    """Other versions may draw other numbers from one seed: told before anybody pays, and by files."""
+    nacre.sketch(table(50), **SETTINGS).save(tmp_path / "a")
+    terms = {key: value for key, value in SETTINGS.items() if key != "schema"}
+    here, draw = sketching.recipe_digest(SCHEMA, **terms), common.choose
+    monkeypatch.setattr(common, "choose", lambda *a: draw(*a[:4], np.random.default_rng(9), a[5]))
+    assert sketching.recipe_digest(SCHEMA, **terms) != here
+    with pytest.raises(ReleaseFileError, match="other frequencies"):
+        nacre.load_sketch(tmp_path / "a")
 
 
 def test_the_same_sketch_twice_and_nothing_at_all_are_refused():

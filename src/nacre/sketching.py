@@ -247,10 +247,12 @@ def load_sketch(path: str | os.PathLike) -> SharedSketch:
         raise SketchError(f"{path}: a release, not a sketch; make sketches with `nacre sketch`")
     try:
         facts = documents["model.json"]["facts"]
-        if "ids" not in facts:
-            raise SketchError("written by an early version, without the ids of its sites; make it again")
+        if not {"ids", "drawn"} <= set(facts):
+            raise SketchError("written by an early version, without ids or its frequencies; make it again")
         schema = Schema.from_json(documents["schema.json"])
         recipe = Recipe(schema, facts["target"], facts["frequencies"], tuple(facts["orders"]), facts["seed"])
+        if facts["drawn"] != recipe.facts()["drawn"]:
+            raise SketchError("its seed gives other frequencies here; make and add sketches with one version of nacre")
         certificates = tuple(Certificate.from_json(c) for c in documents["certificate.json"]["sites"])
         tables = [arrays[f"table.{j}"] for j in range(len(schema.modelled))]
         scales = float(facts["table_sigma"]), float(facts["sum_sigma"])

@@ -93,6 +93,16 @@ def test_what_does_not_fit_is_shared_and_told():
     assert np.bincount(many.column[many.members[:, 0]], minlength=30).min() == 3
 
 
+@pytest.mark.parametrize("columns", (30, 40, 62, 100))
+def test_many_numbers_leave_half_of_the_frequencies_to_pairs(columns):
+    """Their finest harmonics go first, of all columns alike: a few pairs would take most of the norm for themselves."""
+    angle = [np.arange(20) / 20] * columns
+    chosen = choose(angle, [True] * columns, range(columns), 1000, np.random.default_rng(0), (0.3, 0.7, 0.0))
+    kept = np.bincount(chosen.column[chosen.members[chosen.order == 1, 0]], minlength=columns)
+    assert set(kept) == {min(HARMONICS, 500 // columns)}
+    assert (chosen.order == 2).sum() >= 500 >= (chosen.order == 1).sum()
+
+
 @pytest.mark.parametrize("parts", (1, 2))
 def test_record_features_are_the_characters_and_have_norm_one(parts):
     rng = np.random.default_rng(3)

@@ -143,6 +143,39 @@ def test_options_that_mean_nothing_are_refused(method, options):
         nacre.fit(table(50), schema=SCHEMA, epsilon=1.0, method=method, target="y", options=options)
 
 
+FEW = {
+    "pearl": {"frequencies": 60, "particles": 32, "steps": 20},
+    "pearl-paper": {"frequencies": 30, "steps": 20, "batch": 40},
+}
+
+
+@pytest.fixture(scope="module")
+def arrays():
+    def made(method, **options):
+        asked = {"epsilon": 8.0, "delta": 1e-5, "target": "y", "noise_seed": 1, "options": {**FEW[method], **options}}
+        return nacre.fit(table(), schema=SCHEMA, method=method, **asked).model.parts()[1]
+
+    plain = {method: made(method) for method in FEW}
+    return plain, made
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("pearl", {"network": True}),
+        ("pearl", {"critic": True}),
+        ("pearl", {"shrinking": False}),
+        ("pearl-paper", {"critic": 0}),
+        ("pearl-paper", {"spread": (0.5, 2.0)}),
+    ],
+)
+def test_every_option_changes_the_model(arrays, method, options):
+    plain, made = arrays
+    found = made(method, **options)
+    assert found.keys() == plain[method].keys()
+    assert any(not np.array_equal(a, plain[method][name]) for name, a in found.items())
+
+
 def test_a_target_without_labels_is_refused_by_the_network_methods():
     with pytest.raises(SchemaError, match="at most 64 labels"):
         nacre.fit(table(50), schema=SCHEMA, epsilon=1.0, method="merf", target="x")

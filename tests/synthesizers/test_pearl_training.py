@@ -230,15 +230,31 @@ def test_shrinking_lowers_the_error_where_columns_are_independent_and_keeps_stro
     np.testing.assert_allclose(shrink(truth, mass, sigma * 1e-9, chosen), truth, atol=1e-6)
 
 
-def test_particles_reach_the_sketch_of_a_mixture():
-    """Without noise the values of a hidden mixture of three products are met to a thousandth."""
+def hidden():
+    """Values, all but free of noise, of a mixture of three products."""
     chosen, measured = small(k=40)
     p = blocks(np.random.default_rng(11), 3)
-    exact = replace(measured, phi=enumerated(p, chosen), sigma=measured.sigma * 1e-2)
     parts = np.split(p.mean(0), EDGES[1:-1])
-    exact = replace(exact, shares=parts)
+    return chosen, replace(measured, phi=enumerated(p, chosen), sigma=measured.sigma * 1e-2, shares=parts)
+
+
+def test_particles_reach_the_sketch_of_a_mixture():
+    """They meet it to a thousandth."""
+    chosen, exact = hidden()
     effort = fitting.Effort(particles=64, steps=400)
     found = fitting.fit(exact, chosen, effort, jax.random.key(0))
     assert np.abs(enumerated(found, chosen) - exact.phi).max() < 2e-3
     again = fitting.fit(exact, chosen, effort, jax.random.key(0))
     assert np.array_equal(found, again)
+
+
+@pytest.mark.parametrize(("change", "off"), [({"critic": True}, 2e-3), ({"network": True, "particles": 1024}, 0.02)])
+def test_the_critic_and_a_network_reach_it_too(change, off):
+    """By other ways than free particles. A network's particles are a draw: 0.02 is what 1,024 of them leave."""
+    chosen, exact = hidden()
+    plain, other = fitting.Effort(particles=64, steps=400), fitting.Effort(**{"particles": 64, "steps": 400} | change)
+    found = fitting.fit(exact, chosen, other, jax.random.key(0))
+    assert np.abs(enumerated(found, chosen) - exact.phi).max() < off
+    before = np.abs(enumerated(blocks(np.random.default_rng(1), 64), chosen) - exact.phi).max()
+    assert before > 5 * off
+    assert not np.array_equal(found[:64], fitting.fit(exact, chosen, plain, jax.random.key(0)))

@@ -43,9 +43,9 @@ def sketch(
     with --only-recipe before any site pays. A sketch is public: it carries its promise.
 
     Examples:
-      nacre sketch visits.csv -o site1.sketch --schema visits.json --epsilon 1 --delta 1e-6 --only-recipe
-      nacre sketch visits.csv -o site1.sketch --schema visits.json --epsilon 1 --delta 1e-6 --target outcome
-      nacre merge site1.sketch site2.sketch -o all.sketch
+      nacre sketch visits.csv -o 1.sketch --schema visits.json -e 1 --delta 1e-6 --target outcome --only-recipe
+      nacre sketch visits.csv -o 1.sketch --schema visits.json -e 1 --delta 1e-6 --target outcome
+      nacre merge 1.sketch 2.sketch -o all.sketch
       nacre fit --from-sketch all.sketch -o all.nacre
     """
     from nacre.cli.inputs import check_outputs, parse_epsilon

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 ORDER = 3  # most columns in one frequency
 HARMONICS = 16  # most harmonics of an ordered column: the finer ones say little of a distribution
+FEWEST = 4  # that an ordered column keeps where those of all columns do not fit into half of the frequencies
 
 
 @dataclass(frozen=True)
@@ -100,20 +101,20 @@ def _atoms(angle, ordered, features, room: int) -> tuple[list[Atom], list[Atom]]
     The opposite of a harmonic is another atom, except for half the groups of a lattice, which is its own opposite.
     """
     full = {c: len(angle[c]) - 1 if ordered[c] else len(angle[c]) // 2 for c in features}
-    level = _level([min(full[c], HARMONICS) for c in features if ordered[c]],
-                   [full[c] for c in features if not ordered[c]], room)  # fmt: skip
-    most = {c: min(full[c], HARMONICS if ordered[c] else level) for c in features}
+    numbers, labels = [full[c] for c in features if ordered[c]], [full[c] for c in features if not ordered[c]]
+    fine = _level(numbers, room - sum(min(m, HARMONICS) for m in labels), FEWEST, HARMONICS)
+    whole = _level(labels, room - sum(min(m, fine) for m in numbers), HARMONICS, max(labels, default=HARMONICS))
+    most = {c: min(full[c], fine if ordered[c] else whole) for c in features}
     singles = [(c, h) for c in features for h in range(1, most[c] + 1)]
     opposite = [(c, -h) for c, h in singles if ordered[c] or 2 * h != len(angle[c])]
     return [*singles, *opposite], singles
 
 
-def _level(ordered: list[int], unordered: list[int], room: int) -> int:
-    """The most harmonics of one unordered column, at least HARMONICS, with which all of order one fit into `room`."""
-    low, high = HARMONICS, max(unordered, default=HARMONICS)
+def _level(full: list[int], room: int, low: int, high: int) -> int:
+    """The most harmonics of one column, between `low` and `high`, with which those of all columns fit into `room`."""
     while low < high:
         level = (low + high + 1) // 2
-        fits = sum(ordered) + sum(min(m, level) for m in unordered) <= room
+        fits = sum(min(m, level) for m in full) <= room
         low, high = (level, high) if fits else (low, level - 1)
     return low
 

@@ -6,6 +6,7 @@ nothing about the features depends on the rows. Tables and sums add cell by cell
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -82,7 +83,14 @@ class Recipe:
             "frequencies": self.frequencies,
             "orders": list(self.orders),
             "seed": self.seed,
+            "drawn": self._drawn(),
         }
+
+    def _drawn(self) -> str:
+        """Digest of the frequencies themselves: another version may draw others from the same seed."""
+        chosen = self.characters()
+        drawn = (chosen.column, chosen.harmonic, chosen.members)
+        return hashlib.sha256(b"|".join(part.astype("<i8").tobytes() for part in drawn)).hexdigest()[:16]
 
 
 def _spread(grid: Grid) -> np.ndarray:

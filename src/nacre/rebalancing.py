@@ -7,6 +7,8 @@ needed twice (specs/importance_weighted.md 14).
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
@@ -62,7 +64,10 @@ def _by_shares(
     for name, own in shares.items():
         fixed = {c for value in own for c in source.on_determinants({name: value})}
         if taken := fixed & set(where):
-            raise NacreError(f"rebalance and where both name {min(taken)!r}; use one of them")
+            raise NacreError(
+                f"rebalance, or the target that the release was fitted for, and where both name {min(taken)!r}; use "
+                "one of them (rebalance={}, on the command line --rebalance none, drops the target)"
+            )
     if len(shares) == 1:
         ((name, own),) = shares.items()
         parts = [(share, source.on_determinants({name: value})) for value, share in own.items()]
@@ -96,6 +101,12 @@ def _from_pool(source: Source, target: Target, where: Mapping[str, Any], tell: T
         weights = target.weights(decode(pool, source.schema), source.schema)
         weights = weights.checked("rebalance", "ask for a target nearer to the release")
         if rows * weights.largest <= size or size >= LARGEST:
+            if rows * weights.largest > size:
+                warnings.warn(
+                    f"rebalance: rows come up to {math.ceil(rows * weights.largest / size)} times, for the pool they "
+                    f"are drawn from ends at {size:,} rows; draw fewer, or ask for a target nearer to the release",
+                    stacklevel=2,
+                )
             if tell is not None:
                 tell(weights.facts())
             return _taken([pool], resample(weights.values, rows, rng))

@@ -54,6 +54,8 @@ def test_rebalance():
         "level": {frozenset({"low", "mid"}): 1.0, "high": 1.0}
     }
     assert parse_rebalance([], SCHEMA) == {} == parse_rebalance(["none"], SCHEMA)
+    with pytest.raises(NacreError, match="expected COLUMN=VALUES"):
+        parse_rebalance(["none"], SCHEMA, "--target-shares")
 
 
 def test_labels_may_hold_commas():

@@ -25,9 +25,9 @@ def parse_where(texts: Sequence[str], schema: Schema) -> dict[str, Any]:
 
 def parse_rebalance(texts: Sequence[str], schema: Schema, option: str = "--rebalance") -> dict[str, dict[Any, float]]:
     """{column: {value: share}} from texts such as 'income=>50K:0.5,<=50K:0.5', one per column; ranges and sets are
-    values too. 'none' alone asks for no shares."""
+    values too. `--rebalance none` asks for no shares."""
     found: dict[str, dict[Any, float]] = {}
-    if list(texts) == ["none"]:
+    if [option, *texts] == ["--rebalance", "none"]:
         return found
     for text in texts:
         name, rest = _split(text, schema, option, "income=>50K:0.5,<=50K:0.5")

@@ -283,6 +283,15 @@ def test_refused_options(options, match):
         nacre.fit(table(50), epsilon=None, schema=SCHEMA, method="weighted", options=options)
 
 
+def test_a_conditional_generator_meets_shares_of_its_class_alone():
+    given = {"target": "y", "loss": "ce", "scheme": "conditional"}
+    even = {"y": {True: 0.5, False: 0.5}}
+    Weighted(weights=Shares(even), **given).supports(SCHEMA)
+    for asked in ({"c": {"a": 0.5, "b": 0.5}}, {**even, "c": {"a": 1.0}}):
+        with pytest.raises(NacreError, match="would not come out"):
+            Weighted(weights=Shares(asked), **given).supports(SCHEMA)
+
+
 def test_no_budget_can_be_kept():
     with pytest.raises(PlanError, match="promises nothing"):
         nacre.fit(table(50), epsilon=1.0, schema=SCHEMA, method="weighted")

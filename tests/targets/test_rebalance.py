@@ -81,6 +81,15 @@ def test_a_pool_that_ends_too_soon_says_how_often_rows_come(sketch, monkeypatch)
         sketch.sample(300, rebalance=even, seed=2)
 
 
+def test_a_pool_grows_before_it_is_refused(sketch, monkeypatch):
+    """One row in twenty weighs 1,000 times as much: 400 rows are worth 20 equal ones, 6,400 more than 300."""
+    monkeypatch.setattr(rebalancing, "POOL", 400)
+    monkeypatch.setattr(rebalancing, "LARGEST", 6_400)
+    low = sketch.sample(4_000, seed=3)["x"].quantile(0.05)
+    found = sketch.sample(10, rebalance=Thinning(lambda rows: np.where(rows["x"] < low, 1e-3, 1.0)), seed=2)
+    assert (found["x"] < low).mean() > 0.8
+
+
 def test_any_target_and_refusals(sketch):
     even = Thinning(lambda rows: np.where(rows["y"], 0.2, 1.0))
     plain, found = (sketch.sample(4_000, rebalance=r, seed=2)["y"].mean() for r in ({}, even))

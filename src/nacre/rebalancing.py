@@ -7,6 +7,8 @@ needed twice (specs/importance_weighted.md 14).
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
@@ -17,7 +19,7 @@ from nacre.table import Schema
 from nacre.table.decoding import decode
 from nacre.table.encoding import Encoded, Values
 from nacre.targets import Shares, Target, raking
-from nacre.targets.weights import resample
+from nacre.targets.weights import LEAST, resample
 
 POOL = 20_000  # least rows of a pool
 LARGEST = 1 << 20  # most
@@ -62,7 +64,10 @@ def _by_shares(
     for name, own in shares.items():
         fixed = {c for value in own for c in source.on_determinants({name: value})}
         if taken := fixed & set(where):
-            raise NacreError(f"rebalance and where both name {min(taken)!r}; use one of them")
+            raise NacreError(
+                f"rebalance, or the target that the release was fitted for, and where both name {min(taken)!r}; use "
+                "one of them (rebalance={}, on the command line --rebalance none, drops the target)"
+            )
     if len(shares) == 1:
         ((name, own),) = shares.items()
         parts = [(share, source.on_determinants({name: value})) for value, share in own.items()]
@@ -87,15 +92,22 @@ def _by_value(source: Source, parts: list, where: Mapping[str, Any], rows: int, 
 
 def _from_pool(source: Source, target: Target, where: Mapping[str, Any], tell: TellWeights | None, rows: int,
                rng: np.random.Generator) -> Encoded:  # fmt: skip
-    """Importance resampling: rows of a pool by their weights; DataError when the pool is worth fewer than 50."""
+    """Importance resampling: rows of a pool by their weights; DataError where no pool is worth 50 equal rows."""
     drawn: list[Encoded] = []
     size = min(max(POOL, GROWTH * rows), max(LARGEST, rows))
     while True:
         drawn.append(source.possible(size - sum(d.rows for d in drawn), rng, where))
         pool = _taken(drawn, np.arange(size))
         weights = target.weights(decode(pool, source.schema), source.schema)
-        weights = weights.checked("rebalance", "ask for a target nearer to the release")
-        if rows * weights.largest <= size or size >= LARGEST:
+        enough = rows * weights.largest <= size and weights.effective >= LEAST
+        if enough or size >= LARGEST or weights.effective * LARGEST < LEAST * size:  # last: no pool would do
+            weights.checked("rebalance", "ask for a target nearer to the release")
+            if rows * weights.largest > size:
+                warnings.warn(
+                    f"rebalance: rows come up to {math.ceil(rows * weights.largest / size)} times, for the pool they "
+                    f"are drawn from ends at {size:,} rows; draw fewer, or ask for a target nearer to the release",
+                    stacklevel=2,
+                )
             if tell is not None:
                 tell(weights.facts())
             return _taken([pool], resample(weights.values, rows, rng))

@@ -91,6 +91,19 @@ def test_controls_come_out_as_they_must(whole):
     assert set(p) == {"synthetic", *CONTROLS} and p["synthetic"].members == p["synthetic"].others == 450
 
 
+def test_tolerances_as_printed_are_shares_of_the_value():
+    """Values near 1 in a range of 1,000: all of them are within 5 % of the range, few within 5 % of themselves."""
+    schema = Schema({f"c{i}": Numeric(bounds=(0.0, 1000.0)) for i in range(2)})
+    made, train, holdout = (
+        pa.table(dict(zip(("c0", "c1"), 1 + np.random.default_rng(seed).random((2, 200))))) for seed in (1, 2, 3)
+    )
+    wide, exact = (
+        disclosure(made, train, holdout, schema, repeats=1, paper_exact=p).attributes["synthetic"].members
+        for p in (False, True)
+    )
+    assert wide.hit_rate.value == 1.0 and exact.hit_rate.value < 0.5
+
+
 def test_attributes_of_members_leak_only_where_rows_were_copied(whole):
     a = whole.attributes
     assert a["copy"].excess.low > 0 and a["noisy copy"].excess.value > 0  # one of the five neighbours is the person
@@ -112,6 +125,9 @@ def test_claims_and_hits_of_single_values():
     values = np.array([[1, 1.02, 1.01, 1, 1], [0, 1, 2, 3, 4], [np.nan] * 4 + [1.0], [1, 1, 1, 1, np.nan]])
     claim, hit = attacks._number(values, np.array([1.04, 2.0, np.nan, 1.0]), 0.05)
     assert claim.tolist() == [True, False, True, True] and hit.tolist() == [True, True, True, True]
+    values = np.array([[100, 100, 103, 104, 103.0], [100, 100, 103, 104, 107], [0] * 5, [0] * 5, [1] * 5])
+    claim, hit = attacks._number(values, np.array([107, 96, 0.0, 0.01, np.nan]), None)  # 5 % of the value
+    assert claim.tolist() == [True, False, True, True, True] and hit.tolist() == [True, False, True, False, False]
     claim, hit = attacks._label(np.array([[1, 1, 1, 1, 2], [1, 1, 1, 2, 2], [3, 3, 3, 3, 3]]), np.array([1, 1, 2]))
     assert claim.tolist() == [True, False, True] and hit.tolist() == [True, True, False]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nacre.cli.conditions import parse_rebalance, parse_where
+from nacre.errors import NacreError
 from nacre.table import Between, Boolean, Categorical, Datetime, Numeric, Schema
 
 SCHEMA = Schema(
@@ -52,4 +53,17 @@ def test_rebalance():
     assert parse_rebalance(["level=low|mid:1,high:1"], SCHEMA) == {
         "level": {frozenset({"low", "mid"}): 1.0, "high": 1.0}
     }
-    assert parse_rebalance([], SCHEMA) == {}
+    assert parse_rebalance([], SCHEMA) == {} == parse_rebalance(["none"], SCHEMA)
+    with pytest.raises(NacreError, match="expected COLUMN=VALUES"):
+        parse_rebalance(["none"], SCHEMA, "--target-shares")
+
+
+def test_labels_may_hold_commas():
+    schema = Schema({"city": Categorical(("oslo, norway", "rome", "lima, peru"))})
+    for text, asked in (
+        ("city=oslo, norway:0.5,rome:0.5", {"oslo, norway": 0.5, "rome": 0.5}),
+        ("city=rome|oslo, norway:0.2,lima, peru:0.8", {frozenset({"rome", "oslo, norway"}): 0.2, "lima, peru": 0.8}),
+    ):
+        assert parse_rebalance([text], schema) == {"city": asked}
+    with pytest.raises(NacreError, match="'rome' has no share"):
+        parse_rebalance(["city=rome,lima, peru:1"], schema)

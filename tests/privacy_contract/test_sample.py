@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from scipy import stats
 from tests.privacy_contract import checks, sampled, tables
@@ -17,6 +18,7 @@ from nacre.privacy.feature_sums import CHUNK
 from nacre.privacy.plan import Plan, Sample, Scope
 from nacre.privacy.rejection import Rejection
 from nacre.privacy.sampling import Listed, Utility
+from nacre.table import Categorical, Schema
 
 PASSES = (
     sampled.losses,
@@ -220,6 +222,25 @@ def test_labels_stay_at_corners_and_numbers_inside():
     assert y.shape == (3, 6, 5) and (y[..., 0] >= 0).all() and (y[..., 0] <= 1).all()
     assert np.array_equal(np.sort(y[..., 1:], axis=-1), np.broadcast_to([0, 0, 0, 0.7], (3, 6, 4)))
     assert len(np.unique(y[..., 1:].argmax(-1))) > 1
+
+
+def test_chains_draw_labels_by_their_law():
+    """Two points among three labels: chi-square of 4,000 chains against all nine states, false-alarm rate 1e-6."""
+    schema, corner = Schema({"c": Categorical(("a", "b", "z"))}), 0.5**0.5
+
+    def vectors(records, public):
+        return (records["c"].values[:, None] == np.arange(3)) * 0.5**0.5
+
+    utility = Utility(vectors, sampled.near, -1.0, 0.0, sampled.apart, 6.0)
+    entry = Sample("s", epsilon=0.5, draws=4_000, moves=1000)
+    rows = MemoryRows(pa.table({"c": [*"aaaaaaabbbbz"]}))
+    room = Curator(rows, Plan("test", (entry,), checks.FREE), schema, checks.FixedNoise(2))
+    y = room.sample(entry, utility, walk.Walk(2, (corner,) * 3, blocks=((0, 3),), chains=4_000)).argmax(axis=-1)
+    found = np.bincount(3 * y[:, 0] + y[:, 1], minlength=9)
+    others = 12 - np.array([7, 4, 1])  # records of another label than the point's, each at distance 1
+    u = 0.5 * (-(others[:, None] + others) / 2 + 6.0 * (1 - np.eye(3)) / 2).ravel()
+    expected = np.exp(u) / np.exp(u).sum() * 4_000
+    assert expected.min() > 20 and stats.chi2.sf(((found - expected) ** 2 / expected).sum(), 8) > checks.ALPHA
 
 
 # ------------------------------------------------------------------------------------------------- books and refusals

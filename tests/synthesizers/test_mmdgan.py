@@ -115,16 +115,17 @@ def test_labels_get_their_shares_by_the_last_biases():
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_acceptance_on_two_gaussians_and_a_coin(seed):
-    """Energy to held-out rows at most about twice that of fresh real rows, the share of the coin within .02 of the
-    table's: on each of five seeds."""
-    fresh, other, rows = table(2_000, 5), table(2_000, 6), table(5_000)
-    scale = lambda t: np.stack([t["x"] / t["x"].std(), t["b"]], axis=1).astype(float)  # noqa: E731
-    real = energy_distance(scale(other), scale(fresh))
+    """Energy to held-out rows at most twice that of fresh real rows (means of ten pairs of 2,000 rows), the share of
+    the coin within .02 of the table's: on each of five seeds."""
+    rows = table(5_000)
+    scale = lambda t: np.stack([t["x"] / rows["x"].std(), t["b"]], axis=1).astype(float)  # noqa: E731
+    fresh, other = ([scale(table(2_000, first + i)) for i in range(10)] for first in (5, 50))
     made = nacre.fit(rows, epsilon=None, schema=SCHEMA, method="mmdgan", seed=seed,
-                     options={"steps": 4_000, "width": 32})  # fmt: skip
+                     options={"steps": 8_000, "width": 32})  # fmt: skip
     drawn = made.sample(20_000, seed=1)
     assert np.isfinite(drawn["x"]).all()
-    assert energy_distance(scale(drawn[:2_000]), scale(fresh)) <= 2 * real + 0.002
+    found = np.mean([energy_distance(a, b) for a, b in zip(np.split(scale(drawn), 10), fresh)])
+    assert found <= 2 * np.mean([energy_distance(a, b) for a, b in zip(other, fresh)])
     assert drawn["b"].mean() == pytest.approx(rows["b"].mean(), abs=0.02)
 
 

@@ -20,7 +20,7 @@ from nacre.privacy.noise import exponential_choice
 from nacre.privacy.plan import Scope
 from nacre.privacy.selection import Nearness, RecordScore
 from nacre.synthesizers.kme import Kme, reduced_set
-from nacre.synthesizers.support_points import bandwidth, published
+from nacre.synthesizers.support_points import bandwidth, model, published
 from nacre.synthesizers.support_points.geometry import near
 from nacre.synthesizers.support_points.method import SupportPoints
 from nacre.synthesizers.support_points.model import PointModel
@@ -175,7 +175,14 @@ def test_diagnostics_reach_the_owner_and_nobody_else(tmp_path):
     assert "r_hat" not in str(release.certificate)
 
 
-def test_a_hostile_model_is_refused():
+def test_a_range_that_ends_inside_a_cell_is_met_by_every_row():
+    points = PointModel(square(1).layout, np.array([[0.2], [0.6]]), np.zeros((2, 0)), 0.1, 10)
+    drawn = points.draw(5_000, np.random.default_rng(0), {"c0": nacre.Between(0.0, 0.41234)})["c0"].values
+    assert 0.41 < drawn.max() <= 0.41234
+
+
+def test_a_hostile_model_is_refused(monkeypatch):
+    monkeypatch.setattr(model, "ROUNDS", 20)
     release = fitted()
     facts, arrays = release.model.parts()
     schema = tables.schema()
@@ -356,6 +363,6 @@ def test_kme_is_proven_and_draws_by_weight():
     assert release.certificate.guarantee == "proven" and len(release.sample(40, seed=0)) == 40
     entry = Kme().plan(tables.schema(rows=300), 300, Budget(1.0, 1e-6, "zero_out"))["embedding"]
     assert accounting.gaussian_delta(1.0, entry.bound / entry.sigma) == pytest.approx(1e-6, rel=1e-3)
-    model = PointModel(square(1).layout, np.array([[0.1], [0.9]]), np.zeros((2, 0)), 0.0, 10, np.array([0.25, 0.75]))
-    drawn = model.draw(8, np.random.default_rng(0))["c0"].values
+    points = PointModel(square(1).layout, np.array([[0.1], [0.9]]), np.zeros((2, 0)), 0.0, 10, np.array([0.25, 0.75]))
+    drawn = points.draw(8, np.random.default_rng(0))["c0"].values
     assert sorted(drawn.round(3)) == [0.1] * 2 + [0.9] * 6

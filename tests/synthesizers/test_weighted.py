@@ -156,12 +156,12 @@ def test_critic_terms():
 
 def test_sensitivity_of_a_weighted_embedding():
     """z = mean w(x)ψ(x) with w ≤ W and ψ of a Gaussian kernel (‖ψ‖ = 1, angles up to 90°): replacing one row moves z,
-    and so its distance from any point, by at most √2·W/N. One row of a larger weight breaks that; a far one reaches
-    most of it."""
+    and so its distance from any point, by at most √2·W/N: 10,000 random pairs. One row of a larger weight breaks that;
+    a far one reaches most of it."""
     gen = np.random.default_rng(2)
-    n, top = 50, 6.0
-    x, y = gen.normal(size=(400, n, 2)), gen.normal(size=(400, 1, 2))
-    w = top * gen.random((400, n)) ** 0.3
+    pairs, n, top = 10_000, 20, 6.0
+    x, y = gen.normal(size=(pairs, n, 2)), gen.normal(size=(pairs, 1, 2))
+    w = top * gen.random((pairs, n)) ** 0.3
     v_form = jax.jit(jax.vmap(lambda x, w, y: losses.squared_mmd(RBF(1.0), x, y, w, "iw", "v")))
     bound = np.sqrt(2) * top / n
 
@@ -170,7 +170,7 @@ def test_sensitivity_of_a_weighted_embedding():
         others[0][:, 0], others[1][:, 0] = row, weight
         return np.abs(np.sqrt(v_form(x, w, y)) - np.sqrt(v_form(*others, y))).max()
 
-    assert moved(3 * gen.normal(size=(400, 2)), top * gen.random(400)) <= bound
+    assert moved(3 * gen.normal(size=(pairs, 2)), top * gen.random(pairs)) <= bound
     w[:, 0], x[:, 0] = 0.0, 50.0
     assert 0.5 * bound < moved(y[:, 0], top) <= bound < moved(y[:, 0], 3 * top)
 
@@ -281,6 +281,15 @@ def test_the_conditional_baseline_draws_the_class_by_its_target_share():
 def test_refused_options(options, match):
     with pytest.raises(NacreError, match=match):
         nacre.fit(table(50), epsilon=None, schema=SCHEMA, method="weighted", options=options)
+
+
+def test_a_conditional_generator_meets_shares_of_its_class_alone():
+    given = {"target": "y", "loss": "ce", "scheme": "conditional"}
+    even = {"y": {True: 0.5, False: 0.5}}
+    Weighted(weights=Shares(even), **given).supports(SCHEMA)
+    for asked in ({"c": {"a": 0.5, "b": 0.5}}, {**even, "c": {"a": 1.0}}):
+        with pytest.raises(NacreError, match="would not come out"):
+            Weighted(weights=Shares(asked), **given).supports(SCHEMA)
 
 
 def test_no_budget_can_be_kept():

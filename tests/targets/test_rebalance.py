@@ -9,7 +9,7 @@ import pytest
 from tests.synthesizers.mixed import table
 
 import nacre
-from nacre import Between
+from nacre import Between, rebalancing
 from nacre.errors import DataError, NacreError
 from nacre.privacy.transcript import Transcript
 from nacre.targets import Thinning
@@ -72,6 +72,24 @@ def test_several_columns_from_a_pool(sketch):
     assert not ((found["c"] == "b") & found["y"]).any()
 
 
+def test_a_pool_that_ends_too_soon_says_how_often_rows_come(sketch, monkeypatch):
+    """True is one row in three and weighs five times as much: 2.1 of the mean; 300 rows of a pool of 400."""
+    monkeypatch.setattr(rebalancing, "POOL", 400)
+    monkeypatch.setattr(rebalancing, "LARGEST", 400)
+    even = Thinning(lambda rows: np.where(rows["y"], 0.2, 1.0))
+    with pytest.warns(UserWarning, match="up to 2 times, for the pool they are drawn from ends at 400 rows"):
+        sketch.sample(300, rebalance=even, seed=2)
+
+
+def test_a_pool_grows_before_it_is_refused(sketch, monkeypatch):
+    """One row in twenty weighs 1,000 times as much: 400 rows are worth 20 equal ones, 6,400 more than 300."""
+    monkeypatch.setattr(rebalancing, "POOL", 400)
+    monkeypatch.setattr(rebalancing, "LARGEST", 6_400)
+    low = sketch.sample(4_000, seed=3)["x"].quantile(0.05)
+    found = sketch.sample(10, rebalance=Thinning(lambda rows: np.where(rows["x"] < low, 1e-3, 1.0)), seed=2)
+    assert (found["x"] < low).mean() > 0.8
+
+
 def test_any_target_and_refusals(sketch):
     even = Thinning(lambda rows: np.where(rows["y"], 0.2, 1.0))
     plain, found = (sketch.sample(4_000, rebalance=r, seed=2)["y"].mean() for r in ({}, even))
@@ -80,8 +98,9 @@ def test_any_target_and_refusals(sketch):
         sketch.sample(100, rebalance=Thinning(lambda rows: np.where(np.arange(len(rows)) == 0, 1e-9, 1.0)))
     with pytest.raises(NacreError, match="both name 'c'"):
         sketch.sample(10, rebalance=ASKED, where={"c": "a"})
-    with pytest.raises(NacreError, match="expected"):
-        sketch.sample(10, rebalance=7)
+    for wrong in (7, nacre.targets.Shares({})):
+        with pytest.raises(NacreError, match="expected"):
+            sketch.sample(10, rebalance=wrong)
     with pytest.raises(NacreError, match="overlaps"):
         sketch.sample(10, rebalance={"k": {Between(0, 9): 0.5, Between(9, 20): 0.5}})
 
@@ -98,6 +117,9 @@ def test_fitted_for_shares_without_exact_counts(tmp_path):
     again = nacre.load(tmp_path / "r.nacre")
     assert again.sample(4_000, seed=1)["y"].mean() == pytest.approx(0.5, abs=0.04)
     assert again.sample(4_000, rebalance={}, seed=1)["y"].mean() == pytest.approx(0.3, abs=0.06)
+    with pytest.raises(NacreError, match=r"was fitted for, and where both name 'y'; .*rebalance=\{\}"):
+        again.sample(10, where={"y": True})
+    assert again.sample(10, where={"y": True}, rebalance={})["y"].all()
     assert "other shares of y than the table's were asked for" in " ".join(str(again.certificate).split())
 
 
@@ -108,6 +130,7 @@ def test_fitted_for_shares_without_exact_counts(tmp_path):
         ({"weights": "x"}, "does not weigh rows"),
         ({"weights": "x", "target_shares": {"y": {True: 1.0}}}, "both state a target"),
         ({"target_shares": {"c": {"q": 1.0}}}, "not a category"),
+        ({"target_shares": {}}, "expected"),
     ],
 )
 def test_refused_before_spending(more, match):

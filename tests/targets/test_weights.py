@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import json
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -65,6 +68,7 @@ def test_null_is_a_value_and_what_is_not_named_does_not_occur():
         ({"c": {"a": 0.5, frozenset({"a", "b"}): 0.5}}, NacreError, "overlaps"),
         ({"x": {Between(0, 0.6): 0.5, Between(0.5, 1): 0.5}}, NacreError, "overlaps"),
         ({"c": 0.5}, NacreError, "expected"),
+        ({}, NacreError, "expected"),
     ],
 )
 def test_refused_shares(shares, error, match):
@@ -107,6 +111,9 @@ def test_shares_that_overlap_are_refused_before_a_row_is_read(column, own, clash
 def test_shares_as_json():
     asked = {"c": {"a": 0.25, frozenset({"b", "z"}): 0.75}, "y": {None: 1.0}, "x": {Between(None, 0.5): 1.0}}
     assert raking.from_json(raking.to_json(asked)) == asked
+    spring = Between(dt.date(2020, 3, 1), pd.Timestamp("2020-05-31T12:00"))
+    found = json.loads(json.dumps(raking.to_json({"d": {spring: np.float32(0.5)}, "n": {np.int64(3): 1, np.True_: 0}})))
+    assert raking.from_json(found) == {"d": {Between("2020-03-01", "2020-05-31T12:00:00"): 0.5}, "n": {3: 1, True: 0}}
 
 
 def test_column_thinning_and_refusals():

@@ -2,13 +2,14 @@
 
 Half of the columns are known; the five nearest synthetic rows in those give a value for every other one. A value is
 *claimed* when the five agree (numbers: their range within the tolerance; labels: at least four alike) and *right*
-within 5 % of the public range, or equal. Population structure alone lets strangers be guessed too: only what members
-lose beyond non-members, the excess, is due to the release.
+within 5 % of the public range (`paper_exact`: of the value itself), or equal. Population structure alone lets strangers
+be guessed too: only what members lose beyond non-members, the excess, is due to the release.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from nacre.errors import DataError
 NEIGHBOURS = 5
 TOLERANCE = 0.05
 AGREE = 4
+FLOOR = 1e-6  # of a tolerance that is a share of the value
 NORMAL = 1.96  # standard errors on each side of a `Difference`
 
 
@@ -63,6 +65,7 @@ def attributes(
     space: Space,
     seed: int = 0,
     repeats: int = 20,
+    paper_exact: bool = False,
 ) -> Attributes:
     """The attack with a random half of the columns known. `strangers` are real rows, disjoint from `others`.
 
@@ -75,13 +78,13 @@ def attributes(
         raise DataError("attributes: the table has one column; expected one to know and one to guess")
     known = np.sort(rng.permutation(width)[: max(1, width // 2)])
     scale = Scale.of(synthetic, space)
-    inside, outside, real = (guess(p, r, known, scale, space) for p, r in
+    inside, outside, real = (guess(p, r, known, scale, space, paper_exact) for p, r in
                              ((synthetic, members), (synthetic, others), (strangers, members)))  # fmt: skip
     size = min(len(synthetic), len(strangers))
     gaps = []
     for _ in range(repeats):
         pools = [p.take(rng.choice(len(p), size, replace=False)) for p in (synthetic, strangers)]
-        ours, theirs = (guess(p, members, known, scale, space).per_record for p in pools)
+        ours, theirs = (guess(p, members, known, scale, space, paper_exact).per_record for p in pools)
         gaps.append(ours - theirs)
     names = (*space.numbers, *space.labels)
     return Attributes(
@@ -94,14 +97,17 @@ def attributes(
     )
 
 
-def guess(pool: Records, victims: Records, known: np.ndarray, scale: Scale, space: Space) -> Guesses:
+def guess(
+    pool: Records, victims: Records, known: np.ndarray, scale: Scale, space: Space, paper_exact: bool = False
+) -> Guesses:
     """Guess the columns that are not `known` of every victim from the pool."""
     near = _closest(scale.points(victims, known), scale.points(pool, known))
     d = victims.numbers.shape[1]
     claims, hits = [], []
     for c in np.setdiff1d(np.arange(victims.columns), known):
         if c < d:
-            claim, hit = _number(pool.numbers[near, c], victims.numbers[:, c], TOLERANCE * float(space.ranges[c]))
+            tolerance = None if paper_exact else TOLERANCE * float(space.ranges[c])
+            claim, hit = _number(pool.numbers[near, c], victims.numbers[:, c], tolerance)
         else:
             claim, hit = _label(pool.labels[near, c - d], victims.labels[:, c - d])
         claims.append(claim)
@@ -128,8 +134,13 @@ def _closest(rows: np.ndarray, pool: np.ndarray, cells: int = 1 << 22) -> np.nda
     return np.resize(np.concatenate(found), (len(rows), take))[:, np.arange(NEIGHBOURS) % take]
 
 
-def _number(values: np.ndarray, truth: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
-    """Claims and hits of a number; a missing value is guessed when at least four of the five are missing."""
+def _number(values: np.ndarray, truth: np.ndarray, tolerance: float | None) -> tuple[np.ndarray, np.ndarray]:
+    """Claims and hits of a number; a missing value is guessed when at least four of the five are missing. Without a
+    tolerance, 5 % of the guess for a claim, which knows no more, and of the true value for a hit."""
+
+    def around(v: np.ndarray) -> Any:
+        return np.maximum(TOLERANCE * np.abs(v), FLOOR) if tolerance is None else tolerance
+
     missing = np.isnan(values).sum(axis=1)
     present = np.where(np.isnan(values), np.nan, values)
     few = missing < NEIGHBOURS - AGREE + 1
@@ -138,8 +149,8 @@ def _number(values: np.ndarray, truth: np.ndarray, tolerance: float) -> tuple[np
         mean = np.nanmean(filled, axis=1)
         spread = np.nanmax(filled, axis=1) - np.nanmin(filled, axis=1)
     gone = missing >= AGREE
-    claim = gone | (few & (spread <= tolerance))
-    hit = np.where(gone, np.isnan(truth), few & (np.abs(mean - truth) <= tolerance))
+    claim = gone | (few & (spread <= around(mean)))
+    hit = np.where(gone, np.isnan(truth), few & (np.abs(mean - truth) <= around(truth)))
     return claim, hit.astype(bool)
 
 

@@ -48,6 +48,7 @@ def disclosure(
     seed: int = 0,
     repeats: int = 20,
     only: Callable[[Any], Any] | None = None,
+    paper_exact: bool = False,
 ) -> Disclosure:
     """Both attacks on `synthetic` and on the controls made from `train` and `holdout`.
 
@@ -55,6 +56,7 @@ def disclosure(
     holdout, disjoint from these, serves as fresh rows and as the real strangers. `holdout` must be unseen by everything
     that made `synthetic`, checkpoint choice included. `only` takes a table and tells which of its rows are attacked, as
     truth values: a group that a target weighs up is exposed more than the rest, and the mean over all would hide it.
+    `paper_exact`: a guessed number is right within 5 % of the true one, in place of 5 % of its column's public range.
     Raises DataError when too few rows can be attacked.
     """
     space = Space.of(schema)
@@ -78,7 +80,10 @@ def disclosure(
     linked = pools if members.columns > 1 else {}  # one column: nothing to guess from another
     return Disclosure(
         {name: presence(pool, rows["train"], places, others, space) for name, pool in pools.items()},
-        {name: attributes(pool, members, others, fresh, space, seed, repeats) for name, pool in linked.items()},
+        {
+            name: attributes(pool, members, others, fresh, space, seed, repeats, paper_exact)
+            for name, pool in linked.items()
+        },
     )
 
 

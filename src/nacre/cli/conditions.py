@@ -25,8 +25,10 @@ def parse_where(texts: Sequence[str], schema: Schema) -> dict[str, Any]:
 
 def parse_rebalance(texts: Sequence[str], schema: Schema, option: str = "--rebalance") -> dict[str, dict[Any, float]]:
     """{column: {value: share}} from texts such as 'income=>50K:0.5,<=50K:0.5', one per column; ranges and sets are
-    values too."""
+    values too. `--rebalance none` asks for no shares."""
     found: dict[str, dict[Any, float]] = {}
+    if [option, *texts] == ["--rebalance", "none"]:
+        return found
     for text in texts:
         name, rest = _split(text, schema, option, "income=>50K:0.5,<=50K:0.5")
         if name in found:
@@ -37,7 +39,7 @@ def parse_rebalance(texts: Sequence[str], schema: Schema, option: str = "--rebal
 
 def _shares(text: str, column: Column, where: str) -> dict[Any, float]:
     shares: dict[Any, float] = {}
-    for part in text.split(","):
+    for part in _pairs(text, column):
         value, colon, share = part.rpartition(":")
         if not colon or not value:
             raise NacreError(f"{where}: {part!r} has no share; write value:share pairs, such as 'yes:0.5,no:0.5'")
@@ -49,6 +51,19 @@ def _shares(text: str, column: Column, where: str) -> dict[Any, float]:
     if sum(shares.values()) <= 0:
         raise NacreError(f"{where}: the shares add up to 0; expected at least one above 0")
     return shares
+
+
+def _pairs(text: str, column: Column) -> list[str]:
+    """The text cut at its commas, but for those in labels."""
+    labels = column.code_of if isinstance(column, Categorical) and not column.missing else {}
+    found: list[str] = []
+    for part in text.split(","):
+        begun = f"{found[-1].rpartition('|')[2]}," if found else ""
+        if begun and any(label.startswith(begun) for label in labels):
+            found[-1] += f",{part}"
+        else:
+            found.append(part)
+    return found
 
 
 def _split(text: str, schema: Schema, option: str, example: str) -> tuple[str, str]:

@@ -237,7 +237,9 @@ def sample(
     ] = None,
     rebalance: Annotated[
         list[str] | None,
-        typer.Option(metavar="SHARES", help="Draw a column in these shares, the rest given it; repeatable."),
+        typer.Option(
+            metavar="SHARES", help="Draw a column in these shares, the rest given it; repeatable. 'none': as learnt."
+        ),
     ] = None,
     seed: o.SampleSeed = None,
     engine: o.Engine = None,

@@ -23,6 +23,7 @@ def draw_until(
     grids: Mapping[str, Grid],
     draw: Callable[[int], dict[str, Values]],
     batch: int,
+    rounds: int = ROUNDS,
 ) -> dict[str, Values]:
     """`rows` rows of `draw(n)` that satisfy `where`; SchemaError for what is not modelled or not declared,
     ConvergenceError when too few of many rows do."""
@@ -35,7 +36,7 @@ def draw_until(
         except SchemaError as error:
             raise SchemaError(f"column {name!r}, {error}") from None
     parts, found = [], 0
-    for _ in range(ROUNDS if masks else -(-max(rows, 1) // batch)):
+    for _ in range(rounds if masks else -(-max(rows, 1) // batch)):
         some = draw(batch if masks else min(batch, max(rows - found, 1)))
         keep = np.ones(len(next(iter(some.values()))), bool)
         for name, mask in masks.items():
@@ -46,7 +47,7 @@ def draw_until(
             break
     if found < rows:
         names = ", ".join(map(repr, masks))
-        raise ConvergenceError(f"only {found} of {ROUNDS * batch:,} rows meet the condition on {names}; widen it")
+        raise ConvergenceError(f"only {found} of {rounds * batch:,} rows meet the condition on {names}; widen it")
     return {
         name: Values.of(
             np.concatenate([p[name].values for p in parts])[:rows],

@@ -59,17 +59,18 @@ def _column_json(column: Column) -> dict[str, Any]:
 
 
 def _dependency_json(rule: Dependency) -> dict[str, Any]:
-    pairs = [[_plain(k), _plain(v)] for k, v in rule.mapping.items()]
+    pairs = [[plain(k), plain(v)] for k, v in rule.mapping.items()]
     return {"determinant": rule.determinant, "dependent": rule.dependent, "mapping": pairs}
 
 
 def _condition_json(condition: tuple | Between) -> Any:
     if isinstance(condition, Between):
-        return {"low": _plain(condition.low), "high": _plain(condition.high)}
-    return [_plain(v) for v in condition]
+        return {"low": plain(condition.low), "high": plain(condition.high)}
+    return [plain(v) for v in condition]
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """A value of a column as JSON has it: NumPy's numbers as Python's, dates as ISO 8601 texts."""
     if hasattr(value, "item"):
         return value.item()
     return value.isoformat() if hasattr(value, "isoformat") else value

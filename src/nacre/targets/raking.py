@@ -11,6 +11,7 @@ from nacre.errors import ConvergenceError, DataError, NacreError, SchemaError
 from nacre.table import Between, Schema
 from nacre.table.encoding import Values
 from nacre.table.rules import position
+from nacre.table.schema_json import plain
 from nacre.table.structure import matches
 
 CLOSE = 1e-6  # largest error of a share at which raking stops
@@ -21,7 +22,7 @@ Asked = Mapping[str, Mapping[Any, float]]
 
 def checked(shares: Any, schema: Schema, option: str) -> dict[str, dict[Any, float]]:
     """{column: {value, set of values or Between: share}}; NacreError or SchemaError, naming the column, otherwise."""
-    if not isinstance(shares, Mapping) or not all(isinstance(s, Mapping) for s in shares.values()):
+    if not isinstance(shares, Mapping) or not shares or not all(isinstance(s, Mapping) for s in shares.values()):
         raise NacreError(f"{option}={shares!r}: expected {{column: {{value: share}}}}")
     found: dict[str, dict[Any, float]] = {}
     for name, own in shares.items():
@@ -120,7 +121,7 @@ def rake(
 
 def to_json(shares: Asked) -> list[Any]:
     """Shares as JSON; `from_json` restores them."""
-    return [[name, [[_condition(v), s] for v, s in own.items()]] for name, own in shares.items()]
+    return [[name, [[_condition(v), float(s)] for v, s in own.items()]] for name, own in shares.items()]
 
 
 def from_json(found: Any) -> dict[str, dict[Any, float]]:
@@ -130,10 +131,10 @@ def from_json(found: Any) -> dict[str, dict[Any, float]]:
 
 def _condition(value: Any) -> dict[str, Any]:
     if isinstance(value, Between):
-        return {"from": value.low, "to": value.high}
+        return {"from": plain(value.low), "to": plain(value.high)}
     if isinstance(value, frozenset | tuple):
-        return {"any": sorted(value, key=lambda v: (v is not None, str(v)))}
-    return {"is": value}
+        return {"any": sorted(map(plain, value), key=lambda v: (v is not None, str(v)))}
+    return {"is": plain(value)}
 
 
 def _value(found: Mapping[str, Any]) -> Any:

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from nacre.errors import ConvergenceError, ReleaseFileError, SchemaError
+from nacre.errors import ReleaseFileError, SchemaError
 from nacre.synthesizers.pearl.layout import Layout
+from nacre.synthesizers.rejection import BATCH, draw_until
 from nacre.table import Schema
 from nacre.table.encoding import Values
 from nacre.table.grid import Grid
 
-BATCH = 16_384
 ROUNDS = 500  # batches drawn for a condition before giving up
 
 
@@ -42,33 +42,8 @@ class PointModel:
         if not where:
             return self._rows(rows, rng)
         schema = self.layout.schema
-        for name in where:
-            if name not in schema.modelled:
-                shown = ", ".join(schema.modelled)
-                raise SchemaError(f"where: {name!r} is not a modelled column; choose among {shown}")
-        grids = {name: Grid.of(schema.columns[name]) for name in where}
-        masks = {name: grids[name].mask(condition) for name, condition in where.items()}
-        parts, found = [], 0
-        for _ in range(ROUNDS):
-            if found >= rows and parts:
-                break
-            some = self._rows(BATCH, rng)
-            keep = np.ones(BATCH, bool)
-            for name, mask in masks.items():
-                share = np.append(mask, 0.0)[grids[name].codes(some[name])]
-                keep &= rng.random(BATCH) < share
-            parts.append({name: v.take(np.flatnonzero(keep)) for name, v in some.items()})
-            found += int(keep.sum())
-        if found < rows:
-            names = ", ".join(map(repr, masks))
-            raise ConvergenceError(f"only {found} of {ROUNDS * BATCH:,} rows meet the condition on {names}; widen it")
-        return {
-            name: Values.of(
-                np.concatenate([p[name].values for p in parts])[:rows],
-                np.concatenate([p[name].null for p in parts])[:rows],
-            )
-            for name in parts[0]
-        }
+        grids = {name: Grid.of(schema.columns[name]) for name in schema.modelled}
+        return draw_until(rows, rng, where, grids, lambda n: self._rows(n, rng), BATCH, ROUNDS)
 
     def _rows(self, rows: int, rng: np.random.Generator) -> dict[str, Values]:
         upto = np.cumsum(self.weights) / self.weights.sum() * rows  # systematic: one uniform number for all rows

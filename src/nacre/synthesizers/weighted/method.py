@@ -22,7 +22,7 @@ from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.tabular import revealed
 from nacre.synthesizers.weighted.model import MadeRows
 from nacre.table import Schema
-from nacre.targets import Target, Weights
+from nacre.targets import Shares, Target, Weights
 from nacre.targets.weights import check_truncate, duplicated
 
 LOSSES, KERNELS = ("mmd", "ce"), ("fixed", "autoencoder")
@@ -82,8 +82,15 @@ class Weighted:
     def supports(self, schema: Schema) -> None:
         refuse_tensors(schema, self.name)
         refuse_unknown_target(schema, self.target)
-        if self.scheme == "conditional" and revealed.class_column(schema, self.target) is None:
+        if self.scheme != "conditional":
+            return
+        if revealed.class_column(schema, self.target) is None:
             raise SchemaError("scheme='conditional' needs a target with few labels: name it with target=")
+        if isinstance(self.weights, Shares) and {*self.weights.shares} != {self.target}:
+            raise NacreError(
+                f"scheme='conditional' draws the class {self.target!r} by its share and weighs nothing else: shares of "
+                f"{', '.join(map(repr, self.weights.shares))} would not come out; use another scheme"
+            )
 
     def plan(self, schema: Schema, rows: int | None, budget: Budget, before: tuple[Entry, ...] = ()) -> Plan:
         return revealed.reveal_plan(self.name, schema, rows, budget, before)

@@ -53,7 +53,11 @@ def parts(frame: pd.DataFrame, seed: int) -> tuple[pd.DataFrame, pd.DataFrame, p
 def attacked(found: Disclosure, name: str) -> dict[str, float]:
     """The figures of both attacks on one table."""
     p, a = found.presence[name], found.attributes[name]
+    precise = {} if p.precision is None else {"presence_precision": p.precision.value}
+    radius = {} if p.radius_quantile is None else {"presence_radius": p.radius_quantile}
     return {
+        **precise,
+        **radius,
         "presence_auc": p.auc,
         "presence_auc_error": 1.96 * p.auc_error,
         "presence_tpr1": p.at[0.01].value,

@@ -202,7 +202,7 @@ def _pictures(maker: Any) -> Any:
 
 def classified(dataset: str, pictures: Pictures, made: np.ndarray) -> tuple[dict[str, float], dict[int, dict]]:
     """(figures of all classes, figures of each). Of all: largest error of a class's share, FID to test pictures of the
-    target, mean of the FIDs within classes. Of each: its share, and its FID where there are pictures enough."""
+    target, mean of the FIDs within classes if all came out. Of each: its share, and its FID if enough came out."""
     from nacre.evaluation.images import fid
 
     net = judge(dataset)
@@ -216,12 +216,13 @@ def classified(dataset: str, pictures: Pictures, made: np.ndarray) -> tuple[dict
             found["fid_class"] = fid(codes[kinds == c], real[truth == c])
     gaps = [abs(found["class_share"] - p) for found, p in zip(each.values(), pictures.target)]
     inside = [found["fid_class"] for found in each.values() if "fid_class" in found]
+    missed = len(each) - len(inside)
     rng = np.random.default_rng(43)
     places = np.concatenate([
         rng.choice(np.flatnonzero(truth == c), round(2_000 * p)) for c, p in zip(pictures.classes, pictures.target)
     ])  # fmt: skip
-    whole = {"class_share_error": float(max(gaps)), "fid_lenet": fid(codes, real[places])}
-    return whole | ({"fid_class": float(np.mean(inside))} if inside else {}), each
+    whole = {"class_share_error": float(max(gaps)), "fid_lenet": fid(codes, real[places]), "classes_missed": missed}
+    return whole | ({} if missed else {"fid_class": float(np.mean(inside))}), each
 
 
 def training(options: Options) -> Training:

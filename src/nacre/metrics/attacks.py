@@ -35,6 +35,8 @@ def _attacks() -> list[Metric]:
         Metric("presence_auc_error", "none", (0.0, INF), "1", read, "half of the 95 % interval of presence_auc"),
         Metric("presence_hits", "none", (0.0, INF), "rows", read, "members within that largest radius"),
         Metric("presence_alarms", "none", (0.0, INF), "rows", read, "others within that largest radius"),
+        Metric("presence_precision", "none", SHARE, "1", read, "members among those within it, if at least 20 are"),
+        Metric("presence_radius", "none", SHARE, "1", read, "share of members with another real row nearer than it"),
         Metric("density_auc", "lower", SHARE, "1", read, "members told from others by a density ratio; 0.5 is a coin"),
         Metric("density_tpr1", "lower", SHARE, "1", read, "members found by a density ratio at 1 % false alarms"),
         Metric("recovered_share", "none", SHARE, "1", COMPARED, "quantities inside the interval read off the release"),

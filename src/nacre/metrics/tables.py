@@ -141,6 +141,7 @@ def _weighted() -> list[Metric]:
     return [
         Metric("class_share_error", "lower", SHARE, "1", COMPARED, "largest error of a class's share of the target"),
         Metric("class_share", "none", SHARE, "1", COMPARED, "share of a class among generated rows"),
+        Metric("classes_missed", "lower", (0.0, INF), "1", COMPARED, "classes with too few generated rows to judge"),
         Metric("fid_class", "lower", (0.0, INF), "1", COMPARED, "fid_lenet within a class, or its mean over classes"),
         Metric("ks_attribute", "lower", SHARE, "1", COMPARED, f"Kolmogorov-Smirnov {measured}"),
         Metric("ks_attribute_low", "none", SHARE, "1", COMPARED, "2.5 % bootstrap quantile of ks_attribute"),

@@ -59,7 +59,7 @@ def audit_tables(
     whole = {name: space.records(t, name) for name, t in tables.items()}
     attacks: list[Attack] = []
     if holdout is not None:
-        told = disclosure(synthetic, real, holdout, schema, seed=seed, repeats=5)
+        told = disclosure(synthetic, real, holdout, schema, seed=seed)
         found = {name: _sampled(records, rows, rng) for name, records in whole.items()}
         attacks += [_presence(told), _density(found, whole, space, seed)]
         attacks += [_attributes(told)] if told.attributes else []

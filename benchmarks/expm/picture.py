@@ -88,10 +88,10 @@ def repaired(flow, shape, target, columns, seed: int) -> tuple[np.ndarray, float
 
 
 def picture(density: np.ndarray, draws: dict[str, np.ndarray]) -> str:
-    """Four panels: the exact density, histograms of both flows, and of the chain's states."""
+    """Four panels: the exact density, histograms of both flows with their guarantee, and of the chain's states."""
     panels = [("exact density", density)]
     for name in ("expm-nf-paper", "expm-nf"):
-        panels.append((f"{name}: draws of the flow", histogram(draws[name])))
+        panels.append((f"{name}: {flows.LABEL}", histogram(draws[name])))
     panels.append(("expm-mh: repaired draws", histogram(draws["expm-mh"])))
     parts = [panel(i * (PIXELS + 20), title, values) for i, (title, values) in enumerate(panels)]
     width = len(panels) * (PIXELS + 20)

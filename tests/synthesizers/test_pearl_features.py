@@ -47,6 +47,14 @@ def records(rng, rows=200):
     return feature_sums.made_up_records(SCHEMA, rows, rng)
 
 
+def test_columns_that_leave_no_room_for_pairs_are_told():
+    angle, many = [np.pi * np.arange(20) / 19] * 12, list(range(12))
+    with pytest.warns(UserWarning, match="12 columns take all frequencies=40 by themselves.*about 96"):
+        few = choose(angle, [True] * 12, many, 40, np.random.default_rng(0), (0.3, 0.7, 0.0))
+    assert (few.order == 1).all()
+    assert (choose(angle, [True] * 12, many, 96, np.random.default_rng(0), (0.3, 0.7, 0.0)).order == 2).sum() > 40
+
+
 def test_characters_are_different_and_their_amplitudes_spend_the_whole_norm():
     groups = columns(np.random.default_rng(0))
     chosen = some_characters(groups)

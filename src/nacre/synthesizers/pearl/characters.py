@@ -8,6 +8,7 @@ product of atoms of different columns, so that its expectation under independent
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -72,6 +73,12 @@ def choose(
     for order, weight in zip(orders, weights):
         count = int(left * weight / weights.sum())
         found += _products(singles, where, [*features], order, count, rng)
+    if orders and singles and len(found) == len(singles):
+        warnings.warn(
+            f"pearl: {len(features)} columns take all frequencies={k} by themselves, so no two columns are kept "
+            f"together; ask for about {2 * FEWEST * len(features):,}, or use the method sketch",
+            stacklevel=2,
+        )
     members = np.full((len(found), ORDER), len(atoms), np.int64)
     for i, combination in enumerate(found):
         members[i, : len(combination)] = combination

@@ -15,7 +15,9 @@ from tests.synthesizers.mixed import table
 
 import nacre
 from nacre.errors import NacreError, ReleaseFileError, SchemaError
+from nacre.privacy.budget import Budget
 from nacre.release_file import pack, unpack
+from nacre.synthesizers.base import METHODS
 from nacre.table import Boolean, Categorical, Numeric, Schema
 
 SCHEMA = Schema(
@@ -174,6 +176,19 @@ def test_every_option_changes_the_model(arrays, method, options):
     found = made(method, **options)
     assert found.keys() == plain[method].keys()
     assert any(not np.array_equal(a, plain[method][name]) for name, a in found.items())
+
+
+@pytest.mark.parametrize("method", ["pearl-paper", "merf"])
+def test_a_count_that_nobody_uses_is_not_bought(method):
+    """Without a target and with a known number of rows the whole budget goes to what is learnt."""
+    made = METHODS[method].load()()
+    plans = {rows: made.plan(SCHEMA, rows, Budget(1.0, 1e-5)) for rows in (4000, None)}
+    assert "classes" not in [e.name for e in plans[4000].entries]
+    assert "classes" in [e.name for e in plans[None].entries]
+    assert plans[4000]["embedding"].sigma < plans[None]["embedding"].sigma
+    release = nacre.fit(table(400), schema=replace(SCHEMA, rows=400), epsilon=8.0, delta=1e-5, method=method,
+                        noise_seed=1, options={"frequencies": 10, "steps": 4, "batch": 8})  # fmt: skip
+    assert len(release.sample(50, seed=0)) == 50
 
 
 def test_a_target_without_labels_is_refused_by_the_network_methods():

@@ -38,21 +38,24 @@ def plan(
     embedding: tuple[int, float],
     scale: str | float,
 ) -> Plan:
-    """Entries `classes`, `scale` (where it is bought) and `embedding` of (size, norm)."""
+    """Entries `classes` (not without a target and with a known number of rows), `scale` (where it is bought) and
+    `embedding` of (size, norm)."""
     schema = layout.schema
     scope = Scope(budget.neighbours, schema.unit.cap if schema.unit else 1)
     mu2 = gaussian_share(budget, scope, before)
     size, norm = embedding
-    scale_share = SCALE if scale == "bought" else 0.0
+    class_share, scale_share = CLASSES if layout.target or not rows else 0.0, SCALE if scale == "bought" else 0.0
 
     def noise(share: float) -> float:
         return scope.sum / scope.table / math.sqrt(share * mu2)
 
-    clique = () if layout.target is None else (layout.target,)
-    entries: list[Entry] = [Counts("classes", sigmas=(1 / math.sqrt(CLASSES * mu2),), cliques=(clique,))]
+    entries: list[Entry] = []
+    if class_share:
+        clique = () if layout.target is None else (layout.target,)
+        entries.append(Counts("classes", sigmas=(1 / math.sqrt(class_share * mu2),), cliques=(clique,)))
     if scale_share:
         entries.append(Total("scale", size=fourier.moment_size(layout), sigma=noise(scale_share), exact=False))
-    rest = 1 - CLASSES - scale_share
+    rest = 1 - class_share - scale_share
     entries.append(
         Total("embedding", size=size, bound=norm, sigma=norm * noise(rest), exact=False, parts=layout.classes)
     )
@@ -61,6 +64,8 @@ def plan(
 
 def class_shares(curator: Curator, plan: Plan, layout: Layout) -> tuple[np.ndarray, float]:
     """Shares of the classes (one class without a target) and the number of rows, declared or bought."""
+    if layout.target is None and plan.rows:
+        return np.ones(1), float(plan.rows)
     entry = plan["classes"]
     counts = np.atleast_1d(curator.counts(entry, entry.cliques)[0]).astype(np.float64).ravel()
     rows = float(plan.rows or max(1.0, counts.sum()))

@@ -17,6 +17,7 @@ from benchmarks.places import RESULTS, ROOT, WORK
 from nacre.metrics import metric
 
 QUICK = ".quick"  # behind the names of files of quick runs
+ABOUT = ("command", "commit", "versions", "hardware")  # of a run
 PACKAGES = ("nacre", "jax", "numpy", "scipy", "pandas", "pyarrow", "scikit-learn")
 
 
@@ -36,7 +37,7 @@ class Results:
 
     Only registered metrics are accepted. With `resume`, values of an interrupted run are read back. `notes`
     say under what conditions the figures were taken; `tell` keeps facts about the methods of others. With `keep`,
-    figures and notes that the file holds already stay in it until they are measured anew.
+    figures and notes that the file holds already stay in it until they are measured anew, with the run they are of.
     """
 
     def __init__(
@@ -132,7 +133,7 @@ class Results:
 
     def rows(self) -> list[dict[str, Any]]:
         """Every figure, ours and those of other packages (`source` names them), then the published ones."""
-        return [*self._measured(), *self._kept(), *self.published]
+        return [*self._measured(), *self._kept()[0], *self.published]
 
     def _measured(self) -> list[dict[str, Any]]:
         packages = {t["method"]: f"{t['package']} {t['version']}" for t in self._told.values() if "package" in t}
@@ -142,22 +143,38 @@ class Results:
             found.append(_row(setting, name, values, "nacre" if source.startswith("nacre ") else source))
         return found
 
-    def _kept(self) -> list[dict[str, Any]]:
-        """What the file held and was not measured anew."""
-        new = {_what(row) for row in self._measured()}
-        return [r for r in self._before.get("rows", ()) if r["published"] is None and _what(r) not in new]
+    def _kept(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """What the file held and was not measured anew, and the runs it is of: a row that is not of the run at the top
+        of the file says in `run` of which of these."""
+        new, now = {_what(row) for row in self._measured()}, self._about()
+        runs = [*self._before.get("earlier", ()), {name: self._before.get(name) for name in ABOUT}]
+        rows, earlier = [], []
+        for old in self._before.get("rows", ()):
+            if old["published"] is not None or _what(old) in new:
+                continue
+            run, row = runs[old.get("run", -1)], {name: value for name, value in old.items() if name != "run"}
+            if run != now:
+                earlier += [] if run in earlier else [run]
+                row["run"] = earlier.index(run)
+            rows.append(row)
+        return rows, earlier
+
+    def _about(self) -> dict[str, Any]:
+        """This run, or the last one that measured anything."""
+        if self._before and not (self._values or self._told):
+            return {name: self._before.get(name) for name in ABOUT}
+        return dict(zip(ABOUT, (self.command, commit(), versions(), hardware())))
 
     def document(self) -> dict[str, Any]:
-        before = self._before.get("notes", ()) if self._kept() else ()  # they are about the figures that are kept
+        kept, earlier = self._kept()
+        before = self._before.get("notes", ()) if kept else ()  # they are about the figures that are kept
         notes = list(dict.fromkeys([*before, *self.notes]))
         peers = list(self._told.values()) or self._before.get("peers", [])
         return {
             "name": self.name,
-            "command": self.command,
-            "commit": commit(),
-            "versions": versions(),
-            "hardware": hardware(),
-            "rows": self.rows(),
+            **self._about(),
+            "rows": [*self._measured(), *kept, *self.published],
+            **({"earlier": earlier} if earlier else {}),
             **({"notes": notes} if notes else {}),
             **({"peers": peers} if peers else {}),
         }

@@ -105,13 +105,24 @@ def _is_study(rows: Iterable[Mapping[str, Any]]) -> bool:
 
 
 def _about(document: Mapping[str, Any]) -> str:
-    machine = document["hardware"]
-    versions = ", ".join(f"{k} {v}" for k, v in document["versions"].items())
-    commit, _, changes = document["commit"].partition("+")
+    told = [f"## {document['name']}\n\n{_run(document)}\n"]
+    told += [f"\nRun {i}: {_run(run)}\n" for i, run in enumerate(document.get("earlier", ()), 1)]
+    return "".join([*told, *(f"\n{note}\n" for note in document.get("notes", ()))])
+
+
+def _run(about: Mapping[str, Any]) -> str:
+    machine = about["hardware"]
+    versions = ", ".join(f"{k} {v}" for k, v in about["versions"].items())
+    commit, _, changes = about["commit"].partition("+")
     return (
-        f"## {document['name']}\n\n`{document['command']}`, commit `{commit[:12]}`{' with changes' * bool(changes)}, "
-        f"{machine['cores']} cores of {machine['cpu']}, accelerator {machine['accelerator']}; {versions}.\n"
-    ) + "".join(f"\n{note}\n" for note in document.get("notes", ()))
+        f"`{about['command']}`, commit `{commit[:12]}`{' with changes' * bool(changes)}, "
+        f"{machine['cores']} cores of {machine['cpu']}, accelerator {machine['accelerator']}; {versions}."
+    )
+
+
+def _source(row: Mapping[str, Any]) -> str:
+    """Who made a figure, and in which of the earlier runs."""
+    return row["source"] + (f", run {row['run'] + 1}" if "run" in row else "")
 
 
 def _wide(title: str, rows: list[Mapping[str, Any]], names: list[str], mixed: bool = False) -> list[str]:
@@ -120,7 +131,7 @@ def _wide(title: str, rows: list[Mapping[str, Any]], names: list[str], mixed: bo
     lines: dict[tuple, dict[str, Mapping[str, Any]]] = {}
     places = {row["dataset"]: i for i, row in reversed(list(enumerate(rows)))}
     for row in rows:
-        key = (row["method"], row["epsilon"], row["delta"], row["guarantee"], row["source"])
+        key = (row["method"], row["epsilon"], row["delta"], row["guarantee"], _source(row))
         lines.setdefault((row["dataset"], key), {})[row["metric"]] = row
     ordered = sorted(lines, key=lambda line: (places[line[0]] if mixed else 0, _order(line[1])))
     shown = []
@@ -169,7 +180,7 @@ def _long(dataset: str, rows: list[Mapping[str, Any]]) -> str:
         name = f"{r['metric']} {ARROWS[metric(r['metric']).direction]}"
         budget = [_budget(r["epsilon"])] * private
         unit = metric(r["metric"]).unit
-        table.append([r["method"], *budget, name, _figure(r), unit, str(r["seeds"] or ""), r["source"]])
+        table.append([r["method"], *budget, name, _figure(r), unit, str(r["seeds"] or ""), _source(r)])
     return f"### {dataset}\n\n" + _markdown(table)
 
 
@@ -195,7 +206,7 @@ def _yes(fact: bool) -> str:
 def _order(key: tuple) -> tuple:
     method, epsilon, delta, _, source = key
     first = {"real": 0, "bootstrap": 1}.get(method, 2)
-    return (first, -(epsilon or 0.0), source != "nacre", method, delta or 0.0)
+    return (first, -(epsilon or 0.0), not source.startswith("nacre"), method, delta or 0.0)
 
 
 def _figure(row: Mapping[str, Any]) -> str:

@@ -174,6 +174,27 @@ def test_a_partial_run_leaves_other_figures_in_the_file(tmp_path):
     assert "notes" not in json.loads(rest.path.read_text())  # all was measured anew
 
 
+def test_figures_that_are_kept_name_the_run_they_are_of(tmp_path):
+    """Also after two more runs, and after one that only writes a remark, which is no run."""
+    of = result_files.Setting
+    for command, methods in (("first", "abc"), ("second", "bc"), ("third", "c")):
+        run = result_files.Results("r", command, tmp_path, tmp_path / "work", keep=True)
+        for method in methods:
+            run.add(of(method, "d"), 0, {"auroc": 0.5})
+        run.write()
+    remark = result_files.Results("r", "remark", tmp_path, tmp_path / "work", keep=True)
+    remark.note("a remark")
+    remark.write()
+    told = json.loads(remark.path.read_text())
+    assert told["command"] == "third" and [run["command"] for run in told["earlier"]] == ["second", "first"]
+    runs = {r["method"]: told["earlier"][r["run"]]["command"] if "run" in r else "top" for r in told["rows"]}
+    assert runs == {"a": "first", "b": "second", "c": "top"}
+    page = results_page.render([told])
+    assert "Run 2: `first`" in page and [line.split(" | ")[-1] for line in page.splitlines() if line[:4] == "| a "] == [
+        "nacre, run 2 |"
+    ]
+
+
 def test_the_page_shows_all_figures_of_a_study_and_no_blank_lines(make):
     results = make()
     of = result_files.Setting

@@ -44,6 +44,7 @@ format: $(STAMP)
 
 # make bench NAME=sketch-adult SEEDS=5; needs NACRE_DATA for the real tables.
 bench: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
 	$(BIN)/python -m benchmarks $(if $(NAME),run $(NAME) $(if $(SEEDS),--seeds $(SEEDS)),list)
 
 # Other packages for `make bench NAME=peers-adult`, each in an environment of its own under benchmarks/.work.

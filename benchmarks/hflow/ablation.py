@@ -56,7 +56,8 @@ def draw(results: Results, folder: Path) -> None:
     clippings = {
         text: {i: _nll(results, name, 1.0)} for i, (name, text) in enumerate(_measured(results, NAMES).items())
     }
-    _picture(folder / "hflow-clipping.png", clippings, "clipping, ε = 1", list(clippings))
+    if len(clippings) > 1:
+        _picture(folder / "hflow-clipping.png", clippings, "clipping, ε = 1", list(clippings))
     forms = {
         text: {i: _nll(results, name, epsilon) for i, epsilon in enumerate(BUDGETS)}
         for name, text in _measured(results, FORMS).items()

@@ -52,6 +52,9 @@ def test_columns_that_leave_no_room_for_pairs_are_told():
     with pytest.warns(UserWarning, match="12 columns take all frequencies=40 by themselves.*about 96"):
         few = choose(angle, [True] * 12, many, 40, np.random.default_rng(0), (0.3, 0.7, 0.0))
     assert (few.order == 1).all()
+    lattice = [2 * np.pi * np.arange(60) / 60] * 4  # labels keep more harmonics than numbers, and the advice knows
+    with pytest.warns(UserWarning, match="about 128"):
+        choose(lattice, [False] * 4, [0, 1, 2, 3], 40, np.random.default_rng(0), (0.3, 0.7, 0.0))
     assert (choose(angle, [True] * 12, many, 96, np.random.default_rng(0), (0.3, 0.7, 0.0)).order == 2).sum() > 40
 
 

@@ -64,7 +64,8 @@ def choose(
     room = k // 2 if any(shares[1:]) and len(features) > 1 else k
     atoms, singles = _atoms(angle, ordered, features, room)
     where = {atom: i for i, atom in enumerate(atoms)}
-    if len(singles) > k:  # the low harmonics of every column, not the columns that come first
+    needed = len(singles)
+    if needed > k:  # the low harmonics of every column, not the columns that come first
         singles = sorted(singles, key=lambda atom: atom[1])[:k]
     found = [(where[a],) for a in singles]
     left = k - len(found)
@@ -73,10 +74,10 @@ def choose(
     for order, weight in zip(orders, weights):
         count = int(left * weight / weights.sum())
         found += _products(singles, where, [*features], order, count, rng)
-    if orders and singles and len(found) == len(singles):
+    if orders and singles and not left:
         warnings.warn(
             f"pearl: {len(features)} columns take all frequencies={k} by themselves, so no two columns are kept "
-            f"together; ask for about {2 * FEWEST * len(features):,}, or use the method sketch",
+            f"together; ask for about {2 * needed:,}, or use the method sketch",
             stacklevel=2,
         )
     members = np.full((len(found), ORDER), len(atoms), np.int64)

@@ -54,7 +54,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "merf": {"frequencies": 8, "steps": 4, "batch": 12},
     "support-points": {"frequencies": 12, "points": 4},
     "kme": {"features": 20, "points": 3},
-    "hflow": {"hidden": 4, "depth": 1, "bins": 2, "steps": 20, "batch": 6},
+    "hflow": {"hidden": 4, "depth": 1, "bins": 2, "steps": 20, "batch": 6, "warm": 0.0},
     "hflow-paper": {"hidden": 4, "depth": 1, "bins": 2, "steps": 20, "batch": 6, "blocks": 2},
     "dpgan": {"steps": 10, "batch": 6, "width": 8, "turns": 1},
     "dpcgan": {"steps": 10, "batch": 6, "width": 8, "turns": 1},

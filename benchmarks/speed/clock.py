@@ -1,4 +1,4 @@
-"""Clocks of training steps and of doors. Only the standard library: environments of other packages use it too."""
+"""Clocks of training steps and of doors. Imports the standard library alone: environments of other packages use it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,14 @@ def one_core() -> None:
     """Before anything starts threads; on a machine with an accelerator it does no harm."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+
+def accelerator() -> str | None:
+    """What jax computes on, where that is not the processor."""
+    import jax
+
+    found = jax.devices()[0]
+    return None if found.platform == "cpu" else found.device_kind
 
 
 def best(

@@ -4,7 +4,8 @@
 method does with epsilon=None: the door `descend` with its coins, and neither clip nor noise. The others are whole steps
 of that door: coins for every record, clipping, noise, update; `dp-vmap` is `dp-flat` without taps. Each figure comes
 from a process of its own on one core; a step's time is the best of several runs of many steps in processor time, which
-is wall time on a core that does nothing else. Other packages run where environments named by NACRE_OPACUS_PYTHON and
+is wall time on a core that does nothing else; where jax finds an accelerator, wall time of steps on that, and its name
+stands behind the size. Other packages run where environments named by NACRE_OPACUS_PYTHON and
 NACRE_JAX_PRIVACY_PYTHON have them; what is missing there is left out and said.
 """
 
@@ -14,6 +15,7 @@ from benchmarks.catalogue import Options
 from benchmarks.child import LIMIT_S, answer, peer_answer
 from benchmarks.places import ROOT
 from benchmarks.results import Results, Setting
+from benchmarks.speed.clock import accelerator
 
 OURS = ("plain-loop", "non-private", "dp-flat", "dp-per-layer", "dp-per-unit", "dp-sparse", "dp-vmap")
 PEERS = {
@@ -40,17 +42,22 @@ ONLY = (*OURS, *PEERS)
 
 def run(options: Options, results: Results) -> None:
     repeats = 2 if options.quick else 40
-    results.note("step_ms is processor time on one core, best of several runs")
+    device = accelerator()
+    if device:
+        results.note(f"{device}: step_ms is wall time, best of several runs")
+    else:
+        results.note("step_ms is processor time on one core, best of several runs")
     results.note("the flow is not written for Opacus; where another package runs, batches are handed to it ready")
     for model, records, method in CASES:
-        case = f"{model}/{records}/{method}"
+        where = f"{model}, {records} records{f', {device}' if device else ''}"
+        case = f"{where}/{method}"
         if not options.wants(method) or results.has(case, 0):
             continue
         found = measured(method, model, repeats, records)
         if "why" in found:
             results.note(f"{method} did not run: {found['why']}")
             continue
-        setting = Setting(method, f"{model}, {records} records", guarantee=None)
+        setting = Setting(method, where, guarantee=None)
         if "version" in found:
             about = {"method": method, "package": PACKAGES[method], "version": found["version"], **GIVEN}
             results.tell(f"{case}: package", about | {"dataset": setting.dataset})

@@ -12,6 +12,7 @@ from __future__ import annotations
 from benchmarks.catalogue import Options
 from benchmarks.child import LIMIT_S, answer, peer_answer
 from benchmarks.results import Results, Setting
+from benchmarks.speed.clock import accelerator
 
 METHODS = ("sgd", "dpsgd", "expm-nf", "expm-nf-few", "opacus")
 MODELS = ("lr", "grud")
@@ -21,9 +22,9 @@ ONLY = (*METHODS, *(f"{m}-gpu" for m in METHODS))
 
 
 def run(options: Options, results: Results) -> None:
-    device = "-gpu" if _accelerator() else ""
+    device = "-gpu" if accelerator() else ""
     if device:
-        results.note("steps on the accelerator are wall times on a device that other processes used too")
+        results.note("steps on the accelerator are wall times, best of several runs")
     else:
         results.note("steps on the processor are processor time of one core, best of several runs")
     for model in MODELS:
@@ -43,12 +44,6 @@ def run(options: Options, results: Results) -> None:
             results.add(setting, 0, found, f"{model}/{name}")
             results.write()
             print(f"{model}/{name}: {found['step_ms']:.2f} ms, {found['peak_mb']:.0f} MiB", flush=True)
-
-
-def _accelerator() -> bool:
-    import jax
-
-    return jax.default_backend() != "cpu"
 
 
 def measured(method: str, model: str, repeats: int) -> dict:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from benchmarks.catalogue import Options
 from benchmarks.child import LIMIT_S, answer, peer_answer
 from benchmarks.results import Results, Setting, cores
+from benchmarks.speed.clock import accelerator
 
 OURS = {"nacre": 1, "nacre, five seeds": 5}
 PEER = "pytorch"
@@ -19,8 +20,8 @@ ONLY = ("nacre", PEER)
 
 
 def run(options: Options, results: Results) -> None:
-    own = device()
-    places = {own: 0} if own != "cpu" else {f"{n} core{'s' * (n > 1)}": n for n in sorted({1, cores()})}
+    own = accelerator()
+    places = {own: 0} if own else {f"{n} core{'s' * (n > 1)}": n for n in sorted({1, cores()})}
     for where, count in places.items():
         for method in (*OURS, PEER):
             case = f"{where}/{method}"
@@ -42,16 +43,8 @@ def run(options: Options, results: Results) -> None:
 PLAIN = {"epsilon": None, "outcome": "ran", "reads_domain": False, "reports_spend": False, "notes": "eager mode"}
 
 
-def device() -> str:
-    """The accelerator that jax finds, or cpu."""
-    import jax
-
-    found = jax.devices()[0]
-    return "cpu" if found.platform == "cpu" else found.device_kind
-
-
 def measured(method: str, repeats: int, count: int) -> dict:
     sizes = (str(repeats), str(count or cores()))
     if method in OURS:
         return answer("speed.ppem_step", str(OURS[method]), *sizes, limit_s=LIMIT_S)
-    return peer_answer(ENVIRONMENTS, "speed.ppem_peer", "cpu" if device() == "cpu" else "cuda", *sizes)
+    return peer_answer(ENVIRONMENTS, "speed.ppem_peer", "cuda" if accelerator() else "cpu", *sizes)

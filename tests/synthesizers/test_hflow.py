@@ -38,7 +38,7 @@ SCHEMA = Schema(
     },
     rows=4000,
 )
-SMALL = {"hidden": 16, "bins": 6, "steps": 150, "batch": 400, "rate": 0.01}
+SMALL = {"hidden": 16, "bins": 6, "steps": 150, "batch": 400, "rate": 0.01, "warm": 0.0}
 
 
 @pytest.fixture(scope="module")
@@ -212,8 +212,8 @@ def test_a_hostile_file_is_refused(release, tmp_path):
 @pytest.mark.parametrize(
     "options",
     [
-        {"clipping": "sparse", "encoding": "binary", "linear": "plu", "blocks": 2, "activation": "tanh"},
-        {"clipping": "per-unit", "dequantisation": "variational", "encoding": "one-hot", "marginals": 0.0},
+        {"clipping": "sparse", "encoding": "binary", "linear": "plu", "blocks": 2, "activation": "tanh", "lessons": 2},
+        {"clipping": "per-unit", "dequantisation": "variational", "encoding": "one-hot", "warm": 0.0, "marginals": 0.0},
     ],
     ids=lambda o: "-".join(map(str, o.values())),
 )
@@ -244,7 +244,7 @@ def test_log_probabilities_are_refused_where_there_are_none(release):
 def test_persons_with_several_rows():
     people = table(300).assign(who=np.arange(300) // 3)
     schema = Schema({"who": Identifier(person=True), **SCHEMA.columns}, unit=Unit("who", 2))
-    small = {"hidden": 4, "bins": 2, "steps": 2, "depth": 1}
+    small = {"hidden": 4, "bins": 2, "steps": 2, "depth": 1, "lessons": 2}
     got = nacre.fit(people, schema=schema, epsilon=4.0, delta=1e-5, method="hflow", options=small)
     assert got.certificate.guarantee == "proven (real arithmetic)" and len(got.sample(10)) == 10
 
@@ -268,7 +268,6 @@ def test_a_warm_start_takes_its_share_and_no_more():
 @pytest.mark.slow  # the sketch and two networks are compiled
 def test_a_warm_start_knows_the_table_before_the_first_step(monkeypatch):
     """One step of DP-SGD at a rate of almost nothing: what the flow knows of y given x it has from the noisy tables."""
-    monkeypatch.setattr(warm, "STEPS", 300)
     monkeypatch.setattr(warm, "ROWS", 4000)
     still = {**SMALL, "steps": 1, "rate": 1e-9, "averaging": 0.0}
 
@@ -278,7 +277,7 @@ def test_a_warm_start_knows_the_table_before_the_first_step(monkeypatch):
         return got.log_prob(table(1000, seed=5), samples=16).mean()
 
     with coarse.grid():
-        assert likelihood(warm=0.5) > likelihood() + 0.8  # y says 0.61 nats of c alone
+        assert likelihood(warm=0.5, lessons=300) > likelihood() + 0.8  # y says 0.61 nats of c alone
 
 
 @pytest.mark.parametrize(
@@ -293,7 +292,9 @@ def test_a_warm_start_knows_the_table_before_the_first_step(monkeypatch):
         {"sparsity": 0.3},
         {"bins": 600},
         {"warm": 1.0},
-        {"marginals": 0.2, "warm": 0.5},
+        {"marginals": 0.2},
+        {"lessons": 10, "warm": 0.0},
+        {"lessons": 0},
     ],
     ids=lambda o: next(iter(o)),
 )

@@ -1,8 +1,8 @@
 """`hflow`: a normalizing flow of the table, trained by DP-SGD; our form of DP-HFlow.
 
-One-way tables are bought first and set how wide the cells of every axis are (`marginals`), so that the flow starts at
-the product of the noisy marginals; the network reads labels one-hot as well; the weights are averaged over the steps.
-`hflow-paper` is the same without these (specs/dphflow.md 3, 10).
+Half of the budget buys noisy tables of pairs, as `sketch` does; rows drawn from them set how wide the cells of every
+axis are and teach the flow before DP-SGD does (`warm`). The network reads labels one-hot as well; the weights are
+averaged over the steps. `hflow-paper` is the same without these (specs/dphflow.md 3, 10).
 """
 
 from __future__ import annotations
@@ -39,9 +39,10 @@ class Hflow:
 
     The flow: `blocks`, `bins` and `bound` of its splines, `linear` maps of `rank`, `hidden` units in `depth` layers,
     `activation`, `space` ("normal": normal quantiles of the axes), `labels`: whether the network reads labels one-hot.
-    The table: `target` comes first; `encoding` of nominal labels; `dequantisation`; `marginals`: share of μ² for
-    one-way tables, 0 for none (cells of equal width, and zero, atoms and null of a number on an axis of their own).
-    `warm`: share of μ² for the tables of `sketch` instead, whose rows teach the flow before DP-SGD does; 0 for none.
+    The table: `target` comes first; `encoding` of nominal labels; `dequantisation`.
+    The start: `warm`: share of μ² for the tables of `sketch`, whose rows teach the flow in so many `lessons` (steps of
+    plain descent) before DP-SGD does. With `warm=0` instead `marginals`: share of μ² for one-way tables, 0 for none
+    (cells of equal width, and zero, atoms and null of a number on an axis of their own).
     DP-SGD: `batch` rows expected per step (of a declared number of rows; otherwise one in 32), `steps`, `clip` and
     `clipping` (with `sparsity`), learning `rate` and its `decay`, `averaging` of the weights over steps (0 for none).
     """
@@ -52,8 +53,9 @@ class Hflow:
     target: str | None = None
     encoding: str = "codes"
     dequantisation: str = "uniform"
+    warm: float = 0.5
+    lessons: int = 2000
     marginals: float = 0.1
-    warm: float = 0.0
     labels: bool = True
     space: str = "normal"
     blocks: int = 1
@@ -69,12 +71,12 @@ class Hflow:
     clip: float = 1.0
     clipping: str = "per-layer"
     sparsity: float = 0.5
-    rate: float = 3e-3
+    rate: float = 1e-3
     decay: str = "cosine"
     averaging: float = 0.99
 
     def __post_init__(self) -> None:
-        check_whole(self, "blocks", "bins", "rank", "hidden", "depth", "batch", "steps")
+        check_whole(self, "blocks", "bins", "rank", "hidden", "depth", "batch", "steps", "lessons")
         for option, choices in _CHOICES.items():
             if getattr(self, option) not in choices:
                 raise NacreError(f"{option}={getattr(self, option)!r}: expected one of {', '.join(choices)}")
@@ -90,6 +92,8 @@ class Hflow:
             raise NacreError(f"bins={self.bins}: expected at most 500; a bin takes at least a thousandth of the axis")
         if self.warm and self.marginals != type(self).marginals:
             raise NacreError(f"marginals={self.marginals!r} plays no part with warm={self.warm!r}, which buys its own")
+        if not self.warm and self.lessons != type(self).lessons:
+            raise NacreError(f"lessons={self.lessons!r} plays no part with warm={self.warm!r}")
         if self.clipping != "sparse" and self.sparsity != type(self).sparsity:
             raise NacreError(f"sparsity={self.sparsity!r} plays no part with clipping={self.clipping!r}")
 
@@ -133,7 +137,8 @@ class Hflow:
         parameters = objective.start(jax.random.key(seed))
         if known is not None:
             progress("learning from tables", 0, None)
-            parameters = taught(objective, parameters, axes.encode(known), jax.random.fold_in(jax.random.key(seed), 2))
+            key = jax.random.fold_in(jax.random.key(seed), 2)
+            parameters = taught(objective, parameters, axes.encode(known), self.lessons, key)
         state = curator.descend(
             plan["training"],
             query(objective),

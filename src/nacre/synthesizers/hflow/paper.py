@@ -19,6 +19,7 @@ class HflowPaper(Hflow):
 
     name: ClassVar[str] = "hflow-paper"
 
+    warm: float = 0.0
     marginals: float = 0.0
     labels: bool = False
     space: str = "uniform"

@@ -149,9 +149,9 @@ class Descending:
         return state["average"] if self.averaging else state["parameters"]
 
 
-def taught(objective: Objective, parameters: Any, records: Mapping[str, Any], key: jax.Array) -> Any:
-    """The parameters after plain descent on public records."""
-    count, optimiser = len(records["low"]), optax.adabelief(optax.cosine_decay_schedule(warm.RATE, warm.STEPS))
+def taught(objective: Objective, parameters: Any, records: Mapping[str, Any], steps: int, key: jax.Array) -> Any:
+    """The parameters after so many steps of plain descent on public records."""
+    count, optimiser = len(records["low"]), optax.adabelief(optax.cosine_decay_schedule(warm.RATE, steps))
     batch = min(warm.BATCH, count)
 
     @jax.jit
@@ -167,7 +167,7 @@ def taught(objective: Objective, parameters: Any, records: Mapping[str, Any], ke
 
         return jax.lax.scan(step, state, keys)[0]
 
-    return descended((parameters, optimiser.init(parameters)), records, jax.random.split(key, warm.STEPS))[0]
+    return descended((parameters, optimiser.init(parameters)), records, jax.random.split(key, steps))[0]
 
 
 def query(objective: Objective) -> Tapped:

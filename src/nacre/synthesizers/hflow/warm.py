@@ -23,7 +23,7 @@ from nacre.table import Schema
 from nacre.table.encoding import Values
 
 ROWS = 200_000  # drawn from the sketch; nothing but memory speaks against more
-STEPS, BATCH, RATE = 2000, 1024, 3e-3  # of plain descent on them
+BATCH, RATE = 1024, 3e-3  # of plain descent on them
 _HALVINGS = 40
 
 

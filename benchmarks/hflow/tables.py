@@ -36,6 +36,7 @@ COLD = {"warm": 0.0, "rate": 3e-3}  # DP-SGD alone, as `hflow` was before it beg
 FLOWS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "hflow": ("hflow", {}),
     "hflow-cold": ("hflow", COLD),
+    "hflow-tables": ("hflow", {"warm": 0.99, "steps": 1, "averaging": 0.0}),
     "hflow-paper": ("hflow-paper", {}),
     "hflow-no-labels": ("hflow", {"labels": False}),
     "hflow-three-blocks": ("hflow", {"blocks": 3, "linear": "low-rank"}),
@@ -44,7 +45,7 @@ FLOWS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "hflow-no-marginals": ("hflow", {**COLD, "marginals": 0.0, "space": "uniform"}),
     "hflow-paper-marginals": ("hflow-paper", {"marginals": 0.1, "space": "normal"}),
     "hflow-paper-warm": ("hflow-paper", {"warm": 0.5, "space": "normal"}),
-}  # method and options: ours, the published form, and one step between them at a time
+}  # method and options: ours; without its warm start; with next to nothing else; the published form; steps between them
 
 
 def flow(method: str, options: Mapping[str, Any]) -> Maker:

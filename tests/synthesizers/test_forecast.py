@@ -46,6 +46,8 @@ def test_trained_flows_are_planned_without_a_forecast_of_errors(options):
     seen = forecast(flow.plan(schema, ROWS, Budget(None)), schema, ROWS, flow)
     assert seen.verdict == "unknown" and not seen.columns and "evaluate" in seen.advice
     assert 60 < seen.seconds < 6000  # 1,000 steps of 4,096 rows each
+    more = make("hflow", {**options, "lessons": 4000} if flow.warm else {**options, "steps": 2000})
+    assert forecast(more.plan(schema, ROWS, Budget(None)), schema, ROWS, more).seconds > 1.2 * seen.seconds
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -100,7 +100,7 @@ def forecast(plan: Plan, schema: Schema, rows: int | None, synthesizer: Any, pla
         return _own_verdict(plan, schema, rows, synthesizer)
     sums = [e for e in plan.entries if e.door == "total"]
     if _trained(plan) or not (sums or _counted(plan)):
-        return _of_training(plan, schema, rows)
+        return _of_training(plan, schema, rows, getattr(synthesizer, "taught", 0))
     if sums:
         return _of_sums(plan, schema, rows, synthesizer, sums[-1])
     shape = _Shape.of(plan, schema, synthesizer, rows or 30_000)
@@ -134,9 +134,10 @@ def _counted(plan: Plan) -> bool:
     return not _trained(plan) and any(e.name == "one-way" for e in plan.entries)
 
 
-def _of_training(plan: Plan, schema: Schema, rows: int | None) -> Forecast:
-    """Networks that learn from rows, with noise or without: what they will have learned nobody can say beforehand."""
-    batches = [getattr(e, "steps", 0) * getattr(e, "q", 1.0) * (rows or 0) for e in plan.entries]
+def _of_training(plan: Plan, schema: Schema, rows: int | None, taught: int) -> Forecast:
+    """Networks that learn from rows, with noise or without: what they will have learned nobody can say beforehand.
+    `taught`: how many rows of bought tables they learn from before."""
+    batches = [taught, *(getattr(e, "steps", 0) * getattr(e, "q", 1.0) * (rows or 0) for e in plan.entries)]
     took = (
         START_S + 8 * COMPILE_S + (rows or 0) * len(schema.columns) / CELLS_PER_S["csv"] + sum(batches) / _TRAINED_PER_S
     )

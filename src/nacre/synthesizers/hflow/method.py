@@ -153,6 +153,11 @@ class Hflow:
         weights = jax.tree.map(np.asarray, descending.end(state))
         return FlowModel(axes, shape, weights, self.space, self.target, rows, self.dequantisation)
 
+    @property
+    def taught(self) -> int:
+        """Rows of the bought tables that the flow learns from."""
+        return self.lessons * warm.BATCH if self.warm else 0
+
     def shape(self, axes: Axes) -> Shape:
         return Shape(
             len(axes.axes),

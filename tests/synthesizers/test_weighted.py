@@ -313,6 +313,22 @@ def test_weights_in_the_drawing_and_in_the_loss_aim_at_the_same_law():
         assert np.abs(means).max() < 0.25 and means[0] != means[1]
 
 
+def test_of_many_rows_each_is_drawn_at_its_rate():
+    """Three million rows, every third of double weight: each has its chance to 0.3 %; sums in float32 would give some
+    of them none."""
+    from nacre.synthesizers.weighted import training
+    from nacre.synthesizers.weighted.game import Game
+
+    n = 3_000_000
+    w = np.where(np.arange(n) % 3 == 0, 1.5, 0.75)
+    data = prepared(np.arange(n, dtype=np.float32), w, fixed=False)
+    chance = np.diff(data.upto.astype(np.int64), prepend=0) / 2.0**32 * n
+    assert np.abs(chance / w - 1).max() < 0.003
+    game = Game(None, "mmd", "plain", batch=30_000)
+    i = np.asarray(training.batch(game, data, jax.random.key(0))[0]).astype(int)
+    assert abs((i % 3 == 0).mean() - 0.5) < 5 * 0.5 / np.sqrt(30_000) and abs(i.mean() / n - 0.5) < 0.01
+
+
 def test_statements_reach_the_method():
     for stated in (Shares({"y": {True: 0.5, False: 0.5}}), WeightColumn("w"), Thinning(len)):
         assert Weighted(weights=stated).weights is stated

@@ -54,9 +54,9 @@ class Game:
 
 
 class Data(NamedTuple):
-    """Rows and weights of mean 1: arguments of compiled code, never constants of it. `upto`: cumulative probability by
-    which rows are drawn when weights do not enter the loss; `given`: conditions, [n, 0] without; `distance`: the median
-    distance of rows."""
+    """Rows and weights of mean 1: arguments of compiled code, never constants of it. `upto`: cumulative probability in
+    units of 2⁻³², by which rows are drawn when weights do not enter the loss; `given`: conditions, [n, 0] without;
+    `distance`: the median distance of rows."""
 
     rows: Any
     weights: Any

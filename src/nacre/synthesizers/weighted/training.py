@@ -30,6 +30,7 @@ def prepared(rows: Any, weights: Any, given: Any = None, copies: Any = None, fix
 
     rows = np.asarray(rows, np.float32)
     draw = np.cumsum(np.asarray(weights if copies is None else copies, np.float64))
+    upto = np.minimum(np.rint(draw / draw[-1] * 2.0**32), 2.0**32 - 1).astype(np.uint32)  # floats are too coarse
     given = np.zeros((len(rows), 0)) if given is None else given
     if fixed and rows.ndim == 2:
         heavy = np.random.default_rng(0).choice(len(rows), min(2_000, len(rows)), p=weights / np.sum(weights))
@@ -37,7 +38,7 @@ def prepared(rows: Any, weights: Any, given: Any = None, copies: Any = None, fix
     else:
         distance = 1.0
     scaled = np.asarray(weights, np.float32)
-    return Data(rows, scaled, (draw / draw[-1]).astype(np.float32), np.asarray(given, np.float32), np.float32(distance))
+    return Data(rows, scaled, upto, np.asarray(given, np.float32), np.float32(distance))
 
 
 def start(game: Game, key: jax.Array) -> dict[str, Any]:
@@ -72,7 +73,7 @@ def batch(game: Game, data: Data, key: jax.Array) -> tuple[Any, Any, Any]:
     """(rows, weights, conditions), uniformly drawn, or by weight for losses that know no weights."""
     n = len(data.rows)
     if game.by_weight or game.scheme == "plain":
-        u = jax.random.uniform(key, (game.batch,))
+        u = jax.random.bits(key, (game.batch,), jnp.uint32)
         i = jnp.minimum(jnp.searchsorted(data.upto, u, side="right"), n - 1)
     else:
         i = jax.random.randint(key, (game.batch,), 0, n)

@@ -23,7 +23,7 @@ from benchmarks.results import Results, Setting, published_row
 from nacre.audit.disclosure import CONTROLS, Disclosure, disclosure
 from nacre.table import Schema
 
-STEPS = 30_000
+STEPS = 3_000
 PATIENTS = 20_000  # drawn at random: the attacks look at all pairs of rows
 THESIS = "Diesendruck, thesis 2019, chapter 4, another hospital's table; 9.5 was the radius"
 LISTED = ("ks", "tvd1", "dwp_rmse", "correlation_mae", "correlation_max", "energy", "mmd2", "auc_hgb", "auc_lr")

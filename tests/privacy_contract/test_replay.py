@@ -25,7 +25,7 @@ SMALL = {
     "merf": {"frequencies": 8, "steps": 4, "batch": 12},
     "support-points": {"frequencies": 12, "points": 4},
     "kme": {"features": 20, "points": 3},
-    "hflow": {"hidden": 4, "depth": 1, "bins": 2, "steps": 2, "batch": 40, "warm": 0.0},
+    "hflow": {"hidden": 4, "depth": 1, "bins": 2, "steps": 2, "batch": 40, "lessons": 2},
     "hflow-paper": {"hidden": 4, "depth": 1, "bins": 2, "steps": 2, "batch": 40, "blocks": 2},
     "dpgan": {"steps": 2, "batch": 40, "width": 8, "turns": 1},
     "dpcgan": {"steps": 2, "batch": 40, "width": 8, "turns": 1},
@@ -55,7 +55,8 @@ CASES = [
 CASES += [("pearl", "public", {}, "smoker"), ("pearl", "bought", {}, "city")]
 CASES += [("pearl-paper", "public", {}, "city"), ("merf", "public", {"scale": "bought"}, "smoker")]
 CASES += [("hflow", "public", {"clipping": "sparse", "encoding": "one-hot"}, "smoker")]
-CASES += [("hflow", "public", {"warm": 0.5, "lessons": 2}, "smoker")]
+COLD = {"warm": 0.0, "lessons": 2000}  # without tables of pairs
+CASES += [("hflow", "public", COLD, None), ("hflow", "public", {}, "smoker")]
 CASES += [("sketch", "public", {"wide": 3}, None), ("sketch", "public", {}, "smoker"), ("sketch", "bought", {}, "city")]
 POINTS = {"data": {"moves": 1000, "chains": 2}, "list": {"candidates": 16}}
 CASES += [("support-points", "public", {"mode": m, "frequencies": 300, **o}, None) for m, o in POINTS.items()]

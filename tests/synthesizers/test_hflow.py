@@ -295,6 +295,10 @@ def test_a_warm_start_knows_the_table_before_the_first_step(monkeypatch):
         {"marginals": 0.2},
         {"lessons": 10, "warm": 0.0},
         {"lessons": 0},
+        {"lessons": 10**9},
+        {"hidden": 5000},
+        {"bound": 2000.0},
+        {"rank": 3},
     ],
     ids=lambda o: next(iter(o)),
 )

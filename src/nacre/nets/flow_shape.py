@@ -9,6 +9,7 @@ import numpy as np
 
 LINEAR = ("low-rank", "plu", "none")
 ACTIVATIONS = ("relu", "tanh")
+MOST_SIZE, MOST_BOUND, MOST_BINS = 4096, 1000.0, 500  # a bin of a spline takes at least a thousandth of the axis
 
 
 @dataclass(frozen=True)

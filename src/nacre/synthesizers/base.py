@@ -155,7 +155,7 @@ METHODS: dict[str, Method] = {
     "hflow": Method(
         "nacre.synthesizers.hflow.method:Hflow",
         "proven (real arithmetic)",
-        "a normalizing flow trained by DP-SGD on noisy one-way tables, with log-probabilities; needs a declared schema",
+        "a normalizing flow: noisy tables of pairs, then DP-SGD; with log-probabilities; needs a declared schema",
     ),
     "hflow-paper": Method(
         "nacre.synthesizers.hflow.paper:HflowPaper",
@@ -204,7 +204,7 @@ METHODS: dict[str, Method] = {
 
 
 # Settings beyond these would fill the memory of any machine before an error came.
-LIMITS = {"particles": 1 << 16, "steps": 1_000_000, "groups": 4096, "frequencies": 1 << 17}
+LIMITS = {"particles": 1 << 16, "steps": 1_000_000, "lessons": 1_000_000, "groups": 4096, "frequencies": 1 << 17}
 
 
 def check_limits(options: Mapping[str, Any]) -> None:

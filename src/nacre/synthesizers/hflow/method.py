@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from nacre.errors import NacreError
-from nacre.nets.flow_shape import ACTIVATIONS, LINEAR, Shape
+from nacre.nets.flow_shape import ACTIVATIONS, LINEAR, MOST_BINS, MOST_BOUND, MOST_SIZE, Shape
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import CLIPPINGS, Descend, Entry, Part, Plan, Scope
-from nacre.synthesizers.base import Progress, check_whole, silent
+from nacre.synthesizers.base import Progress, check_whole, refuse_idle, silent
 from nacre.synthesizers.hflow import marginals, warm
 from nacre.synthesizers.hflow.axes import ENCODINGS, Axes
 from nacre.synthesizers.hflow.model import DEQUANTISATIONS, SPACES, FlowModel, objective_of
@@ -88,14 +88,14 @@ class Hflow:
             value = getattr(self, option)
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
                 raise NacreError(f"{option}={value!r}: expected a number above 0")
-        if self.bins > 500:
-            raise NacreError(f"bins={self.bins}: expected at most 500; a bin takes at least a thousandth of the axis")
-        if self.warm and self.marginals != type(self).marginals:
-            raise NacreError(f"marginals={self.marginals!r} plays no part with warm={self.warm!r}, which buys its own")
-        if not self.warm and self.lessons != type(self).lessons:
-            raise NacreError(f"lessons={self.lessons!r} plays no part with warm={self.warm!r}")
-        if self.clipping != "sparse" and self.sparsity != type(self).sparsity:
-            raise NacreError(f"sparsity={self.sparsity!r} plays no part with clipping={self.clipping!r}")
+        sizes = dict.fromkeys(("blocks", "rank", "hidden", "depth"), MOST_SIZE)
+        for option, most in {**sizes, "bins": MOST_BINS, "bound": MOST_BOUND}.items():  # what a saved release may hold
+            if getattr(self, option) > most:
+                raise NacreError(f"{option}={getattr(self, option)!r}: expected at most {most:g}")
+        cold, sparse, low = not self.warm, self.clipping == "sparse", self.linear == "low-rank"
+        refuse_idle(self, f"with warm={self.warm!r}", marginals=cold, lessons=not cold)
+        refuse_idle(self, f"with clipping={self.clipping!r}", sparsity=sparse)
+        refuse_idle(self, f"with linear={self.linear!r}", rank=low)
 
     def supports(self, schema: Schema) -> None:
         Axes.of(schema, self.target, self.encoding, None, self.name)
@@ -136,9 +136,8 @@ class Hflow:
         rows = max(1, plan.rows or 1)
         parameters = objective.start(jax.random.key(seed))
         if known is not None:
-            progress("learning from tables", 0, None)
             key = jax.random.fold_in(jax.random.key(seed), 2)
-            parameters = taught(objective, parameters, axes.encode(known), self.lessons, key)
+            parameters = taught(objective, parameters, axes.encode(known), self.lessons, key, progress)
         state = curator.descend(
             plan["training"],
             query(objective),

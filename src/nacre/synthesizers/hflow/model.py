@@ -13,7 +13,7 @@ from scipy.special import ndtr, ndtri
 from nacre.errors import ReleaseFileError, SchemaError
 from nacre.nets.dequantise_shape import DequantiserShape
 from nacre.nets.flow_sampling import from_normal, given
-from nacre.nets.flow_shape import ACTIVATIONS, LINEAR, Shape
+from nacre.nets.flow_shape import ACTIVATIONS, LINEAR, MOST_BOUND, MOST_SIZE, Shape
 from nacre.synthesizers.hflow.axes import ENCODINGS, Axes
 from nacre.synthesizers.hflow.conditions import Conditions
 from nacre.synthesizers.rejection import draw_until
@@ -182,9 +182,9 @@ def _shape(facts: Mapping[str, Any], axes: Axes, labels: bool) -> Shape:
     """The sizes in a file, within what a file may ask for."""
     shape = Shape(len(axes.axes), cells=axes.labels if labels else (), **facts)
     whole = {n: getattr(shape, n) for n in ("bins", "rank", "blocks", "hidden", "depth", "embedding")}
-    if not all(type(v) is int and 1 <= v <= 4096 for v in whole.values()) or type(shape.seed) is not int:
+    if not all(type(v) is int and 1 <= v <= MOST_SIZE for v in whole.values()) or type(shape.seed) is not int:
         raise ValueError("sizes of the flow")
-    if shape.linear not in LINEAR or shape.activation not in ACTIVATIONS or not 0 < float(shape.bound) < 1e3:
+    if shape.linear not in LINEAR or shape.activation not in ACTIVATIONS or not 0 < float(shape.bound) <= MOST_BOUND:
         raise ValueError("kind of the flow")
     return shape
 

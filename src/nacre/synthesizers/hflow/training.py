@@ -15,10 +15,11 @@ from nacre.nets import flow
 from nacre.nets.dequantise import Dequantiser
 from nacre.nets.flow_shape import Shape
 from nacre.nets.taps import Tape, Tapped
+from nacre.synthesizers.base import Progress
 from nacre.synthesizers.hflow import warm
 
 EDGE = 1e-6  # points of the box stay this far from its ends: their normal quantiles are below 4.8
-ROWS_AT_ONCE = 4096
+ROWS_AT_ONCE, LESSONS_AT_ONCE = 4096, 250
 
 
 @dataclass(frozen=True)
@@ -149,25 +150,32 @@ class Descending:
         return state["average"] if self.averaging else state["parameters"]
 
 
-def taught(objective: Objective, parameters: Any, records: Mapping[str, Any], steps: int, key: jax.Array) -> Any:
+def taught(
+    objective: Objective, parameters: Any, records: Mapping[str, Any], steps: int, key: jax.Array, progress: Progress
+) -> Any:
     """The parameters after so many steps of plain descent on public records."""
     count, optimiser = len(records["low"]), optax.adabelief(optax.cosine_decay_schedule(warm.RATE, steps))
     batch = min(warm.BATCH, count)
 
+    def loss(parameters: Any, records: Any, key: jax.Array) -> jax.Array:
+        choice, noise = jax.random.split(key)
+        some = {name: values[jax.random.randint(choice, (batch,), 0, count)] for name, values in records.items()}
+        return -objective.bound(parameters, _Once(Tape(batch)), some, jax.random.split(noise, batch)).mean()
+
     @jax.jit
-    def descended(state: Any, records: Any, keys: jax.Array) -> Any:
-        def loss(parameters: Any, key: jax.Array) -> jax.Array:
-            choice, noise = jax.random.split(key)
-            some = {name: values[jax.random.randint(choice, (batch,), 0, count)] for name, values in records.items()}
-            return -objective.bound(parameters, _Once(Tape(batch)), some, jax.random.split(noise, batch)).mean()
+    def descended(state: Any, records: Any, first: jax.Array, last: jax.Array) -> Any:
+        def step(number: jax.Array, state: Any) -> Any:
+            slope = jax.grad(loss)(state[0], records, jax.random.fold_in(key, number))
+            moves, own = optimiser.update(slope, state[1], state[0])
+            return optax.apply_updates(state[0], moves), own
 
-        def step(state: Any, key: jax.Array) -> Any:
-            moves, own = optimiser.update(jax.grad(loss)(state[0], key), state[1], state[0])
-            return (optax.apply_updates(state[0], moves), own), None
+        return jax.lax.fori_loop(first, last, step, state)
 
-        return jax.lax.scan(step, state, keys)[0]
-
-    return descended((parameters, optimiser.init(parameters)), records, jax.random.split(key, steps))[0]
+    state, records = (parameters, optimiser.init(parameters)), jax.device_put(dict(records))
+    for first in range(0, steps, LESSONS_AT_ONCE):
+        progress("learning from tables", first, steps)
+        state = descended(state, records, first, min(first + LESSONS_AT_ONCE, steps))
+    return state[0]
 
 
 def query(objective: Objective) -> Tapped:

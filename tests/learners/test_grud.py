@@ -9,10 +9,12 @@ from jax.flatten_util import ravel_pytree
 
 from nacre.errors import DataError, LedgerRequired, PlanError
 from nacre.learners.descending import NoisyGd, Sgd
-from nacre.learners.exponential import Rejection
+from nacre.learners.exponential import Rejection, Walk
 from nacre.learners.files import load
-from nacre.learners.flow import ExpmNf
+from nacre.learners.flow import ExpmNf, FlowShape
+from nacre.learners.flow_chain import FlowChain
 from nacre.learners.grud import GRUD
+from nacre.learners.hamiltonian import Hamiltonian
 from nacre.learners.logistic import LogisticRegression
 from nacre.nets.gru_d import GruD, gaps
 from nacre.privacy.ledger import Policy, open_ledger
@@ -108,9 +110,35 @@ def test_private_training_and_flows(tmp_path):
     assert np.array_equal(load(tmp_path / "g.nacre").predict_proba(X), flow.predict_proba(X))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "training",
+    [
+        Hamiltonian(20.0, tau=1.0, moves=60, chains=2, leaps=8),
+        FlowChain(20.0, tau=1.0, moves=16, chains=2, shape=FlowShape(layers=1, steps=300, draws=8, batch=64)),
+        Walk(20.0, tau=1.0, moves=2000, chains=2),
+    ],
+    ids=lambda t: t.name,
+)
+def test_chains_draw_the_weights_of_a_network(training):
+    """Conditional on their convergence, which the owner hears of; around the public start weights and, at ε = 20,
+    nearer to what the rows say than those."""
+    X, y = series()
+    told: dict = {}
+    found = GRUD(training, **PUBLIC, noise_seed=3).fit(X, y, tell_owner=told.update)
+    assert found.certificate_.guarantee == "none" and "seeded" in str(found.certificate_)
+    assert found.certificate_.entries[0]["door"] == "sample" and {"r_hat", "bulk_ess", "accepted"} <= set(told)
+
+    def loss(parameters):
+        return np.square(found.proba_of(parameters, X)[:, 1] - y).mean()
+
+    start = np.asarray(ravel_pytree(found.network_.start(0))[0])
+    assert found.parameters_.shape == start.shape and loss(found.parameters_) < 0.8 * loss(start)
+
+
 def test_refusals():
     X, y = series(20)
-    with pytest.raises(PlanError, match="linear models only"):
+    with pytest.raises(PlanError, match="exact draws are for linear models"):
         GRUD(Rejection(0.1), **PUBLIC).fit(X, y)
     with pytest.raises(DataError, match="dimensions"):
         GRUD(**PUBLIC).fit(X[:, 0], y)

@@ -1,8 +1,8 @@
-"""The exponential mechanism on parameters of a linear classifier, through the door `sample`.
+"""The exponential mechanism on the parameters of a classifier, through the door `sample`.
 
 Density ∝ π(θ)·exp(−rate·Σ_records loss(θ)), squared loss, π = N(0, τ²I) fixed without the data (default τ = 1/√d, so
-that logits have a standard deviation of about 1 under π). `Rejection` draws exactly; `Walk` here and `FlowChain` in
-`flow_chain` are Markov chains.
+that logits have a standard deviation of about 1 under π); for a network around its public start weights. `Rejection`
+draws exactly, for linear models; `Walk` here, `FlowChain` and `Hamiltonian` are Markov chains.
 """
 
 from __future__ import annotations
@@ -67,9 +67,8 @@ def exact_utility(features: int, classes: int) -> Utility:
 
 
 @functools.lru_cache(maxsize=8)
-def smooth_utility(features: int, classes: int, box: float | None = None) -> Utility:
-    """−loss in floats, for chains. With `box`, points lie in [0, 2·box] and stand for parameters in [−box, box]."""
-    shift = 0.0 if box is None else box
+def smooth_utility(features: int, classes: int) -> Utility:
+    """−loss in floats, for chains."""
     size = losses.size(features, classes)
 
     def vectors(columns: Mapping[str, Any], public: Any) -> np.ndarray:
@@ -78,7 +77,7 @@ def smooth_utility(features: int, classes: int, box: float | None = None) -> Uti
         return np.pad(both, ((0, 0), (0, size - features - 1)))
 
     def worth(columns: Any, point: Any) -> Any:
-        matrix = (point - shift).reshape(-1, features + 1)
+        matrix = point.reshape(-1, features + 1)
         if len(columns) == features + 1:  # a weight of 0 for the labels costs less than a copy of the rows without them
             rows, weights = columns.T, np.append(np.ones(features, matrix.dtype), 0) * matrix
         else:
@@ -90,11 +89,18 @@ def smooth_utility(features: int, classes: int, box: float | None = None) -> Uti
 
 @functools.lru_cache(maxsize=8)
 def network_utility(network: Any) -> Utility:
-    """−loss of a network with one output, in floats, for flows. A point is what is added to the public start weights:
-    the prior lies around them, since at zero every unit of a network is like every other and none learns."""
+    """−loss of a network with one output, in floats, for chains and flows. A point is what is added to the public start
+    weights: the prior lies around them, since at zero every unit of a network is like every other and none learns."""
     import jax
+    import jax.numpy as jnp
 
-    start, unravel = ravel_pytree(network.start(0))
+    leaves, structure = jax.tree.flatten(network.start(0))
+    ends = np.cumsum([leaf.size for leaf in leaves])[:-1]
+
+    def moved(point: Any) -> Any:
+        """The weights, in the precision of the point (`ravel_pytree` would hold chains in float32)."""
+        parts = [leaf + part.reshape(leaf.shape) for leaf, part in zip(leaves, jnp.split(point, ends))]
+        return jax.tree.unflatten(structure, parts)
 
     def vectors(columns: Mapping[str, Any], public: Any) -> np.ndarray:
         found = labelled.records(columns, None)
@@ -102,28 +108,25 @@ def network_utility(network: Any) -> Utility:
         return np.pad(both, ((0, 0), (0, max(0, network.size - both.shape[1]))))
 
     def worth(columns: Any, point: Any) -> Any:
-        parameters, width = unravel(start + point), 2 * network.hours * network.inputs
+        parameters, width = moved(point), 2 * network.hours * network.inputs
         logits = jax.vmap(lambda record: network.logit(parameters, record))(columns[:width].T)
         return -losses.of_logits("l2", logits[:, None], columns[width])
 
-    return Utility(vectors, worth, low=-losses.sensitivity(2), high=0.0)
+    return Utility(vectors, worth, low=-losses.sensitivity(2), high=0.0, public=leaves)
 
 
 def utility_of(task: Task) -> Utility:
     """The smooth utility of a task's model."""
-    if task.network is not None:
-        return network_utility(task.network)
-    return smooth_utility(task.features, task.classes)
+    return _smooth(task.network, task.features, task.classes)
+
+
+def _smooth(network: Any, features: int, classes: int) -> Utility:
+    return smooth_utility(features, classes) if network is None else network_utility(network)
 
 
 def centre_of(task: Task) -> np.ndarray:
     """The parameters at which the prior is centred: 0, or the public start weights of a network."""
     return np.zeros(task.size) if task.network is None else np.asarray(ravel_pytree(task.network.start(0))[0], float)
-
-
-def only_linear(task: Task, name: str) -> None:
-    if task.network is not None:
-        raise PlanError(f"{name}: draws parameters of linear models only; train a network by Sgd, DpSgd or ExpmNf")
 
 
 # ------------------------------------------------------------------------------------------------------------- training
@@ -152,7 +155,11 @@ class Rejection(Exponential):
     name: ClassVar[str] = "expm-exact"
 
     def train(self, task: Task, tell_owner: Tell) -> np.ndarray:
-        only_linear(task, self.name)
+        if task.network is not None:
+            raise PlanError(
+                f"{self.name}: exact draws are for linear models, whose losses are sums of whole numbers; draw the "
+                "weights of a network by a chain (FlowChain, Hamiltonian, Walk)"
+            )
         size = losses.size(task.features, task.classes)
         tau = prior_sd(self.tau, size)
 
@@ -166,34 +173,36 @@ class Rejection(Exponential):
 
 
 @functools.lru_cache(maxsize=8)
-def _in_a_box(features: int, classes: int, tau: float, rate: float) -> Utility:
-    """The utility of a walk with the prior as its public term, which the door multiplies by the rate as well. The same
-    object for the same numbers: chains are compiled once."""
-    half = BOX * tau
-    utility = smooth_utility(features, classes, half)
+def _in_a_box(network: Any, features: int, classes: int, tau: float, rate: float) -> Utility:
+    """The utility of a walk, whose points lie in [0, 12τ] and stand for parameters in [−6τ, 6τ], with the prior as its
+    public term, which the door multiplies by the rate as well. One object for the same numbers: chains are compiled
+    once."""
+    half, utility = BOX * tau, _smooth(network, features, classes)
+
+    def shifted(columns: Any, point: Any) -> Any:
+        return utility.per_record(columns, point - half)
 
     def minus_square(points: Any, point: Any) -> Any:
         return -((point - half) ** 2).sum() + 0 * points[0]
 
-    return Utility(utility.records, utility.per_record, utility.low, utility.high, minus_square, 0.5 / tau**2 / rate)
+    weight = 0.5 / tau**2 / rate
+    return Utility(utility.records, shifted, utility.low, utility.high, minus_square, weight, utility.public)
 
 
 @dataclass(frozen=True)
 class Walk(Exponential):
-    """Random-walk Metropolis-Hastings (guarantee `conditional`) on N(0, τ²I) cut at ±6τ; for dozens of features."""
+    """Random-walk Metropolis-Hastings (guarantee `conditional`) on N(0, τ²I) cut at ±6τ; for dozens of parameters."""
 
     moves: int = 20_000
     chains: int = 8
     name: ClassVar[str] = "expm-walk"
 
     def train(self, task: Task, tell_owner: Tell) -> np.ndarray:
-        only_linear(task, self.name)
-        size = losses.size(task.features, task.classes)
-        tau = prior_sd(self.tau, size)
-        half, entry = BOX * tau, task.plan["draw"]
-        utility = smooth_utility(task.features, task.classes, half)
+        tau, utility, entry = prior_sd(self.tau, task.size), utility_of(task), task.plan["draw"]
         rate = self.epsilon / (utility.span * task.plan.scope.sum)  # the door multiplies the public term by it as well
-        prior = _in_a_box(task.features, task.classes, tau, rate)
-        drawn = task.curator.sample(entry, prior, walk.Walk(1, (2 * half,) * size, chains=self.chains, swaps=0.0))
+        half = BOX * tau
+        sampler = walk.Walk(1, (2 * half,) * task.size, chains=self.chains, swaps=0.0)
+        boxed = _in_a_box(task.network, task.features, task.classes, tau, rate)
+        drawn = task.curator.sample(entry, boxed, sampler)
         tell_owner(task.curator.diagnostics["draw"])
-        return drawn[0, 0] - half
+        return centre_of(task) + drawn[0, 0] - half

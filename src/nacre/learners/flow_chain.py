@@ -19,7 +19,7 @@ import numpy as np
 
 from nacre.errors import PlanError
 from nacre.learners import flow as flows
-from nacre.learners.exponential import Exponential, only_linear, prior_sd, smooth_utility
+from nacre.learners.exponential import Exponential, centre_of, prior_sd, utility_of
 from nacre.learners.training import Task, Tell
 from nacre.nets import sylvester
 from nacre.privacy import diagnostics, feature_sums
@@ -137,9 +137,8 @@ class FlowChain(Exponential):
     name: ClassVar[str] = "expm-mh"
 
     def train(self, task: Task, tell_owner: Tell) -> np.ndarray:
-        only_linear(task, self.name)
         size = task.size
         sampler = FlowProposals(size, prior_sd(self.tau, size), self.shape, self.chains)
-        drawn = task.curator.sample(task.plan["draw"], smooth_utility(task.features, task.classes), sampler)
+        drawn = task.curator.sample(task.plan["draw"], utility_of(task), sampler)
         tell_owner(task.curator.diagnostics["draw"])
-        return drawn[0]
+        return centre_of(task) + drawn[0]

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from nacre.errors import PlanError
-from nacre.learners.exponential import Exponential, only_linear, prior_sd, smooth_utility
+from nacre.learners.exponential import Exponential, centre_of, prior_sd, utility_of
 from nacre.learners.flow import Target
 from nacre.learners.flow_chain import _clipped, _mixing
 from nacre.learners.training import Task, Tell
@@ -58,8 +58,9 @@ class Trajectories:
             columns = jnp.asarray(np.concatenate(vectors).T)
             states, moved = _chains(self, entry.moves, worth, key, columns, rate)
         states, moved = np.asarray(states), np.asarray(moved)
-        half = entry.moves // 2
-        return states[: entry.draws, -1].copy(), {**_mixing(states, moved[:, half:]), "moves": entry.moves}
+        kept = moved[:, entry.moves // 2 :]
+        told = {"accepted": float(kept.mean()), "moves": entry.moves}
+        return states[: entry.draws, -1].copy(), {**_mixing(states, kept), **told}
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1, 2))
@@ -117,8 +118,7 @@ class Hamiltonian(Exponential):
     name: ClassVar[str] = "expm-hmc"
 
     def train(self, task: Task, tell_owner: Tell) -> np.ndarray:
-        only_linear(task, self.name)
         sampler = Trajectories(task.size, prior_sd(self.tau, task.size), self.chains, self.leaps)
-        drawn = task.curator.sample(task.plan["draw"], smooth_utility(task.features, task.classes), sampler)
+        drawn = task.curator.sample(task.plan["draw"], utility_of(task), sampler)
         tell_owner(task.curator.diagnostics["draw"])
-        return drawn[0]
+        return centre_of(task) + drawn[0]

@@ -113,7 +113,7 @@ def sampling(results: Results) -> None:
         return
     private, _ = dataset.split(0)
     made = nacre.fit(private, schema=dataset.schema, epsilon=None, method="hflow", target=dataset.target,
-                     options={"steps": 2, "batch": 64})  # fmt: skip
+                     options={"steps": 2, "batch": 64, "lessons": 2})  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         made.save(Path(folder) / "adult.nacre")
         release = nacre.load(Path(folder) / "adult.nacre")

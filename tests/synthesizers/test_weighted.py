@@ -191,6 +191,14 @@ def test_shares_of_the_target_come_out_of_training(even):
     assert even.sample(4_000, seed=1)["y"].mean() == pytest.approx(0.7, abs=0.06)
 
 
+def test_repeated_rows_aim_at_the_target_too():
+    """30 % true in the table, 70 % asked: `id` puts the weights into the drawing of rows alone."""
+    made = nacre.fit(table(800), epsilon=None, schema=SCHEMA, method="weighted",
+                     target_shares={"y": {True: 0.7, False: 0.3}},
+                     options={"steps": 300, "batch": 128, "width": 32, "scheme": "id"})  # fmt: skip
+    assert made.sample(4_000, seed=1)["y"].mean() == pytest.approx(0.7, abs=0.08)
+
+
 def test_save_load_conditions_and_rebalancing(even, tmp_path):
     even.save(tmp_path / "w.nacre")
     again = nacre.load(tmp_path / "w.nacre")

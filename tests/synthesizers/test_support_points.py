@@ -202,6 +202,15 @@ def test_diagnostics_reach_the_owner_and_nobody_else(tmp_path):
     assert "r_hat" not in str(release.certificate)
 
 
+@pytest.mark.filterwarnings("ignore:mode 'support_points'")
+def test_the_published_chain_tells_how_it_mixed():
+    told: dict = {}
+    options = {"mode": "support_points", "points": 4, "alpha": 100.0, "chains": 3, "moves": 1000}
+    nacre.fit(tables.people(60), epsilon=None, schema=tables.schema(rows=60), method="support-points", options=options,
+              tell_diagnostics=told.update)  # fmt: skip
+    assert told["table"]["chains"] == 3 and told["table"]["moves"] == 1000 and 0 < told["table"]["accepted"] < 1
+
+
 def test_a_range_that_ends_inside_a_cell_is_met_by_every_row():
     points = PointModel(square(1).layout, np.array([[0.2], [0.6]]), np.zeros((2, 0)), 0.1, 10)
     drawn = points.draw(5_000, np.random.default_rng(0), {"c0": nacre.Between(0.0, 0.41234)})["c0"].values
@@ -244,6 +253,10 @@ def test_a_hostile_model_is_refused(monkeypatch):
         {"mode": "support_points", "bandwidth": "bought"},
         {"mode": "support_points", "moves": 1000},
         {"moves": 1000},
+        {"mode": "data", "moves": 750},
+        {"mode": "data", "moves": 1100},
+        {"mode": "support_points", "alpha": 100.0, "moves": 100},
+        {"mode": "support_points", "alpha": 100.0, "moves": 1100},
         {"mode": "data", "candidates": 9},
         {"mode": "list", "frequencies": 9},
     ),

@@ -279,6 +279,8 @@ def test_the_conditional_baseline_draws_the_class_by_its_target_share():
         ({"scheme": "conditional", "loss": "ce"}, "few labels"),
         ({"paper_exact": True}, "leave it out"),
         ({"batches": "weighted", "scheme": "iw"}, "wants them"),
+        ({"batches": "weighted"}, "batches='weighted': does nothing without weights"),
+        ({"groups": 3}, "groups=3: does nothing with scheme 'sniw'"),
         ({"scheme": "miw", "batch": 8}, "at least two"),
         ({"weights": 3}, "expected a target"),
         ({"truncate": 3.0}, "leave it out"),
@@ -313,7 +315,7 @@ def test_weights_in_the_drawing_and_in_the_loss_aim_at_the_same_law():
     x = sign[:, None] + 0.1 * gen.normal(size=(2_000, 1))
     w = np.where(sign > 0, 2.5, 0.625)
     for batches in ("uniform", "weighted"):
-        game = Weighted(batch=64, width=16, batches=batches).game(Heads(1, ()))
+        game = Weighted(weights=WeightColumn("w"), batch=64, width=16, batches=batches).game(Heads(1, ()))
         data = jax.tree.map(lambda a: np.stack([a, a]), prepared(x, w))
         nets = train(data, game, 500, jax.random.split(KEY, 2), lanes=True)
         z = np.random.default_rng(0).normal(size=(1_000, game.latent)).astype(np.float32)

@@ -34,7 +34,8 @@ HEAD = """# Results
 Made by `python -m benchmarks page` from `benchmarks/results/*.json`; do not edit. Mean ± standard deviation
 over the seeds of the whole pipeline (split, noise, training). *Slanted* figures were reported by others or
 measured in an earlier study (see the source); the run on this page did not produce them. ↑: higher is
-better, ↓: lower is better. `real` is the private table itself, `bootstrap` a resample of it, `independent`
+better, ↓: lower is better. A number in brackets behind a figure says how many seeds have it, where fewer do
+than the line's `seeds`. `real` is the private table itself, `bootstrap` a resample of it, `independent`
 the one-way tables alone; a `gap` is the figure of `real` minus that of the method in the same run. Figures of
 single classifiers and further gaps are in the json files where a mean over the suite stands here.
 """
@@ -166,7 +167,7 @@ def _blocks(names: list[str]) -> list[list[str]]:
 def _line(key: tuple, figures: Mapping[str, Mapping[str, Any]], names: list[str]) -> list[str]:
     method, epsilon, delta, guarantee, source = key
     seeds = max(row["seeds"] for row in figures.values())
-    cells = [_figure(figures[n]) if n in figures else "" for n in names]
+    cells = [_figure(figures[n], seeds) if n in figures else "" for n in names]
     promise = EMPIRICAL if method.startswith("expm-nf") and guarantee == "none" else guarantee or "not checked"
     return [method, _budget(epsilon), _budget(delta), promise, *cells, str(seeds or ""), source]
 
@@ -209,12 +210,14 @@ def _order(key: tuple) -> tuple:
     return (first, -(epsilon or 0.0), not source.startswith("nacre"), method, delta or 0.0)
 
 
-def _figure(row: Mapping[str, Any]) -> str:
+def _figure(row: Mapping[str, Any], seeds: int = 0) -> str:
+    """Mean and spread; of how many seeds, where they are fewer than the `seeds` of its line."""
     if row["mean"] is None:
         return f"*{_number(row['published'])}*" if row["published"] is not None else ""
     spread = f" ± {_number(row['std'])}" if row["std"] is not None else ""
     beside = f" (*{_number(row['published'])}*)" if row["published"] is not None else ""
-    return _number(row["mean"]) + spread + beside
+    fewer = f" ({row['seeds']})" if row["seeds"] < seeds else ""
+    return _number(row["mean"]) + spread + fewer + beside
 
 
 def _number(value: float) -> str:

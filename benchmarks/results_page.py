@@ -24,8 +24,9 @@ COLUMNS = (
     "ks_visible", "ks_given", "dwp_rmse", "recovered_error", "recovered_share",
     "untilted_error",
 )  # fmt: skip
-# One learner of a suite whose mean is shown, and differences from `real`: in the json files alone, unless in COLUMNS.
-DETAILS = re.compile(r"(auc|ap|f1)_(lr|gnb|bnb|svm|tree|forest|ada|lda|bag|gbm|mlp)|.*_gap")
+# One learner of a suite whose mean is shown, differences from `real`, quartiles: in the json files alone, unless in
+# COLUMNS.
+DETAILS = re.compile(r"(auc|ap|f1)_(lr|gnb|bnb|svm|tree|forest|ada|lda|bag|gbm|mlp)|.*_gap|.*_q[123]")
 BLOCKS = (("presence_", "copies"), ("attribute_",))  # figures of these beginnings get a table of their own
 MANY = 12  # a study of more tables than this shows those with the same figures together
 ARROWS = {"higher": "↑", "lower": "↓", "none": ""}
@@ -34,9 +35,10 @@ HEAD = """# Results
 Made by `python -m benchmarks page` from `benchmarks/results/*.json`; do not edit. Mean ± standard deviation
 over the seeds of the whole pipeline (split, noise, training). *Slanted* figures were reported by others or
 measured in an earlier study (see the source); the run on this page did not produce them. ↑: higher is
-better, ↓: lower is better. `real` is the private table itself, `bootstrap` a resample of it, `independent`
+better, ↓: lower is better. A number in brackets behind a figure says how many seeds have it, where fewer do
+than the line's `seeds`. `real` is the private table itself, `bootstrap` a resample of it, `independent`
 the one-way tables alone; a `gap` is the figure of `real` minus that of the method in the same run. Figures of
-single classifiers and further gaps are in the json files where a mean over the suite stands here.
+single classifiers, quartiles and further gaps are in the json files where a mean over the suite stands here.
 """
 EMPIRICAL = "none (empirical only)"  # whatever a flow made: its parameter is no budget (specs/expm_nf.md)
 
@@ -60,7 +62,7 @@ def render(found: Iterable[Mapping[str, Any]]) -> str:
         rows = document["rows"]
         datasets = list(dict.fromkeys(row["dataset"] for row in rows))
         shown, apart = _together(rows, datasets) if len(datasets) > MANY else ([], datasets)
-        used |= {r["metric"] for r in rows if r["dataset"] not in apart}
+        used |= {*_columns(r for r in rows if r["dataset"] not in apart)}
         for dataset in apart:
             own = [r for r in rows if r["dataset"] == dataset]
             names = _columns(own) if _is_study(own) else []
@@ -81,7 +83,7 @@ def _together(rows: list[Mapping[str, Any]], datasets: list[str]) -> tuple[list[
     """One table for all the tables with the same figures, which must be few; the tables that remain alone."""
     figures: dict[frozenset, list[str]] = {}
     for dataset in sorted(datasets, key=_natural):
-        figures.setdefault(frozenset(r["metric"] for r in rows if r["dataset"] == dataset), []).append(dataset)
+        figures.setdefault(frozenset(_columns(r for r in rows if r["dataset"] == dataset)), []).append(dataset)
     shown, alone = [], []
     for names, own in figures.items():
         if len(own) == 1 or len(names) > 4:
@@ -166,7 +168,7 @@ def _blocks(names: list[str]) -> list[list[str]]:
 def _line(key: tuple, figures: Mapping[str, Mapping[str, Any]], names: list[str]) -> list[str]:
     method, epsilon, delta, guarantee, source = key
     seeds = max(row["seeds"] for row in figures.values())
-    cells = [_figure(figures[n]) if n in figures else "" for n in names]
+    cells = [_figure(figures[n], seeds) if n in figures else "" for n in names]
     promise = EMPIRICAL if method.startswith("expm-nf") and guarantee == "none" else guarantee or "not checked"
     return [method, _budget(epsilon), _budget(delta), promise, *cells, str(seeds or ""), source]
 
@@ -209,12 +211,14 @@ def _order(key: tuple) -> tuple:
     return (first, -(epsilon or 0.0), not source.startswith("nacre"), method, delta or 0.0)
 
 
-def _figure(row: Mapping[str, Any]) -> str:
+def _figure(row: Mapping[str, Any], seeds: int = 0) -> str:
+    """Mean and spread; of how many seeds, where they are fewer than the `seeds` of its line."""
     if row["mean"] is None:
         return f"*{_number(row['published'])}*" if row["published"] is not None else ""
     spread = f" ± {_number(row['std'])}" if row["std"] is not None else ""
     beside = f" (*{_number(row['published'])}*)" if row["published"] is not None else ""
-    return _number(row["mean"]) + spread + beside
+    fewer = f" ({row['seeds']})" if row["seeds"] < seeds else ""
+    return _number(row["mean"]) + spread + fewer + beside
 
 
 def _number(value: float) -> str:

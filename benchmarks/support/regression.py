@@ -3,7 +3,8 @@
 Boston, Diabetes and 500 random rows of California; n of 5, 10 and 20 % of the training rows, five folds, mean squared
 error on a scale where the target's bounds are 0 and 1. Every method gets the same (ε, δ), zero-out neighbours, the same
 public bounds and noise that is right for them; the published algorithm, which promises nothing, gets the budget as its
-parameter. A setting is judged by medians over folds, and on par with a rival when the interquartile ranges overlap.
+parameter. A setting is judged by medians over folds, and on par with a rival when the interquartile ranges overlap; the
+file holds both. Beside them, with no budget: `real`, least squares on all training rows, and `mean`, their mean target.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ OURS = ("sketch", "data")
 RIVALS = ("kme", "histogram")
 METHODS = (*OURS, *RIVALS)
 PRINTED = "published"  # mode "support_points": compared, not ranked
+BASELINES = ("real", "mean")
 TITLES = {"sketch": "support-points", "data": "support-points, data", PRINTED: "support-points, support_points"}
 
 
@@ -126,15 +128,19 @@ def cases(options: Options) -> list[tuple[str, float, float]]:
     return [(t, e, s) for e in budgets for t in TABLES for s in (SHARES[1:2] if options.quick else SHARES)]
 
 
-ONLY = (*METHODS, PRINTED)
+ONLY = (*METHODS, PRINTED, *BASELINES)
 
 
 def run(options: Options, results: Results) -> None:
     wanted = [m for m in (*METHODS, PRINTED) if options.wants(m)]
+    count = 2 if options.quick else 5
+    for table_name in TABLES:
+        found = {b: measure_baseline(results, b, table_name, count) for b in BASELINES if options.wants(b)}
+        print(table_name, {b: round(float(np.median(v)), 4) for b, v in found.items()}, flush=True)
     for table_name, epsilon, share in cases(options):
-        found = {m: measure(results, m, table_name, epsilon, share, 2 if options.quick else 5) for m in wanted}
+        found = {m: measure(results, m, table_name, epsilon, share, count) for m in wanted}
         print(table_name, epsilon, share, {m: round(float(np.median(v)), 4) for m, v in found.items()}, flush=True)
-    summarise(results, cases(options), 2 if options.quick else 5)
+    summarise(results, cases(options), count)
 
 
 def measure(results: Results, name: str, table_name: str, epsilon: float, share: float, count: int = 5) -> list[float]:
@@ -147,7 +153,27 @@ def measure(results: Results, name: str, table_name: str, epsilon: float, share:
             rows, weights = synthetic(name, table, train, max(2, int(share * len(train))), epsilon, fold)
             figures = {"mse_linear": error(rows, weights, test), "fit_s": time.perf_counter() - start}
             results.add(where, fold, figures, case)
-    return [results.of(where, fold)["mse_linear"] for fold in range(count)]
+    return spread_kept(results, where, count)
+
+
+def measure_baseline(results: Results, name: str, table_name: str, count: int = 5) -> list[float]:
+    """Errors of least squares on all training rows (`real`), or of the mean of their target (`mean`), fold by fold."""
+    table, where = load(table_name), Setting(name, f"{table_name}, all rows")
+    for fold, (train, test) in enumerate(folds(table, seed=0, count=count)):
+        if not results.has(f"{name} {table_name}", fold):
+            start = time.perf_counter()
+            rows = train if name == "real" else np.full_like(train, train[:, -1].mean())
+            figures = {"mse_linear": error(rows, None, test), "fit_s": time.perf_counter() - start}
+            results.add(where, fold, figures, f"{name} {table_name}")
+    return spread_kept(results, where, count)
+
+
+def spread_kept(results: Results, where: Setting, count: int) -> list[float]:
+    """The errors fold by fold, their quartiles added to the file: verdicts can be found again from it."""
+    errors = [results.of(where, fold)["mse_linear"] for fold in range(count)]
+    quartiles = np.quantile(errors, (0.25, 0.5, 0.75))
+    results.add(where, 0, {f"mse_linear_q{i}": float(q) for i, q in enumerate(quartiles, 1)})
+    return errors
 
 
 def setting(name: str, table: str, epsilon: float, share: float) -> Setting:

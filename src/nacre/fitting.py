@@ -23,7 +23,7 @@ from nacre.privacy.plan import Plan
 from nacre.privacy.transcript import Transcript
 from nacre.privacy.units import refuse_blurred_persons, refuse_repeated_persons
 from nacre.release import Release
-from nacre.synthesizers.base import Progress, make, silent
+from nacre.synthesizers.base import METHODS, Progress, make, silent
 from nacre.table import Schema
 from nacre.targets import Target
 
@@ -164,7 +164,9 @@ def hiding_options(method: str, options: dict[str, Any] | None, hide: Any, alpha
     """The options with the hidden columns and the level among them; refused where a method cannot hide."""
     asked = {name: value for name, value in (("hide", hide), ("alpha", alpha)) if value is not None}
     if asked and method != "ppem":
-        raise NacreError(f"{', '.join(asked)}: method {method!r} hides no columns; use method 'ppem'")
+        own = "alpha" in asked and method in METHODS and hasattr(METHODS[method].load(), "alpha")
+        more = f"; its own alpha is an option: options={{'alpha': {alpha}}}, --option alpha={alpha}" if own else ""
+        raise NacreError(f"{', '.join(asked)}: method {method!r} hides no columns; use method 'ppem'{more}")
     return {**(options or {}), **asked}
 
 

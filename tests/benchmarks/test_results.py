@@ -209,6 +209,17 @@ def test_the_page_shows_all_figures_of_a_study_and_no_blank_lines(make):
     assert [line.split(" | ")[4] for line in lines if line.startswith("| control: copy")] == ["0.7500", "0.1250"]
 
 
+def test_a_figure_that_fewer_seeds_have_says_how_many(make):
+    """A class that two of three seeds lost has a figure of one."""
+    results = make()
+    for seed in range(3):
+        results.add(
+            result_files.Setting("real", "d"), seed, {"energy": 0.5, **({"fid_class": 33.5} if not seed else {})}
+        )
+    (line,) = (x for x in results_page.render([results.document()]).splitlines() if x.startswith("| real"))
+    assert line.split(" | ")[4:7] == ["0.5000 ± 0.0000", "33.5 (1)", "3"]
+
+
 def test_lists_of_figures_and_many_tables_keep_their_budgets(make):
     results = make()
     for epsilon in (0.5, 2.0):

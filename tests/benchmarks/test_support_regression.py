@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from benchmarks.results import Results
@@ -33,6 +35,23 @@ def test_settings_are_counted_when_all_of_a_group_are_measured(tmp_path):
     assert found["support-points", title, "settings_ahead"] == 0.5  # the chain was better once
     assert found["support-points, data", title, "settings_worse"] == 0.0
     assert not any("100" in d and m != "published private support points" and "settings" in k for m, d, k in found)
+
+
+def test_the_file_holds_quartiles_and_two_baselines(tmp_path):
+    """Five folds of a line y = x/2 with a target that is known: least squares finds it, the mean has its variance."""
+    x = np.linspace(0, 1, 100)
+    table = SimpleNamespace(name="line", rows=np.stack([x, x / 2], axis=1))
+    results = Results("quartiles", "", folder=tmp_path, work=tmp_path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(study, "load", lambda name: table)
+        patch.setattr(study, "folds", lambda table, seed, count: [(table.rows, table.rows[i::5]) for i in range(count)])
+        errors = {b: study.measure_baseline(results, b, "line") for b in study.BASELINES}
+        assert study.measure_baseline(results, "mean", "line") == errors["mean"]  # and not measured again
+    assert max(errors["real"]) < 1e-20
+    assert errors["mean"] == [pytest.approx(np.mean((x[i::5] / 2 - 0.25) ** 2)) for i in range(5)]
+    found = {(r["method"], r["metric"]): r["mean"] for r in results.rows()}
+    wanted = np.quantile(errors["mean"], (0.25, 0.5, 0.75))
+    assert [found["mean", f"mse_linear_q{i}"] for i in (1, 2, 3)] == wanted.tolist()
 
 
 def test_the_histogram_has_the_published_cells_and_finds_a_crowd():

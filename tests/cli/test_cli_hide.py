@@ -52,6 +52,7 @@ def test_a_run_that_hides_nothing_ends_with_its_own_code(call, small, tmp_path, 
     [
         (("--hide", "age"), "use method 'ppem'"),
         (("--alpha", 0.1), "use method 'ppem'"),
+        (("--alpha", 100, "--method", "support-points"), "--option alpha=100"),
         ((*FAST, "--hide", "nobody"), "'nobody' is not a modelled column"),
         (FAST, "--hide COLUMN"),
         ((*FAST, "--hide", "age", "--alpha", 2), "alpha=2"),

@@ -209,6 +209,16 @@ def test_an_error_after_spending_says_so(call, small, tmp_path, monkeypatch):
     assert end.error.startswith("it did not settle (nothing was written; the noisy answers to one-way were thrown away")
 
 
+def test_an_error_without_a_budget_speaks_of_no_noise(call, small, tmp_path):
+    """Weights that are words show when the rows have been read."""
+    end = call("synth", small / "people.csv", "-o", tmp_path / "o.csv", "-e", "none", "--method", "weighted",
+               "--schema", small / "people.json", "--weights", "sex")  # fmt: skip
+    assert end.code == 2 and "no numbers of at least 0" in end.error
+    assert end.error.endswith(
+        "(nothing was written; the rows had been read, and what was found was thrown away unseen)"
+    )
+
+
 def test_a_weak_delta_is_a_warning(call, small, tmp_path):
     end = call(*(_fill(a, small, tmp_path) for a in (*SYNTH, "--schema", "{small}/people.json", "--delta", "0.01")))
     assert end.code == 0

@@ -96,3 +96,13 @@ def test_mistakes(call, small, tmp_path, more, match):
     end = call("synth", small / "people.csv", "-o", out, "-e", 1, "--schema", small / "people.json", *more)
     assert end.code == 2 and match in end.error
     assert not out.exists()
+
+
+def test_a_plan_knows_that_shares_give_weights(call, small):
+    """Settings of weights, which are refused where there are none."""
+    more = ("--option", "batches=weighted", "--option", "truncate=3")
+    given = ("plan", small / "people.json", "-e", "none", "--method", "weighted", *more)
+    end = call(*given)
+    assert end.code == 2 and "leave it out" in end.error
+    end = call(*given, "--target-shares", EVEN)
+    assert end.code == 0, end.err

@@ -112,6 +112,41 @@ def test_labels_get_their_shares_by_the_last_biases():
     assert np.abs(before - wanted).max() > 0.1
 
 
+def weighted_table(rows):
+    """Weights that make four fifths of x positive, and three fifths of b true."""
+    found = table(rows)
+    x, b = (found["x"] > 0).to_numpy(), found["b"].to_numpy()
+    return found.assign(w=np.where(x, 0.8 / x.mean(), 0.2 / (1 - x.mean())) * np.where(b, 3.0, 0.5))
+
+
+def test_weights_reach_the_loss_the_checkpoint_and_the_last_biases(monkeypatch):
+    """A training that keeps its first network and notes the rows it was given."""
+    seen = []
+
+    def train(data, game, steps, key, progress, keep):
+        seen.append(data)
+        keep({"mean": game.maker.start(key)}, steps)
+
+    monkeypatch.setattr(training, "train", train)
+    made = nacre.fit(weighted_table(2_000), epsilon=None, schema=SCHEMA, method="mmdgan", weights="w",
+                     options={"width": 8})  # fmt: skip
+    (data,) = seen
+    assert np.average(data.rows[:, 0] > 0, weights=data.weights) == pytest.approx(0.8, abs=0.04)
+    assert data.weights.mean() == pytest.approx(1.0, abs=1e-5)
+    assert made.sample(4_000, seed=1)["b"].mean() == pytest.approx(0.6, abs=0.06)
+    held = np.array([[0.0], [1.0]] * 200, np.float32)
+    best = Best(Branched((2,), 1, 4, 0), Heads(1, ()), False, held, np.array([1.0, 4.0] * 200), 0)
+    assert best.rows.mean() == pytest.approx(0.8, abs=0.02)
+
+
+@pytest.mark.slow
+def test_rows_of_a_weighted_table_have_the_shares_of_the_target():
+    """Half of x is positive in the table, four fifths in the target; x is a number, so no last bias sets it right."""
+    made = nacre.fit(weighted_table(1_000), epsilon=None, schema=SCHEMA, method="mmdgan", weights="w",
+                     options={"steps": 600, "batch": 64, "width": 16})  # fmt: skip
+    assert (made.sample(4_000, seed=1)["x"] > 0).mean() == pytest.approx(0.8, abs=0.1)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_acceptance_on_two_gaussians_and_a_coin(seed):

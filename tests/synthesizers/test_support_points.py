@@ -121,6 +121,33 @@ def test_the_published_algorithm_warns_and_promises_nothing():
 # ----------------------------------------------------------------------------------------------------------- whole fits
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "most", "options"),
+    (
+        (1.0, 0.015, {"mode": "data", "moves": 4000, "chains": 1}),
+        (1.0, 0.010, {"mode": "list", "candidates": 512}),
+        (None, 0.005, {"mode": "support_points", "alpha": 20.0, "moves": 2000, "chains": 1}),
+    ),
+    ids=("data", "list", "support_points"),
+)
+@pytest.mark.filterwarnings("ignore:mode 'support_points'", "ignore:little")
+def test_points_lie_where_the_rows_do(epsilon, most, options):
+    """Energies to three clusters are about .005, .003 and .002. Uniform points have .08, points that do not keep apart
+    .11, points that flee from the rows .25."""
+    x = mixture(10_000)
+    schema = Schema({c: Numeric(bounds=(0.0, 1.0)) for c in "ab"}, rows=len(x))
+    release = nacre.fit(
+        pd.DataFrame(x, columns=["a", "b"]),
+        epsilon=epsilon,
+        schema=schema,
+        method="support-points",
+        neighbours="zero_out",
+        noise_seed=3,
+        options={"points": 20, "bandwidth": 0.0, **options},
+    )
+    assert energy_distance(x, release.model.numbers) < most
+
+
 @functools.cache
 def fitted(**options):
     return nacre.fit(
@@ -175,6 +202,15 @@ def test_diagnostics_reach_the_owner_and_nobody_else(tmp_path):
     assert "r_hat" not in str(release.certificate)
 
 
+@pytest.mark.filterwarnings("ignore:mode 'support_points'")
+def test_the_published_chain_tells_how_it_mixed():
+    told: dict = {}
+    options = {"mode": "support_points", "points": 4, "alpha": 100.0, "chains": 3, "moves": 1000}
+    nacre.fit(tables.people(60), epsilon=None, schema=tables.schema(rows=60), method="support-points", options=options,
+              tell_diagnostics=told.update)  # fmt: skip
+    assert told["table"]["chains"] == 3 and told["table"]["moves"] == 1000 and 0 < told["table"]["accepted"] < 1
+
+
 def test_a_range_that_ends_inside_a_cell_is_met_by_every_row():
     points = PointModel(square(1).layout, np.array([[0.2], [0.6]]), np.zeros((2, 0)), 0.1, 10)
     drawn = points.draw(5_000, np.random.default_rng(0), {"c0": nacre.Between(0.0, 0.41234)})["c0"].values
@@ -217,6 +253,10 @@ def test_a_hostile_model_is_refused(monkeypatch):
         {"mode": "support_points", "bandwidth": "bought"},
         {"mode": "support_points", "moves": 1000},
         {"moves": 1000},
+        {"mode": "data", "moves": 750},
+        {"mode": "data", "moves": 1100},
+        {"mode": "support_points", "alpha": 100.0, "moves": 100},
+        {"mode": "support_points", "alpha": 100.0, "moves": 1100},
         {"mode": "data", "candidates": 9},
         {"mode": "list", "frequencies": 9},
     ),

@@ -191,6 +191,14 @@ def test_shares_of_the_target_come_out_of_training(even):
     assert even.sample(4_000, seed=1)["y"].mean() == pytest.approx(0.7, abs=0.06)
 
 
+def test_repeated_rows_aim_at_the_target_too():
+    """30 % true in the table, 70 % asked: `id` puts the weights into the drawing of rows alone."""
+    made = nacre.fit(table(800), epsilon=None, schema=SCHEMA, method="weighted",
+                     target_shares={"y": {True: 0.7, False: 0.3}},
+                     options={"steps": 300, "batch": 128, "width": 32, "scheme": "id"})  # fmt: skip
+    assert made.sample(4_000, seed=1)["y"].mean() == pytest.approx(0.7, abs=0.08)
+
+
 def test_save_load_conditions_and_rebalancing(even, tmp_path):
     even.save(tmp_path / "w.nacre")
     again = nacre.load(tmp_path / "w.nacre")
@@ -271,6 +279,8 @@ def test_the_conditional_baseline_draws_the_class_by_its_target_share():
         ({"scheme": "conditional", "loss": "ce"}, "few labels"),
         ({"paper_exact": True}, "leave it out"),
         ({"batches": "weighted", "scheme": "iw"}, "wants them"),
+        ({"batches": "weighted"}, "batches='weighted': does nothing without weights"),
+        ({"groups": 3}, "groups=3: does nothing with scheme 'sniw'"),
         ({"scheme": "miw", "batch": 8}, "at least two"),
         ({"weights": 3}, "expected a target"),
         ({"truncate": 3.0}, "leave it out"),
@@ -305,7 +315,7 @@ def test_weights_in_the_drawing_and_in_the_loss_aim_at_the_same_law():
     x = sign[:, None] + 0.1 * gen.normal(size=(2_000, 1))
     w = np.where(sign > 0, 2.5, 0.625)
     for batches in ("uniform", "weighted"):
-        game = Weighted(batch=64, width=16, batches=batches).game(Heads(1, ()))
+        game = Weighted(weights=WeightColumn("w"), batch=64, width=16, batches=batches).game(Heads(1, ()))
         data = jax.tree.map(lambda a: np.stack([a, a]), prepared(x, w))
         nets = train(data, game, 500, jax.random.split(KEY, 2), lanes=True)
         z = np.random.default_rng(0).normal(size=(1_000, game.latent)).astype(np.float32)

@@ -124,6 +124,12 @@ def test_column_thinning_and_refusals():
     assert not found.normalised and found.scaled.mean() == pytest.approx(1)
     with pytest.raises(DataError, match="no numbers of at least 0"):
         WeightColumn("w").weights(t.append_column("w", pa.array(-w)), SCHEMA)
+    for kind in (pa.date32(), pa.timestamp("s"), pa.duration("s"), pa.list_(pa.float64()), pa.string()):
+        odd = pa.array(
+            [[1.0]] * 300 if pa.types.is_list(kind) else ["x"] * 300 if kind == "string" else [1] * 300, kind
+        )
+        with pytest.raises(DataError, match="no numbers of at least 0"):
+            WeightColumn("w").weights(t.append_column("w", odd), SCHEMA)
     with pytest.raises(DataError, match="no column 'w'"):
         WeightColumn("w").weights(t, SCHEMA)
     kept = Thinning(lambda rows: 0.5 + rows["x"] / 2).weights(t, SCHEMA)

@@ -49,7 +49,7 @@ def plan(
       nacre plan people.csv --rows 20000 --epsilon 0.5
       nacre plan parts.parquet --rows 100000000 --engine ray:8
     """
-    from nacre.aiming import share_target
+    from nacre.aiming import share_target, weighing_options
     from nacre.cli.conditions import parse_rebalance
     from nacre.cli.inputs import Declared, check_target_column, parse_options, schema_for
     from nacre.cli.running import Terms
@@ -66,6 +66,7 @@ def plan(
     budget = Terms(epsilon, delta, neighbours, large=i_understand).budget(described.rows)
     shares = parse_rebalance(target_shares or (), described, "--target-shares") or None
     target = share_target(method, described, target, shares)
+    options |= weighing_options(method, shares, None)
     job = prepare(columns, described, budget, method, target, domain, options)
     place = _place(file or columns_from or "", engine)
     seen = forecast(job.plan, job.schema, described.rows, job.synthesizer, place)

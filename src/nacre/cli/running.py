@@ -69,11 +69,11 @@ def run(file: Any, terms: Terms, declared: Declared, shell: Shell, owner: list[s
             check_target_column(terms.target, schema)
             made, outside, told = _fit(rows, schema, terms, transcript, bars)
         except KeyboardInterrupt:
-            raise Interrupted(f"interrupted; nothing was written{_opened(transcript)}") from None
+            raise Interrupted(f"interrupted; nothing was written{_opened(transcript, terms)}") from None
         except NacreError as error:
             if not transcript.questions:
                 raise
-            raise type(error)(f"{error} (nothing was written{_opened(transcript)})") from None
+            raise type(error)(f"{error} (nothing was written{_opened(transcript, terms)})") from None
     lines = [line for facts in told.values() for line in diagnostic_lines(facts)]
     shell.tell_owner([*_outside_lines(made.schema, outside), *lines])
     if owner is not None:
@@ -81,10 +81,12 @@ def run(file: Any, terms: Terms, declared: Declared, shell: Shell, owner: list[s
     return made
 
 
-def _opened(transcript: Any) -> str:
+def _opened(transcript: Any, terms: Terms) -> str:
     names = ", ".join(q["entry"] for q in transcript.questions)
     if not names:
         return " and nothing was spent"
+    if parse_epsilon(terms.epsilon) is None:
+        return "; the rows had been read, and what was found was thrown away unseen"
     return f"; the noisy answers to {names} were thrown away unseen. If you keep books, count the whole run as spent"
 
 

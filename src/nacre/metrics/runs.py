@@ -86,6 +86,12 @@ def _settings() -> list[Metric]:
         ),
         Metric("settings_par", "none", (0.0, INF), "settings", TRAINED, "settings whose interquartile ranges overlap"),
         Metric("settings_worse", "lower", (0.0, INF), "settings", TRAINED, f"settings of larger error {against}"),
+        *(
+            Metric(
+                f"mse_linear_q{i}", "lower", (0.0, INF), "squared target", TRAINED, f"{word} of mse_linear over folds"
+            )
+            for i, word in enumerate(("lower quartile", "median", "upper quartile"), 1)
+        ),
         Metric("settings_ahead", "higher", SHARE, "1", TRAINED, "share of settings with the smallest median error"),
         Metric(
             "speedup_incremental",

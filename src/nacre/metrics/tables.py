@@ -144,11 +144,11 @@ def _weighted() -> list[Metric]:
         Metric("classes_missed", "lower", (0.0, INF), "1", COMPARED, "classes with too few generated rows to judge"),
         Metric("fid_class", "lower", (0.0, INF), "1", COMPARED, "fid_lenet within a class, or its mean over classes"),
         Metric("ks_attribute", "lower", SHARE, "1", COMPARED, f"Kolmogorov-Smirnov {measured}"),
-        Metric("ks_attribute_low", "none", SHARE, "1", COMPARED, "2.5 % bootstrap quantile of ks_attribute"),
-        Metric("ks_attribute_high", "none", SHARE, "1", COMPARED, "97.5 % bootstrap quantile of ks_attribute"),
+        Metric("ks_attribute_low", "none", SHARE, "1", COMPARED, "lower end of a 95 % interval of ks_attribute"),
+        Metric("ks_attribute_high", "none", SHARE, "1", COMPARED, "upper end of a 95 % interval of ks_attribute"),
         Metric("ks_weights", "lower", SHARE, "1", COMPARED, f"Kolmogorov-Smirnov {told}"),
-        Metric("ks_weights_low", "none", SHARE, "1", COMPARED, "2.5 % bootstrap quantile of ks_weights"),
-        Metric("ks_weights_high", "none", SHARE, "1", COMPARED, "97.5 % bootstrap quantile of ks_weights"),
+        Metric("ks_weights_low", "none", SHARE, "1", COMPARED, "lower end of a 95 % interval of ks_weights"),
+        Metric("ks_weights_high", "none", SHARE, "1", COMPARED, "upper end of a 95 % interval of ks_weights"),
     ]
 
 

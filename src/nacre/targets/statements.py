@@ -69,7 +69,7 @@ class WeightColumn:
         self.check(schema, tuple(table.column_names))
         try:
             found = np.asarray(table.column(self.name).cast(pa.float64()).to_numpy(), np.float64)
-        except pa.ArrowInvalid:
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # dates and lists have no cast to numbers
             found = np.array([np.nan])
         if not np.isfinite(found).all() or (found < 0).any():
             raise DataError(f"weights: column {self.name!r} holds values that are no numbers of at least 0; correct it")

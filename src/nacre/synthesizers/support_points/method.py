@@ -21,7 +21,7 @@ from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan, Reveal, Sample, Scope, Total, gaussian_share
 from nacre.privacy.ranges import range_share
 from nacre.privacy.sampling import Listed, Utility
-from nacre.privacy.walk import Walk
+from nacre.privacy.walk import BLOCK, Walk
 from nacre.synthesizers.base import Progress, check_whole, refuse_idle, refuse_tensors, refuse_unknown_target, silent
 from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.support_points import bandwidth, published
@@ -78,6 +78,8 @@ class SupportPoints:
         chained = self.mode == "data" or self.alpha is not None
         refuse_idle(self, f"in mode {self.mode!r}", moves=chained, chains=chained, sets=self.mode == "data",
                     candidates=self.mode == "list", frequencies=self.mode == "sketch")  # fmt: skip
+        if chained and (self.moves < 4 * BLOCK or self.moves % BLOCK):
+            raise NacreError(f"moves={self.moves!r}: expected a multiple of {BLOCK}, at least {4 * BLOCK}")
 
     def supports(self, schema: Schema) -> None:
         refuse_tensors(schema, self.name)

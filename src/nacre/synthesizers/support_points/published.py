@@ -41,7 +41,8 @@ def run(method: Any, curator: Curator, plan: Plan, geometry: Geometry, count: in
     walk = Walk(count, geometry.top, geometry.blocks, method.chains)
     law = Law(near, apart, -geometry.diameter, 0.0)
     rng = np.random.default_rng([seed, 13])
-    last, _ = walk.run(law, (start.T, np.ones(count)), (rate, count / 2), method.moves, rng)
+    last, told = walk.run(law, (start.T, np.ones(count)), (rate, count / 2), method.moves, rng)
+    curator.diagnostics["table"] = told
     return _parts(geometry, last[0])
 
 

@@ -17,7 +17,7 @@ from nacre.nets.branched import Branched
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan
-from nacre.synthesizers.base import Progress, check_whole, refuse_tensors, refuse_unknown_target, silent
+from nacre.synthesizers.base import Progress, check_whole, refuse_idle, refuse_tensors, refuse_unknown_target, silent
 from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.tabular import revealed
 from nacre.synthesizers.weighted.model import MadeRows
@@ -72,6 +72,8 @@ class Weighted:
             raise NacreError("paper_exact changes the scheme 'id' and the kernel 'autoencoder' alone; leave it out")
         if self.batches == "weighted" and self.scheme != "sniw":
             raise NacreError(f"batches='weighted' puts the weights into the drawing; scheme {self.scheme!r} wants them")
+        refuse_idle(self, f"with scheme {self.scheme!r}", groups=self.scheme == "miw")
+        refuse_idle(self, "without weights", batches=self.weights is not None)
         if self.truncate is not None:
             check_truncate(self.truncate)
             if self.weights is None or self.scheme == "conditional":

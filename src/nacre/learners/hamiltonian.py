@@ -58,8 +58,9 @@ class Trajectories:
             columns = jnp.asarray(np.concatenate(vectors).T)
             states, moved = _chains(self, entry.moves, worth, key, columns, rate)
         states, moved = np.asarray(states), np.asarray(moved)
-        half = entry.moves // 2
-        return states[: entry.draws, -1].copy(), {**_mixing(states, moved[:, half:]), "moves": entry.moves}
+        later = moved[:, entry.moves // 2 :]  # after the step size was fixed
+        told = {**_mixing(states, later), "accepted": float(later.mean()), "moves": entry.moves}
+        return states[: entry.draws, -1].copy(), told
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1, 2))

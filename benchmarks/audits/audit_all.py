@@ -66,7 +66,7 @@ SMALL: dict[str, dict[str, Any]] = {
 DESCENTS, DESCENT_RUNS = ("hflow", "hflow-paper", "dpgan", "dpcgan"), 20_000
 # Every run of these compiles its training: one run with many canaries (ppem: one of each of its pairs). With 1,000
 # guesses in 2,500 an attack that is always right finds an epsilon of 4.46 at this level. Canaries hide each other in
-# networks so small, and the teachers' answers are audited at their door: this view sees gross faults only.
+# networks so small, and many share a teacher, which is audited at its door as well: this view sees gross faults only.
 CANARIES = ("gswgan", "pategan", "ppem")
 MANY = 2500
 SLOW = {"pearl", "pearl-paper", "merf", "kme"}  # feature maps are checked at every run: few of them, white-box only
@@ -304,7 +304,11 @@ def _add(results: Results, method: str, case: Case, seen: Seen) -> None:
         "audit_draws": seen.draws,
     }
     results.add(setting, 0, figures, case.text)
-    print(f"  {method}: {bound}; at most {seen.ceiling:.3f} could have been found", flush=True)
+    blind = seen.ceiling <= (bound.claim or 0.0)
+    most = f"at most {seen.ceiling:.3f} could have been found"
+    print(f"  {method}: {bound}; {most}{': it could not have refuted the claim' if blind else ''}", flush=True)
+    if blind:
+        results.note(f"{method} at epsilon {case.epsilon:g}, {bound.metric}: {most}, which could not refute the claim")
     if bound.refuted:
         results.note(f"REFUTED: {method} at epsilon {case.epsilon:g}: {bound}")
 

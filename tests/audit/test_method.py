@@ -5,13 +5,15 @@ Noise of the operating system; error rates are stated with each test.
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from tests.privacy_contract import tables
 
 from nacre.audit import ceilings
 from nacre.audit import method as methods
-from nacre.audit.bounds import one_run_epsilon
+from nacre.audit.bounds import Bound, one_run_epsilon
 from nacre.audit.canaries import random_rows, worst_case
 from nacre.audit.method import Effort, audit_method
 from nacre.audit.one_run import guess, one_run_mu, refutes_gdp
@@ -23,6 +25,7 @@ from nacre.learners.planned import Planned
 from nacre.privacy import curator as curators
 from nacre.privacy.accounting import Gaussian, epsilon_at
 from nacre.privacy.budget import Budget
+from nacre.privacy.plan import Select
 from nacre.table import Schema
 
 SCHEMA = tables.schema(rows=500)
@@ -118,6 +121,15 @@ def test_f_dp_is_monotone_and_says_more_of_a_gaussian():
     assert refutes_gdp(1000, 100, 100, 0.5, 0.05) and not refutes_gdp(1000, 100, 100, 8.0, 0.05)
 
 
+@pytest.mark.parametrize(
+    ("canaries", "guesses", "right", "mu"),
+    [(1000, 100, 100, 1.22553), (1000, 100, 80, 0.36433), (2500, 1000, 1000, 2.11256)],
+)
+def test_f_dp_bound_has_its_values(canaries, guesses, right, mu):
+    """Algorithm 3 of Mahloujifar et al. at level 0.05, written anew in plain Python and halved 50 times."""
+    assert one_run_mu(canaries, guesses, right) == pytest.approx(mu, abs=2e-5)
+
+
 def test_made_up_tables_are_neighbours():
     none, one = worst_case(SCHEMA, "add_or_remove_one")
     assert one.num_rows == none.num_rows + 1 and one.slice(0, none.num_rows).equals(none)
@@ -159,6 +171,28 @@ def test_every_bound_names_its_ceiling():
     found = audit_method(job(epsilon=1.0), Effort(runs=120), 1e-2)
     assert all(f.ceiling > 0 for f in found.findings) and "could have been found" in str(found)
     assert [f["ceiling"] for f in found.to_json()["findings"]] == [f.ceiling for f in found.findings]
+
+
+def test_a_bound_says_what_it_cannot_show():
+    """One that could not have refuted its claim, and answers that a view does not look at."""
+    bound = Bound("epsilon", 0.5, 0.95, 5.5)
+    blind = methods.Finding("one run", bound, 1, 4.45, 2e-9, ("select",))
+    assert not blind.can_fail and "could not have refuted the claim" in blind.said
+    assert "answers of select are left out" in blind.said
+    able = methods.Finding("one run", bound, 1, 5.6)
+    assert able.can_fail and "could not" not in able.said and "left out" not in able.said
+    told = methods.MethodAudit("m", 5.5, 1e-5, "add_or_remove_one", 0.95, (blind, able)).to_json()["findings"]
+    assert [f["can_fail"] for f in told] == [False, True] and told[0]["left_out"] == ["select"]
+
+
+def test_one_run_names_the_doors_it_does_not_look_at():
+    schema = Schema({"age": SCHEMA.columns["age"], "city": SCHEMA.columns["city"]}, rows=500)
+    planned = job("independent", 2.0, schema)
+    larger = Budget(2.1, 1e-5)
+    entries = (*planned.plan.entries, Select("best", epsilon=0.01))
+    plan = dataclasses.replace(planned.plan, entries=entries, budget=larger)
+    found = methods._one_run(dataclasses.replace(planned, plan=plan), 200, None, 0.05, 0)
+    assert all(f.left_out == ("select",) for f in found)
 
 
 def test_a_tenth_of_the_noise_is_refuted_in_one_run(monkeypatch):

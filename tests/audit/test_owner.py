@@ -15,6 +15,7 @@ from nacre.audit import owner
 from nacre.audit.density import closest
 from nacre.audit.owner import NO_EVIDENCE, audit_report, audit_tables
 from nacre.cli import run as command
+from nacre.errors import DataError
 from nacre.report.text import from_json
 from nacre.table import Schema
 
@@ -60,9 +61,47 @@ def test_verdicts_share_one_error_and_rates_are_resolvable():
     names = {s.metric for a in found for s in a.scores}
     assert "presence_auc" in names and "presence_tpr1" not in names and "density_tpr1" not in names
     assert "need 1,000 others" in found[0].verdict and "100 of 400 real rows" in found[1].verdict
-    presence = owner.disclosure(FRESH, REAL, HELD, SCHEMA, seed=0, repeats=1).presence["synthetic"]
+    presence = owner.disclosure(FRESH, REAL, HELD, SCHEMA, least=200, seed=0, repeats=1).presence["synthetic"]
     ours = figures(found)["presence_auc", "synthetic"]
     assert ours.high - ours.value == pytest.approx(2.3940 * presence.auc_error, rel=1e-3)
+
+
+def test_a_copy_of_1500_rows_tells_attributes():
+    """Five per cent of them, 75, find no excess on most seeds."""
+    real, held = (tables.people(1500, seed).select(REAL.column_names) for seed in (5, 6))
+    [found] = [a for a in audit_tables(real, real, held, SCHEMA) if a.name.startswith("Attributes")]
+    assert found.verdict.startswith("members lose more") and "500 members and 500 others" in found.verdict
+
+
+def test_an_attack_that_misses_the_copy_too_says_that_it_has_no_power():
+    """Twenty members tell nothing, whatever the release is."""
+    small = [t.slice(0, 40) for t in (REAL, FRESH, HELD)]
+    [found] = [a for a in audit_tables(*small, SCHEMA) if a.name.startswith("Attributes")]
+    assert "no power" in found.verdict and "20 members" in found.verdict and "no excess" not in found.verdict
+
+
+def test_an_attack_on_members_that_misses_the_copy_too_says_so():
+    scores = [owner.Score("presence_auc", 0.52, of, low=0.45, high=0.6) for of in ("synthetic", "copy")]
+    assert "no power" in owner._said("presence_auc", scores)
+
+
+def test_a_holdout_of_the_same_rows_is_refused():
+    with pytest.raises(DataError, match="400 of 400 rows are in the real table"):
+        audit_tables(REAL, REAL, REAL, SCHEMA)
+    mixed = pa.concat_tables([HELD.slice(0, 300), REAL.slice(0, 100)])
+    with pytest.raises(DataError, match="Split the rows"):
+        audit_tables(REAL, FRESH, mixed, SCHEMA)
+    many = pa.concat_tables([REAL, tables.people(2000, 7).select(REAL.column_names)])
+    few = pa.concat_tables([tables.people(3000, 8).select(REAL.column_names), REAL.slice(0, 60)])
+    with pytest.warns(UserWarning, match="60 of 3,060 rows .* Leave these rows out"):
+        owner._check_apart(*(owner.Space.of(SCHEMA).records(t, "t") for t in (many, few)))
+
+
+def test_rows_alike_by_chance_are_no_overlap(recwarn):
+    """Two columns of a few values: every row of the holdout stands in the table."""
+    schema = Schema({"smoker": SCHEMA.columns["smoker"], "age": SCHEMA.columns["age"]})
+    owner._check_apart(*(owner.Space.of(schema).records(t.select(["smoker", "age"]), "t") for t in (REAL, HELD)))
+    assert not recwarn.list
 
 
 def test_a_table_of_one_column():

@@ -49,6 +49,7 @@ def test_promise_names_and_refusals():
     model = LogisticRegression(Hamiltonian(0.5, moves=40, leaps=4), bounds=(-1, 1), classes=(0, 1))
     model.fit(X, y, tell_owner=told.update)
     assert model.certificate_.guarantee == "conditional" and {"r_hat", "bulk_ess", "moves"} <= {*told}
+    assert 0 < told["accepted"] <= 1
     assert {Hamiltonian.name, Walk.name, FlowChain.name} == {"expm-hmc", "expm-walk", "expm-mh"}
     with pytest.raises(PlanError, match="moves"):
         LogisticRegression(Hamiltonian(0.5, moves=4), bounds=(-1, 1), classes=(0, 1)).fit(X, y)

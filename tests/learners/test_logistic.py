@@ -12,6 +12,7 @@ from tests.learners import small
 
 import nacre
 from nacre.errors import NacreError, PlanError
+from nacre.learners import flow
 from nacre.learners.descending import DpSgd, NoisyGd, Sgd
 from nacre.learners.exponential import Rejection
 from nacre.learners.flow import ExpmNf, FlowShape, equipartition, verdict
@@ -83,6 +84,31 @@ def test_flow_is_labelled_and_counts_its_releases():
     exact = LogisticRegression(Rejection(0.01, patience=5), **PUBLIC).fit(X, Y)
     with pytest.raises(NacreError, match="second"):
         exact.draw()
+
+
+def test_the_target_of_a_flow_is_that_of_the_mechanism(monkeypatch):
+    """ε̃/(2s) for exchanged rows, as published; ε̃/s where a row is added or removed."""
+    rates, real = [], flow.train
+
+    def train(shape, size, target, *rest):
+        rates.append(target.rate)
+        return real(shape, size, target, *rest)
+
+    monkeypatch.setattr(flow, "train", train)
+    training = ExpmNf(0.5, shape=FlowShape(layers=1, rank=2, steps=2, draws=4), diagnostic_draws=20)
+    for neighbours in ("replace_one", "zero_out", "add_or_remove_one"):
+        LogisticRegression(training, **PUBLIC, neighbours=neighbours, rows=400).fit(X, Y)
+    assert rates == [0.25, 0.5, 0.5]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"kind": "plannar"}, {"steps": 0}, {"draws": 0}, {"batch": 0}, {"rank": 0}, {"layers": 1.5}, {"layers": -1},
+     {"sd": 0}, {"sd": float("nan")}, {"rate": -1.0}, {"rate": "fast"}, {"tilt": float("inf")}],
+)  # fmt: skip
+def test_a_flow_that_cannot_be_trained_is_refused_when_it_is_made(wrong):
+    with pytest.raises(PlanError, match=f"flow: {next(iter(wrong))}.*expected"):
+        FlowShape(**wrong)
 
 
 def test_the_draw_of_a_flow_is_the_noise_sources_and_not_the_public_seeds():

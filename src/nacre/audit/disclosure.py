@@ -21,6 +21,7 @@ from nacre.table import Schema
 STAMP = "contains unprotected statistics: for the owner of the data only"
 SENTENCE = "no differential privacy; empirical attack scores only"
 NOISE = 0.05  # of a standard deviation, on the noisy copy
+LEAST = 20  # members below which nothing is attacked
 CONTROLS = ("copy", "fresh rows", "noisy copy", "independent columns")
 
 
@@ -45,6 +46,7 @@ def disclosure(
     schema: Schema,
     *,
     share: float = 0.05,
+    least: int = LEAST,
     seed: int = 0,
     repeats: int = 20,
     only: Callable[[Any], Any] | None = None,
@@ -52,12 +54,12 @@ def disclosure(
 ) -> Disclosure:
     """Both attacks on `synthetic` and on the controls made from `train` and `holdout`.
 
-    A random `share` of the training rows is compromised; as many held-out rows are the non-members, and the rest of the
-    holdout, disjoint from these, serves as fresh rows and as the real strangers. `holdout` must be unseen by everything
-    that made `synthetic`, checkpoint choice included. `only` takes a table and tells which of its rows are attacked, as
-    truth values: a group that a target weighs up is exposed more than the rest, and the mean over all would hide it.
-    `paper_exact`: a guessed number is right within 5 % of the true one, in place of 5 % of its column's public range.
-    Raises DataError when too few rows can be attacked.
+    A random `share` of the training rows, `least` of them or more where there are as many, is compromised; as many
+    held-out rows are the non-members, and the rest of the holdout, disjoint from these, serves as fresh rows and as the
+    real strangers. `holdout` must be unseen by everything that made `synthetic`, checkpoint choice included. `only`
+    takes a table and tells which of its rows are attacked, as truth values: a group that a target weighs up is exposed
+    more than the rest, and the mean over all would hide it. `paper_exact`: a guessed number is right within 5 % of the
+    true one, in place of 5 % of its column's public range. Raises DataError when too few rows can be attacked.
     """
     space = Space.of(schema)
     rows = {
@@ -65,11 +67,11 @@ def disclosure(
     }
     rng = np.random.default_rng([seed, 1])
     inside, outside = (_chosen(only, t, rows[name]) for name, t in (("train", train), ("holdout", holdout)))
-    size = int(min(max(share * len(inside), 20), len(inside), len(outside), len(rows["holdout"]) // 2))
-    if size < 20:
+    size = int(min(max(share * len(inside), least), len(inside), len(outside), len(rows["holdout"]) // 2))
+    if size < LEAST:
         raise DataError(
             f"{len(inside)} training rows and {len(outside)} of {len(rows['holdout'])} held-out rows can be attacked; "
-            "expected at least 20 of each, and a holdout of at least 40, half of it to compare"
+            f"expected at least {LEAST} of each, and a holdout of at least {2 * LEAST}, half of it to compare"
         )
     places = inside[rng.choice(len(inside), size, replace=False)]
     members = rows["train"].take(places)

@@ -18,7 +18,7 @@ from nacre.audit import ceilings
 from nacre.audit.bounds import Bound, Guesses, family, one_run_epsilon
 from nacre.audit.canaries import random_rows, without, worst_case
 from nacre.audit.likeness import alike, nearest_to
-from nacre.audit.one_run import Choir, firsts, guess, one_run_mu
+from nacre.audit.one_run import SCORED, Choir, firsts, guess, one_run_mu
 from nacre.audit.witness import Enough, Witness
 from nacre.errors import NacreError
 from nacre.privacy import discovery
@@ -38,7 +38,8 @@ Progress = Callable[[str, int, int], None]
 class Finding:
     """One bound, the view it was taken from, what it rests on, and the most that it could have been.
 
-    `delta` is the one that a bound on epsilon holds at; None for mu.
+    `delta` is the one that a bound on epsilon holds at; None for mu. `left_out`: doors of the plan whose answers this
+    view does not look at.
     """
 
     view: str  # "white box", "black box" or "one run"
@@ -46,13 +47,20 @@ class Finding:
     runs: int
     ceiling: float
     delta: float | None = None
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def can_fail(self) -> bool:
+        """Whether an attack that is always right would have refuted the claim."""
+        return self.bound.claim is None or self.ceiling > self.bound.claim
 
     @property
     def said(self) -> str:
         at = "" if self.delta is None else f" (at delta {self.delta:g})"
-        blind = self.bound.claim is not None and self.ceiling <= self.bound.claim
-        most = f"at most {self.ceiling:.3f} could have been found" + (", which refutes nothing" if blind else "")
-        return f"{self.bound}{at}; {most}"
+        most = f"at most {self.ceiling:.3f} could have been found"
+        most += "" if self.can_fail else ": this bound could not have refuted the claim"
+        unseen = f"; answers of {', '.join(self.left_out)} are left out" if self.left_out else ""
+        return f"{self.bound}{at}; {most}{unseen}"
 
 
 @dataclass(frozen=True)
@@ -74,7 +82,8 @@ class MethodAudit:
         """Public: functions of the mechanism and of made-up rows."""
         found = [
             {"view": f.view, "metric": f.bound.metric, "lower_bound": f.bound.value, "claim": f.bound.claim,
-             "ceiling": f.ceiling, "delta": f.delta, "runs": f.runs, "refuted": f.bound.refuted, "text": f.said}
+             "ceiling": f.ceiling, "delta": f.delta, "runs": f.runs, "refuted": f.bound.refuted,
+             "can_fail": f.can_fail, "left_out": list(f.left_out), "text": f.said}
             for f in self.findings
         ]  # fmt: skip
         return {
@@ -226,6 +235,7 @@ def _one_run(job: Any, canaries: int, mu: float | None, alpha: float, seed: int)
     if not room.scored:
         made = encode(drawn(model, schema, SYNTHETIC, np.random.default_rng([seed, 8])), job.schema)
         scores = -nearest_to(encode(rows.take(asked), job.schema), made, job.schema)
+    unseen = tuple(dict.fromkeys(e.door for e in job.plan.entries if e.door not in SCORED)) if room.scored else ()
     guesses, right = guess(scores, present, _guessed(canaries) // 2)
     found = []
     for most in ceilings.of_one_run(canaries, guesses, job.plan, mu, alpha):
@@ -233,7 +243,8 @@ def _one_run(job: Any, canaries: int, mu: float | None, alpha: float, seed: int)
             value, delta = one_run_epsilon(canaries, guesses, right, most.delta, alpha), most.delta
         else:
             value, delta = one_run_mu(canaries, guesses, right, alpha), None
-        found.append(Finding("one run", Bound(most.metric, value, 1 - alpha, most.claim), 1, most.value, delta))
+        bound = Bound(most.metric, value, 1 - alpha, most.claim)
+        found.append(Finding("one run", bound, 1, most.value, delta, unseen))
     return found
 
 

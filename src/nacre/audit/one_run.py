@@ -18,6 +18,8 @@ from nacre.engines import MemoryRows
 from nacre.errors import NacreError
 from nacre.privacy import feature_sums, unit_arrays
 
+SCORED = ("counts", "total", "descend", "teach")  # doors whose answers `Choir` looks at
+
 
 def one_run_mu(canaries: int, guesses: int, right: int, alpha: float = 0.05) -> float:
     """The largest μ for which μ-GDP is refuted at level `alpha` by `right` of `guesses` right guesses; 0 if none is."""
@@ -61,7 +63,8 @@ def firsts(rows: int, group: int, seed: int) -> np.ndarray:
 
 
 class Choir(MadeUpRoom):
-    """A curator that scores canaries by the answers of `counts`, `total` and `descend`: Σ ⟨answer, contribution⟩/σ².
+    """A curator that scores canaries by the answers of `counts`, `total`, `descend` and `teach`: Σ ⟨answer,
+    contribution⟩/σ².
 
     `scored` says whether such a door was opened; a method without one is scored by its synthetic rows.
     """
@@ -117,5 +120,14 @@ class Choir(MadeUpRoom):
             self.scores[firsts(len(self.scores), entry.group, settings.get("seed", 0))] += ratios
         else:
             self.scores += ratios
+        self.scored = True
+        return told["inner"]
+
+    def teach(self, entry: Any, lesson: Any, state: Any, update: Any, **settings: Any) -> Any:
+        from nacre.audit import lessons
+
+        watched, start = lessons.of_canaries(entry, lesson, update, state, self._room, settings)
+        told = super().teach(entry, watched.inner, start, watched.watching, **settings)
+        self.scores += np.asarray(told["ratios"], np.float64)
         self.scored = True
         return told["inner"]

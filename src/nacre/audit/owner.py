@@ -7,6 +7,7 @@ say so.
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Any
 
 import numpy as np
@@ -23,10 +24,16 @@ from nacre.report.findings import Attack, Report, Score
 from nacre.table import Schema
 
 ROWS = 20_000  # of each table in the density ratio, which looks at all pairs
+MEMBERS = 500  # attacked at least, where tables and holdout have them: fewer miss even a copy
 QUERIES = 2_000  # rows whose nearest real row is looked for, among all of them
 FAMILY = 0.05  # chance that any of the verdicts on members accuses a release that leaks nothing, fixed beforehand
 VERDICTS = 3  # presence, density ratio, attributes
 RESOLVED = 10  # false alarms that a reported rate must rest on (specs/expm_nf.md E12)
+NO_POWER = (
+    "this attack has no power at this size: it does not find a copy of the table either, and so says nothing of the "
+    "release"
+)
+APART, SURE = 0.05, 3.0  # share of a holdout that may stand in the table beyond chance; standard errors of that
 CANNOT = (
     "An attack that finds little cannot rule out that another finds more: differential privacy is a proof, this is not."
 )
@@ -47,10 +54,10 @@ def audit_tables(
     """Disclosure, density ratio, attributes, marginal recovery and nearest distances, for the owner of `real`.
 
     Without a `holdout` of real rows that were not used, membership and attributes cannot be told from what the
-    population gives away, and only marginal recovery and distances remain. A missing schema is drafted from `real`.
-    The density ratio is taken on a sample of tables of more than `rows` rows, distances for 2,000 rows to all real
-    ones; verdicts state the sizes. The intervals behind the three verdicts on members hold together with confidence
-    0.95 (Bonferroni).
+    population gives away, and only marginal recovery and distances remain. A missing schema is drafted from `real`. The
+    density ratio is taken on a sample of tables of more than `rows` rows, distances for 2,000 rows to all real ones;
+    verdicts state the sizes. Raises DataError for a holdout that shares rows with `real`. The intervals behind the
+    three verdicts on members hold together with confidence 0.95 (Bonferroni).
     """
     schema = _schema(schema, real)
     space = Space.of(schema)
@@ -59,7 +66,8 @@ def audit_tables(
     whole = {name: space.records(t, name) for name, t in tables.items()}
     attacks: list[Attack] = []
     if holdout is not None:
-        told = disclosure(synthetic, real, holdout, schema, seed=seed)
+        _check_apart(whole["real"], whole["holdout"])
+        told = disclosure(synthetic, real, holdout, schema, least=MEMBERS, seed=seed)
         found = {name: _sampled(records, rows, rng) for name, records in whole.items()}
         attacks += [_presence(told), _density(found, whole, space, seed)]
         attacks += [_attributes(told)] if told.attributes else []
@@ -86,6 +94,32 @@ def _sampled(records: Records, rows: int, rng: np.random.Generator) -> Records:
     return records.take(rng.choice(len(records), rows, replace=False))
 
 
+def _check_apart(real: Records, holdout: Records) -> None:
+    """Refuse a holdout that holds rows of the table, which would make members of strangers.
+
+    Rows may be alike by chance: as many of the holdout are to be expected in the table as rows of the table have twins
+    in it.
+    """
+    numbers, labels = (np.concatenate([getattr(r, of) for r in (real, holdout)]) for of in ("numbers", "labels"))
+    missing = np.isnan(numbers)
+    both = np.concatenate([np.where(missing, 0.0, numbers), missing, labels], axis=1)
+    kinds = np.unique(both, axis=0, return_inverse=True)[1].reshape(-1)
+    often = np.bincount(kinds[: len(real)], minlength=kinds.max() + 1)
+    shared, twins = int((often[kinds[len(real) :]] > 0).sum()), float((often[kinds[: len(real)]] > 1).mean())
+    share = shared / len(holdout)
+    pooled = (shared + twins * len(real)) / (len(holdout) + len(real))
+    error = np.sqrt(pooled * (1 - pooled) * (1 / len(holdout) + 1 / len(real)))
+    if share - twins <= SURE * error:
+        return
+    said = (
+        f"holdout: {shared:,} of {len(holdout):,} rows are in the real table too, where chance would give about "
+        f"{round(twins * len(holdout)):,}; "
+    )
+    if share - twins > APART:
+        raise DataError(said + "expected rows that were not used. Split the rows before the release is made")
+    warnings.warn(said + "members pass for strangers, and attacks find less. Leave these rows out", stacklevel=3)
+
+
 # ------------------------------------------------------------------------------------------------ single attacks
 
 
@@ -106,10 +140,14 @@ def _rates(metric: str, auc: Any, of: str, others: int, rows: int) -> list[Score
     return scores
 
 
+def _attacked(members: int, others: int) -> str:
+    return f". {members:,} members and {others:,} others were attacked"
+
+
 def _resolved(members: int, others: int) -> str:
     """What the attack rests on, and whether rates at few false alarms could be counted."""
     few = "" if 0.01 * others >= RESOLVED else f"; rates at 1 % false alarms need {100 * RESOLVED:,} others"
-    return f". {members:,} members and {others:,} others were attacked{few}"
+    return _attacked(members, others) + few
 
 
 def _presence(found: Disclosure) -> Attack:
@@ -142,14 +180,19 @@ def _attributes(found: Disclosure) -> Attack:
         for metric, gap in (("attribute_excess", a.excess), ("attribute_beyond", a.beyond_strangers)):
             error = (gap.high - gap.value) * _width() / NORMAL
             scores.append(Score(metric, gap.value, of, low=gap.value - error, high=gap.value + error))
-    ours = next(s for s in scores if s.of == "synthetic")
-    more = ours.low is not None and ours.low > 0
-    said = (
-        "members lose more than strangers do: the release tells values of people that it was made from"
-        if more
-        else "no excess of members over strangers was found; the attack cannot rule out one that it does not see"
-    )
+    ours = found.presence["synthetic"]
+    said = _excess(scores) + _attacked(ours.members, ours.others)
     return Attack("Attributes: half of the columns known, the rest guessed", said, tuple(scores))
+
+
+def _excess(scores: list[Score]) -> str:
+    """The verdict on attributes; where a copy of the table is not found either, that there is none."""
+    seen = {s.of: s.low is not None and s.low > 0 for s in scores if s.metric == "attribute_excess"}
+    if seen["synthetic"]:
+        return "members lose more than strangers do: the release tells values of people that it was made from"
+    if not seen["copy"]:
+        return f"{NO_POWER}; give more rows and a larger holdout"
+    return "no excess of members over strangers was found; the attack cannot rule out one that it does not see"
 
 
 def _recovery(synthetic: Any, real: Any, schema: Schema) -> Attack:
@@ -193,4 +236,7 @@ def _said(name: str, scores: list[Score]) -> str:
             f"members are told from others: the area under the curve is {ours.value:.3f}, at least {ours.low:.3f} "
             f"({sure})"
         )
+    copy = next((s for s in scores if s.metric == name and s.of == "copy"), None)
+    if copy is not None and copy.low is not None and copy.low <= 0.5:
+        return f"{NO_POWER} (area {ours.value:.3f}, of the copy {copy.value:.3f}; {sure})"
     return f"members were not told from others (area {ours.value:.3f}; {sure}); this cannot rule out a better attack"

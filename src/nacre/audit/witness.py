@@ -51,7 +51,8 @@ class Witness(MadeUpRoom):
     ):
         self._rooms: tuple[MadeUpRoom, ...] = ()
         super().__init__(MemoryRows(tables[world]), plan, schema, noise)
-        self._tables = tables
+        self._tables, self._world = tables, world
+        self._divided_by: Any = None
         self._rooms = tuple(MadeUpRoom(MemoryRows(t), plan, schema, Still()) for t in tables)
         self._early, self._names = early, {e.name for e in plan.entries}
         self._scales: Sequence[float] = ()
@@ -110,11 +111,25 @@ class Witness(MadeUpRoom):
         told = super().descend(entry, watched.query, watched.start(state), watched.update, **settings)
         return self._seen(told["inner"], float(told["ratios"][0]))
 
+    def teach(self, entry: Any, lesson: Any, state: Any, update: Any, **settings: Any) -> Any:
+        from nacre.audit import lessons
+        from nacre.privacy import stream
+
+        self._divided_by = stream.draw_key(self._noise)
+        watched, start = lessons.of_worlds(
+            entry, lesson, update, state, self._rooms, self._divided_by, settings, self._world
+        )
+        told = super().teach(entry, watched.inner, start, watched.watching, **settings)
+        return self._seen(told["inner"], float(told["ratios"][0]))
+
     # ------------------------------------------------------------------------------------------------- inside the room
 
     def _open(self, entry: Any, kinds: Any, columns: Any = None) -> Sequence[float]:
         self._scales = super()._open(entry, kinds, columns)
         return self._scales
+
+    def _division(self) -> Any:
+        return self._divided_by
 
     def _seen(self, answer: Any, ratio: float) -> Any:
         self.ratio += float(ratio)

@@ -19,7 +19,7 @@ import numpy as np
 import optax
 
 from nacre.errors import NacreError, PlanError
-from nacre.learners import labelled, losses
+from nacre.learners import labelled
 from nacre.learners.exponential import centre_of, prior_sd, utility_of
 from nacre.learners.training import Task, Tell
 from nacre.nets import sylvester
@@ -50,6 +50,20 @@ class FlowShape:
     steps: int = 1500
     rate: float = 1e-2
     tilt: float = sylvester.TILT
+
+    def __post_init__(self) -> None:
+        if self.kind not in sylvester.KINDS:
+            raise PlanError(f"flow: kind {self.kind!r}; expected one of {', '.join(sylvester.KINDS)}")
+        for name, least in (("layers", 0), ("rank", 1), ("draws", 1), ("batch", 1), ("steps", 1)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+                raise PlanError(f"flow: {name} {value!r}; expected a whole number, {least} or more")
+        for name in ("sd", "rate"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+                raise PlanError(f"flow: {name} {value!r}; expected a finite number above 0")
+        if not math.isfinite(self.tilt):
+            raise PlanError(f"flow: tilt {self.tilt!r}; expected a finite number")
 
     def start(self, size: int, key: jax.Array, dtype: Any = jnp.float32) -> Any:
         """The flow before training."""
@@ -211,7 +225,11 @@ class FittedFlow:
 
 @dataclass(frozen=True)
 class ExpmNf:
-    """ExpM+NF: guarantee `none`. `paper()` gives the published construction: no affine layer, a wide prior."""
+    """ExpM+NF: guarantee `none`. `paper()` gives the published construction: no affine layer, a wide prior.
+
+    The target is the density that the other ways of drawing have: ε̃/(2s) times the loss for exchanged rows, which the
+    paper means and learners do by default, and ε̃/s for rows added or removed, which move a loss in one direction only.
+    """
 
     epsilon_tilde: float = 1.0
     tau: float | None = None
@@ -240,7 +258,7 @@ class ExpmNf:
         size, utility = task.size, utility_of(task)
         x, y = labelled.revealed(task.curator.reveal(task.plan["rows"]), task.curator.schema)
         columns = jnp.asarray(np.concatenate([x.T, y[None]]).astype(np.float32))
-        rate = self.epsilon_tilde / (2 * losses.sensitivity(task.classes))
+        rate = self.epsilon_tilde / (utility.span * task.plan.scope.sum)
         target = Target(utility.per_record, rate, prior_sd(self.tau, size))
         secret = secret_key(task.noise or NoiseSource())
         flow = train(self.shape, size, target, columns, public_key(task.seed))

@@ -104,11 +104,17 @@ class TrainingDoors:
         return descent.train(
             job,
             state,
-            teaching.divided(units, entry.parts, stream.draw_key(self._noise)),
+            teaching.divided(units, entry.parts, self._division()),
             stream.draw_key(self._noise),
             lambda question, answer: self._answer(entry, question, answer),
             progress,
         )
+
+    def _division(self) -> Any:
+        """The secret key that divides the units of `teach`."""
+        from nacre.privacy import stream
+
+        return stream.draw_key(self._noise)
 
     def _mapped(self, records: Any, public: Any, made_up: Any) -> Any:
         """The record map on all rows, in the order of the table, whoever reads them."""

@@ -10,12 +10,13 @@ from dataclasses import replace
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import chi2, norm
 
 import nacre
 from nacre.distances import stein
-from nacre.errors import NacreError, PlanError, SchemaError
+from nacre.errors import DataError, NacreError, PlanError, SchemaError
 from nacre.nets.branched import Branched, forward
 from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.ppem import decoy, losses, training
@@ -122,6 +123,42 @@ def test_a_decoy_that_cannot_be_is_refused():
     constant = np.column_stack([np.random.default_rng(1).normal(size=500), np.ones(500)])
     with pytest.raises(NacreError, match="no tilt of these rows"):
         decoy.tilt(constant, 0.3)
+
+
+def flags(rows, columns, share=0.2):
+    names = [f"c{i}" for i in range(columns)]
+    values = np.random.default_rng(0).random((rows, columns)) < share
+    schema = nacre.Schema({n: nacre.Boolean() for n in [*names, "seen"]})
+    table = dict(zip(names, values.T)) | {"seen": values[:, 0] ^ values[:, 1]}
+    return pd.DataFrame(table), schema, names
+
+
+def test_a_decoy_that_imitates_a_few_people_is_refused_before_training(monkeypatch):
+    """Forty flags, each asked to move: the tilt leaves about one row. Nothing may be trained on it."""
+    frame, schema, names = flags(2000, 40)
+    weights = decoy.tilt(frame[names].to_numpy(float), 0.15)
+    assert weights.sum() ** 2 / (weights**2).sum() < 50
+    monkeypatch.setattr(training, "train", lambda *_: pytest.fail("trained"))
+    with pytest.raises(DataError, match=r"decoy=0.15 over 40 hidden columns: 2,000 .*hide fewer columns, or ask for a"):
+        nacre.fit(frame, epsilon=None, schema=schema, method="ppem", hide=names, options={**SMALL, "decoy": 0.15})
+
+
+def test_the_owner_is_told_what_the_rows_of_the_decoy_are_worth():
+    """A warning below a tenth of the rows; the number itself always, and to the owner alone."""
+    from nacre.cli.running import diagnostic_lines
+
+    frame, schema, names = flags(2000, 12)
+    told = {}
+    fast = {**SMALL, "steps": 5, "width": 8, "decoy": 0.13}
+    with pytest.warns(UserWarning, match="decoy=0.13 over 12 hidden columns: 2,000 weighted rows are worth"):
+        made = nacre.fit(frame, epsilon=None, schema=schema, method="ppem", hide=names, options=fast,
+                         tell_diagnostics=told.update)  # fmt: skip
+    weights = decoy.tilt(frame[names].to_numpy(float), 0.13)
+    worth = weights.sum() ** 2 / (weights**2).sum()
+    assert 50 < worth < 200 and told["decoy"]["effective_rows"] == pytest.approx(worth)
+    (line,) = diagnostic_lines(told["decoy"])
+    assert line.startswith("the rows that the decoy imitates") and f"worth {worth:.0f} equal ones" in line
+    assert "effective" not in str(made.certificate.to_json())
 
 
 # ---------------------------------------------------------------------------------------------------- coding

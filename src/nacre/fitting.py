@@ -165,6 +165,9 @@ def hiding_options(method: str, options: dict[str, Any] | None, hide: Any, alpha
     asked = {name: value for name, value in (("hide", hide), ("alpha", alpha)) if value is not None}
     if asked and method != "ppem":
         raise NacreError(f"{', '.join(asked)}: method {method!r} hides no columns; use method 'ppem'")
+    if twice := [name for name in asked if name in (options or {})]:
+        both = " and ".join(f"{name} (--{name})" for name in twice)
+        raise NacreError(f"{both}: given by itself and among the options; leave one of the two out")
     return {**(options or {}), **asked}
 
 

@@ -305,6 +305,24 @@ def test_the_penalty_moves_the_energy_and_nothing_else_of_it():
             np.testing.assert_array_equal(slopes[0][name][key], slopes[1][name][key])
 
 
+def test_the_hinge_of_the_paper_is_off_from_the_first_steps():
+    """The Stein test rejects the energy in every one of 50 batches, so that the penalty is 0 and so is its gradient:
+    docs/methods/ppem.md says that it hides nothing, and why."""
+    data, game = made_data(), Game(Heads(2, ()), Heads(2, ()), 1, ((0, 1),), batch=128, width=64)
+    state = training.start(game, KEY)
+
+    @jax.jit
+    def most(state, key):
+        marginal = lambda x: losses.energy(game.xi, state["judges"]["xi"], x, anchor=losses.ANCHOR)  # noqa: E731
+        some = jax.random.randint(key, (50, game.batch), 0, len(data.kinds))
+        return jax.vmap(lambda i: training.hiding(game, marginal, data.hidden[i], data, jnp.ones(())))(some).max()
+
+    step = jax.jit(lambda state, number: training.step(state, data, lane(1), number, 20.0, game))
+    for number in range(20):
+        assert float(most(state, jax.random.fold_in(KEY, number))) == 0.0
+        state = step(state, number)
+
+
 # ---------------------------------------------------------------------------------------------------- end to end
 
 
@@ -410,6 +428,9 @@ def test_bounds_of_hidden_columns_that_were_read_are_warned_of():
         ({"hide": ["nobody"]}, SchemaError, "'nobody' is not a modelled column"),
         ({"hide": []}, NacreError, "name them with hide"),
         ({"hide": [["age"], 3]}, NacreError, "expected column names"),
+        ({"hide": 5}, NacreError, "hide=5: expected column names"),
+        ({"hide": None}, NacreError, "hide=None: expected column names"),
+        ({"hide": ["age"], "width": 1}, NacreError, "width=1: .*at least 4"),
         ({"hide": ["age"], "alpha": 1.0}, NacreError, "alpha=1.0"),
         ({"hide": ["age"], "decoy": 2}, NacreError, "decoy=2"),
         ({"hide": ["age"], "penalty": "x"}, NacreError, "normalised"),
@@ -431,6 +452,14 @@ def test_without_a_schema_the_message_does_not_guess_what_a_column_is():
     with pytest.raises(NacreError, match=r"column 'person_id': kind not declared.*'ppem' needs") as told:
         nacre.fit(people(30), epsilon=1.0, method="ppem", hide=["age"], neighbours="zero_out")
     assert "categories" not in str(told.value)
+
+
+@pytest.mark.parametrize("asked", [{"hide": ["income"]}, {"alpha": 0.01}])
+def test_what_is_asked_for_twice_is_refused(asked):
+    """Either of the two would be dropped without a word, and a column that was to be hidden shown."""
+    both = {"hide": ["age"], "alpha": 0.1}
+    with pytest.raises(NacreError, match=f"{next(iter(asked))} .*among the options; leave one of the two out"):
+        nacre.fit(people(30), epsilon=None, schema=people_schema(), method="ppem", options=asked, **both)
 
 
 def test_hiding_needs_a_method_that_hides():

@@ -1,7 +1,8 @@
 """PPEM on medical records: a simulated matrix of diagnosis codes, and an open hospital table.
 
 `codes`: 46,520 made-up people with 1,071 groups of codes (nacre.table.simulate_codes), the size of the paper's table;
-hidden are the 50 or 200 most frequent groups. auroc_codes: every group with at least 20 held-out cases is predicted
+hidden are the 50 or 200 most frequent groups. With 200 even a decoy of 0.005 leaves one effective row: that case is
+left out, its control and the paper's penalty run. auroc_codes: every group with at least 20 held-out cases is predicted
 from all others by ridge regression, trained on synthetic rows. The paper's figures beside it are of MIMIC-III: another
 table, to compare the pattern and not the numbers.
 

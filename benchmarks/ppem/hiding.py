@@ -17,11 +17,13 @@ from benchmarks.catalogue import Options
 from benchmarks.places import WORK
 from benchmarks.ppem.figures import Records, Split, column_distances, distances, stein_p, untilted
 from benchmarks.results import Results, Setting
+from nacre.errors import DataError
 from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.ppem.method import Ppem
 from nacre.synthesizers.ppem.model import PpemModel, split
 from nacre.synthesizers.tabular import files, revealed
 from nacre.synthesizers.tabular.coding import Coding
+from nacre.targets.weights import LEAST
 
 LANES = ("", "-paper", "-control")
 PRIVATE_LANES = ("", "-start", "-control")
@@ -106,9 +108,11 @@ def hiding(study: Study, stem: str, hidden: tuple[str, ...], decoy: float | None
 
 def models(study: Study, some: list[Split], names: list[str], hidden: tuple[str, ...], decoy: float | None) -> Any:
     """((name, split), model) of every lane: weights that are kept, or trained together. The method itself is coded by
-    the moments of the tilted rows, as `nacre.fit` does it; the other two hide nothing and have those of all rows."""
+    the moments of the tilted rows, as `nacre.fit` does it; the other two hide nothing and have those of all rows. A
+    decoy that would imitate a few people is left out, as `nacre.fit` refuses it."""
     method = Ppem(target=study.splits[0].target, hide=hidden, steps=study.count, batch=study.batch, decoy=decoy)
     asked = [(n, one) for one in some for n in names if study.open(n, one.seed)]
+    asked = [(n, one) for n, one in asked if hides_nothing(n) or imitable(study, method, n, one)]
     nets = {(n, one.seed): kept(study, n, one.seed) for n, one in asked}
     lacking = [(n, one) for n, one in asked if "coding" not in (nets[n, one.seed] or ())]
     if lacking:
@@ -127,8 +131,24 @@ def models(study: Study, some: list[Split], names: list[str], hidden: tuple[str,
 
 def coded(method: Ppem, name: str, one: Split) -> revealed.Rows:
     """The rows as a lane is trained on them."""
-    whole = name.endswith(("-paper", "-control"))
-    return one.rows(split(one.schema, one.target, method.hidden), None if whole else method.show)
+    return one.rows(split(one.schema, one.target, method.hidden), None if hides_nothing(name) else method.show)
+
+
+def hides_nothing(name: str) -> bool:
+    return name.endswith(("-paper", "-control"))
+
+
+def imitable(study: Study, method: Ppem, name: str, one: Split) -> bool:
+    """Whether the decoy leaves enough rows to imitate; where not, a note says so."""
+    try:
+        method.show(coded(method, "-control", one))
+    except DataError:
+        study.results.note(
+            f"{study.table}/{name} is left out: a decoy of {method.distance:g} in {len(method.hidden)} hidden columns "
+            f"leaves fewer than {LEAST} effective rows, so that it would imitate a few people; nacre refuses it."
+        )
+        return False
+    return True
 
 
 def arrays_of(coding: Coding) -> dict[str, np.ndarray]:

@@ -167,6 +167,9 @@ def hiding_options(method: str, options: dict[str, Any] | None, hide: Any, alpha
         own = "alpha" in asked and method in METHODS and hasattr(METHODS[method].load(), "alpha")
         more = f"; its own alpha is an option: options={{'alpha': {alpha}}}, --option alpha={alpha}" if own else ""
         raise NacreError(f"{', '.join(asked)}: method {method!r} hides no columns; use method 'ppem'{more}")
+    if twice := [name for name in asked if name in (options or {})]:
+        both = " and ".join(f"{name} (--{name})" for name in twice)
+        raise NacreError(f"{both}: given by itself and among the options; leave one of the two out")
     return {**(options or {}), **asked}
 
 

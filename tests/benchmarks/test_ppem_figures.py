@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from benchmarks.ppem import ehr, figures
+from benchmarks.catalogue import Options
+from benchmarks.ppem import ehr, figures, hiding
+from benchmarks.results import Results
 from sklearn.linear_model import Ridge
 from sklearn.metrics import roc_auc_score
 
+from nacre.synthesizers.ppem.method import Ppem
 from nacre.table import Boolean, Categorical, Numeric, Schema
 from nacre.table.simulate_codes import code_matrix, code_names, codes_schema
 
@@ -52,3 +55,16 @@ def test_distances_of_hidden_and_visible_columns():
     # one share of true and three labels: differences 0.25, 0.5, 0, 0.5
     assert found["dwp_rmse"] == pytest.approx(np.sqrt((0.25**2 + 2 * 0.5**2) / 4))
     assert found["recovered_error"] == pytest.approx(0.5)
+
+
+def test_a_decoy_that_would_imitate_a_few_people_is_left_out_with_a_note(tmp_path):
+    """Forty codes in 400 rows: the method is not trained, a note says why once, the other lanes are."""
+    one = halves(pd.DataFrame(code_matrix(800, 45, seed=3), columns=code_names(45)), codes_schema(45))
+    results = Results("ppem-ehr", "test", tmp_path, tmp_path)
+    study = hiding.Study("ppem-ehr", "codes", [one], lambda *_: {}, 5, 16, (), Options(1, True), results)
+    names = tuple(code_names(45)[:40])
+    method = Ppem(hide=names, decoy=0.05)
+    assert not hiding.imitable(study, method, "ppem-40", one) and not hiding.imitable(study, method, "ppem-40", one)
+    assert len(results.notes) == 1 and "codes/ppem-40 is left out: a decoy of 0.05 in 40" in results.notes[0]
+    assert hiding.imitable(study, Ppem(hide=names[:1], decoy=0.05), "ppem-1", one)
+    assert list(hiding.models(study, [one], ["ppem-40"], names, 0.05)) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -47,6 +48,43 @@ def test_a_run_that_hides_nothing_ends_with_its_own_code(call, small, tmp_path, 
         assert "MMD test" not in end.out and end.json["rows"]
 
 
+def hiding_run(monkeypatch):
+    """Fits by a quick method that are said to hide a column; returns the terms of every fit."""
+    from nacre.cli import judging, running
+    from nacre.report.findings import Report
+
+    real, terms = running.run, []
+
+    def run(file, asked, *rest):
+        terms.append(asked)
+        made = real(file, replace(asked, method="independent", options={}), *rest)
+        extras = {**made.certificate.extras, "hidden": {"sets": [["age"]], "alpha": 0.05}}
+        return replace(made, certificate=replace(made.certificate, extras=extras))
+
+    monkeypatch.setattr(running, "run", run)
+    monkeypatch.setattr(judging, "judge", lambda *_: Report(scores=()))
+    return terms
+
+
+@pytest.mark.parametrize("mandatory", [False, True])
+def test_the_control_of_a_report_is_not_charged(call, small, tmp_path, monkeypatch, mandatory):
+    """A cap of one release: the report comes as well. Where the ledger is mandatory it goes without a control."""
+    monkeypatch.setenv("NACRE_STATE", str(tmp_path / "state"))
+    books, terms = tmp_path / "books.sqlite", hiding_run(monkeypatch)
+    assert call("ledger", "init", books, "-p", "people", "-e", 1, "--delta", 1e-6).code == 0
+    if mandatory:
+        monkeypatch.setenv("NACRE_LEDGER", str(books))
+    end = call("synth", small / "people.csv", "-o", tmp_path / "f.csv", "-e", 1, "--delta", 1e-6, *FAST, "--hide",
+               "age", "--schema", small / "people.json", "--report", tmp_path / "r.json", "--ledger", books,
+               "--population", "people", "--request", "one")  # fmt: skip
+    assert end.code == 0, end.err
+    assert [bool(t.ledger) for t in terms] == ([True] if mandatory else [True, False])
+    assert mandatory or terms[-1].options["weight"] == 0
+    (told,) = call("ledger", "status", books, "--json").json["populations"]
+    assert told["reservations"]["settled"] == 1
+    assert ("no control was fitted" in (tmp_path / "r.json").read_text()) == mandatory
+
+
 @pytest.mark.parametrize(
     ("more", "match"),
     [
@@ -56,6 +94,9 @@ def test_a_run_that_hides_nothing_ends_with_its_own_code(call, small, tmp_path, 
         ((*FAST, "--hide", "nobody"), "'nobody' is not a modelled column"),
         (FAST, "--hide COLUMN"),
         ((*FAST, "--hide", "age", "--alpha", 2), "alpha=2"),
+        ((*FAST, "--hide", "age", "--option", 'hide=["income"]'), "leave one of the two out"),
+        ((*FAST, "--option", "hide=5"), "hide=5: expected column names"),
+        ((*FAST, "--hide", "age", "--option", "width=1"), "width=1"),
     ],
 )
 def test_mistakes(call, small, tmp_path, more, match):

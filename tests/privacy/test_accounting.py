@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 
 import dp_accounting
@@ -269,3 +270,12 @@ def test_splitting_an_entry_costs_the_same():
     """μ² adds: ten tables of σ cost what one of σ/sqrt(10) does."""
     a = accounting.delta_at([Gaussian(0.1)] * 10, 1.0)
     assert a == pytest.approx(accounting.delta_at([Gaussian(math.sqrt(0.1))], 1.0), rel=1e-9)
+
+
+def test_orders_that_do_not_converge_are_left_out_without_a_word(caplog):
+    """At q = 0.5, z = 0.6 the accountant warns of seven orders, on a logger that a command line prints."""
+    accounting._poisson_rdp.cache_clear()
+    accounting._poisson_rdp(PoissonGaussian(0.5, 0.6, 3))
+    assert not [r for r in caplog.records if r.name == "absl"]
+    logging.getLogger("absl").warning("heard")
+    assert "heard" in caplog.text

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import nacre
-from nacre.errors import ReleaseFileError
+from nacre.errors import NacreError, ReleaseFileError
 from nacre.synthesizers.gans.ebgan import EbganRules
 from nacre.synthesizers.gans.medgan import MedganRules
 from nacre.synthesizers.gans.model import GanModel
@@ -32,6 +32,12 @@ def test_fit_sample_save_load(method, tmp_path):
     assert drawn.equals(made.sample(200, seed=2))
     assert again.sample(10, where={"late_payment": True})["late_payment"].all()
     assert drawn["age"].between(16, 95).all()
+
+
+@pytest.mark.parametrize("method", ["wgan", "ebgan", "steingan", "medgan", "dpgan", "pategan"])
+def test_a_layer_that_inputs_cannot_share_is_refused(method):
+    with pytest.raises(NacreError, match=r"width=2: .*at least 4"):
+        nacre.fit(people(30), epsilon=None, schema=people_schema(), method=method, options={"width": 2})
 
 
 def test_a_file_whose_arrays_do_not_fit_is_refused():

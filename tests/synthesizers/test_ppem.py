@@ -10,12 +10,13 @@ from dataclasses import replace
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import chi2, norm
 
 import nacre
 from nacre.distances import stein
-from nacre.errors import NacreError, PlanError, SchemaError
+from nacre.errors import DataError, NacreError, PlanError, SchemaError
 from nacre.nets.branched import Branched, forward
 from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.ppem import decoy, losses, training
@@ -122,6 +123,42 @@ def test_a_decoy_that_cannot_be_is_refused():
     constant = np.column_stack([np.random.default_rng(1).normal(size=500), np.ones(500)])
     with pytest.raises(NacreError, match="no tilt of these rows"):
         decoy.tilt(constant, 0.3)
+
+
+def flags(rows, columns, share=0.2):
+    names = [f"c{i}" for i in range(columns)]
+    values = np.random.default_rng(0).random((rows, columns)) < share
+    schema = nacre.Schema({n: nacre.Boolean() for n in [*names, "seen"]})
+    table = dict(zip(names, values.T)) | {"seen": values[:, 0] ^ values[:, 1]}
+    return pd.DataFrame(table), schema, names
+
+
+def test_a_decoy_that_imitates_a_few_people_is_refused_before_training(monkeypatch):
+    """Forty flags, each asked to move: the tilt leaves about one row. Nothing may be trained on it."""
+    frame, schema, names = flags(2000, 40)
+    weights = decoy.tilt(frame[names].to_numpy(float), 0.15)
+    assert weights.sum() ** 2 / (weights**2).sum() < 50
+    monkeypatch.setattr(training, "train", lambda *_: pytest.fail("trained"))
+    with pytest.raises(DataError, match=r"decoy=0.15 over 40 hidden columns: 2,000 .*hide fewer columns, or ask for a"):
+        nacre.fit(frame, epsilon=None, schema=schema, method="ppem", hide=names, options={**SMALL, "decoy": 0.15})
+
+
+def test_the_owner_is_told_what_the_rows_of_the_decoy_are_worth():
+    """A warning below a tenth of the rows; the number itself always, and to the owner alone."""
+    from nacre.cli.running import diagnostic_lines
+
+    frame, schema, names = flags(2000, 12)
+    told = {}
+    fast = {**SMALL, "steps": 5, "width": 8, "decoy": 0.13}
+    with pytest.warns(UserWarning, match="decoy=0.13 over 12 hidden columns: 2,000 weighted rows are worth"):
+        made = nacre.fit(frame, epsilon=None, schema=schema, method="ppem", hide=names, options=fast,
+                         tell_diagnostics=told.update)  # fmt: skip
+    weights = decoy.tilt(frame[names].to_numpy(float), 0.13)
+    worth = weights.sum() ** 2 / (weights**2).sum()
+    assert 50 < worth < 200 and told["decoy"]["effective_rows"] == pytest.approx(worth)
+    (line,) = diagnostic_lines(told["decoy"])
+    assert line.startswith("the rows that the decoy imitates") and f"worth {worth:.0f} equal ones" in line
+    assert "effective" not in str(made.certificate.to_json())
 
 
 # ---------------------------------------------------------------------------------------------------- coding
@@ -268,6 +305,24 @@ def test_the_penalty_moves_the_energy_and_nothing_else_of_it():
             np.testing.assert_array_equal(slopes[0][name][key], slopes[1][name][key])
 
 
+def test_the_hinge_of_the_paper_is_off_from_the_first_steps():
+    """The Stein test rejects the energy in every one of 50 batches, so that the penalty is 0 and so is its gradient:
+    docs/methods/ppem.md says that it hides nothing, and why."""
+    data, game = made_data(), Game(Heads(2, ()), Heads(2, ()), 1, ((0, 1),), batch=128, width=64)
+    state = training.start(game, KEY)
+
+    @jax.jit
+    def most(state, key):
+        marginal = lambda x: losses.energy(game.xi, state["judges"]["xi"], x, anchor=losses.ANCHOR)  # noqa: E731
+        some = jax.random.randint(key, (50, game.batch), 0, len(data.kinds))
+        return jax.vmap(lambda i: training.hiding(game, marginal, data.hidden[i], data, jnp.ones(())))(some).max()
+
+    step = jax.jit(lambda state, number: training.step(state, data, lane(1), number, 20.0, game))
+    for number in range(20):
+        assert float(most(state, jax.random.fold_in(KEY, number))) == 0.0
+        state = step(state, number)
+
+
 # ---------------------------------------------------------------------------------------------------- end to end
 
 
@@ -373,6 +428,9 @@ def test_bounds_of_hidden_columns_that_were_read_are_warned_of():
         ({"hide": ["nobody"]}, SchemaError, "'nobody' is not a modelled column"),
         ({"hide": []}, NacreError, "name them with hide"),
         ({"hide": [["age"], 3]}, NacreError, "expected column names"),
+        ({"hide": 5}, NacreError, "hide=5: expected column names"),
+        ({"hide": None}, NacreError, "hide=None: expected column names"),
+        ({"hide": ["age"], "width": 1}, NacreError, "width=1: .*at least 4"),
         ({"hide": ["age"], "alpha": 1.0}, NacreError, "alpha=1.0"),
         ({"hide": ["age"], "decoy": 2}, NacreError, "decoy=2"),
         ({"hide": ["age"], "penalty": "x"}, NacreError, "normalised"),
@@ -394,6 +452,14 @@ def test_without_a_schema_the_message_does_not_guess_what_a_column_is():
     with pytest.raises(NacreError, match=r"column 'person_id': kind not declared.*'ppem' needs") as told:
         nacre.fit(people(30), epsilon=1.0, method="ppem", hide=["age"], neighbours="zero_out")
     assert "categories" not in str(told.value)
+
+
+@pytest.mark.parametrize("asked", [{"hide": ["income"]}, {"alpha": 0.01}])
+def test_what_is_asked_for_twice_is_refused(asked):
+    """Either of the two would be dropped without a word, and a column that was to be hidden shown."""
+    both = {"hide": ["age"], "alpha": 0.1}
+    with pytest.raises(NacreError, match=f"{next(iter(asked))} .*among the options; leave one of the two out"):
+        nacre.fit(people(30), epsilon=None, schema=people_schema(), method="ppem", options=asked, **both)
 
 
 def test_hiding_needs_a_method_that_hides():

@@ -156,7 +156,7 @@ def _fit(
 def diagnostic_lines(facts: Mapping[str, Any]) -> list[str]:
     """What the owner should know of weights or chains: computed on private rows, never part of a release."""
     if "effective_rows" in facts:
-        return [weights_line("the rows of the table", facts)]
+        return [weights_line(facts.get("what", "the rows of the table"), facts)]
     if "r_hat" not in facts:
         return []
     verdict = "as usually asked for" if facts["passed"] else "NOT as usually asked for: more moves may help"
@@ -166,7 +166,7 @@ def diagnostic_lines(facts: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def weights_line(what: str, facts: Mapping[str, float]) -> str:
+def weights_line(what: str, facts: Mapping[str, Any]) -> str:
     bias = ""
     if "truncation_bias" in facts:
         bias = f"; weights cut at {facts['truncated_at']:g} bias a share by at most {facts['truncation_bias']:.3f}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -126,13 +127,24 @@ def synth(
     written = {"--output": output, **written}
     control = None
     if report is not None and made.certificate.extras.get("hidden"):
-        shell.say("fitting the control without penalty and decoy, for the report alone")
-        plain = {"option": [*(option or ()), "weight=0", "decoy=0", "effect=0"], "request": None}  # charged on its own
-        control = _run(shell, *table, **{**asked, **plain})
+        plain = {**asked, "option": [*(option or ()), "weight=0", "decoy=0", "effect=0"]}
+        control = _control(shell, table, plain, told)
     found = _pages(shell, made, split, pages, written, drawn, (target, seed, control, told), force)
     _report(shell, made, written, drawn, found)
     if found is not None and not all(h.told for h in found.hidden):
         raise typer.Exit(NOT_HIDDEN)
+
+
+def _control(shell: Shell, table: tuple[Any, ...], asked: dict[str, Any], told: list[str]) -> Any:
+    """The same model without hiding, for the owner's report alone. It never leaves, so no ledger is charged for it
+    (docs/decisions/ledger.md); where one is mandatory no door opens unpaid, and the report goes without a control."""
+    from nacre.privacy.ledger.payment import LEDGER
+
+    if os.environ.get(LEDGER):
+        told.append(f"no control was fitted: {LEDGER} lets no run open the table unpaid, and a control is no release")
+        return None
+    shell.say("fitting the control without penalty and decoy, for the report alone; it is not charged to a ledger")
+    return _run(shell, *table, **{**asked, **dict.fromkeys(("ledger", "population", "request"))})
 
 
 def _pages(shell: Shell, made: Any, split: Any, pages: dict[str, str | None], written: dict[str, str], drawn: int,

@@ -12,10 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from nacre.errors import NacreError
+
 SLOPE = 0.2  # of LeakyReLU
 EPS = 1e-5
 MEMORY = 0.99  # of the running averages
 GROUPS = 8  # of group norm
+LEAST_WIDTH = 4
 NORMS = ("batch", "layer", "group", "none")
 ACTIVATIONS = ("leaky", "elu", "softplus", "silu")
 
@@ -80,6 +83,12 @@ class Branched:
             if self.norm == "batch":
                 running[f"{name}.mean"], running[f"{name}.variance"] = jnp.zeros(size), jnp.ones(size)
         return weights, running
+
+
+def check_width(width: int | None) -> None:
+    """Raise NacreError for a layer too narrow to be shared by three inputs."""
+    if width is not None and width < LEAST_WIDTH:
+        raise NacreError(f"width={width}: inputs share the first layer; expected at least {LEAST_WIDTH} units")
 
 
 def train_forward(net: Branched, weights: Weights, running: Weights, inputs: Sequence[Any]) -> tuple[Any, Weights]:

@@ -12,8 +12,10 @@ The list must have been fixed before the data were read: that is what a `Plan` i
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -209,6 +211,18 @@ def _rdp_delta(mu: float, rest: Sequence[Event], epsilon: float) -> float:
     return float(rdp.compute_delta(list(_ORDERS), total.tolist(), epsilon)[0])
 
 
+@contextlib.contextmanager
+def _quiet(logger: str) -> Iterator[None]:
+    """That logger says errors alone, meanwhile."""
+    named = logging.getLogger(logger)
+    before = named.level
+    named.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        named.setLevel(before)
+
+
 @lru_cache(maxsize=64)
 def _poisson_rdp(event: PoissonGaussian) -> np.ndarray:
     import dp_accounting
@@ -216,7 +230,8 @@ def _poisson_rdp(event: PoissonGaussian) -> np.ndarray:
 
     accountant = rdp.RdpAccountant(list(_ORDERS))
     step = dp_accounting.PoissonSampledDpEvent(event.q, dp_accounting.GaussianDpEvent(event.z))
-    accountant.compose(dp_accounting.SelfComposedDpEvent(step, event.steps))
+    with _quiet("absl"):  # it warns of every order whose series does not converge, and leaves the order out
+        accountant.compose(dp_accounting.SelfComposedDpEvent(step, event.steps))
     return np.asarray(accountant._rdp)
 
 

@@ -4,7 +4,8 @@ Row i gets the weight exp(θ Σ_j s_j (r_ij − ½)), r_ij its rank in hidden co
 run against each other are moved in opposite directions, or the tilt would have to be far steeper and few rows would be
 left to imitate. Weights depend on x' alone, so p(x*|x') is that of the data; all values of x' stay inside the data's
 support. For one column the weighted ranks follow a truncated exponential law. θ is found on the rows, so that the
-smallest Kolmogorov-Smirnov distance of the hidden columns is the one asked for (specs/ppem.md 10.3).
+smallest Kolmogorov-Smirnov distance of the hidden columns is the one asked for (specs/ppem.md 10.3). With many hidden
+columns a small distance may need weights that leave a single row: who imitates the rows asks first what they are worth.
 """
 
 from __future__ import annotations

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from nacre.errors import NacreError, PlanError, SchemaError
-from nacre.nets.branched import ACTIVATIONS, NORMS
+from nacre.nets.branched import ACTIVATIONS, NORMS, check_width
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan
@@ -27,6 +28,7 @@ from nacre.synthesizers.ppem.options import Sets, inside, rank_columns, sets_of,
 from nacre.synthesizers.tabular import revealed
 from nacre.synthesizers.tabular.coding import Coding
 from nacre.table import Schema
+from nacre.targets.weights import Weights
 
 PAIRS, CLIP = 256, 1.0  # with epsilon: pairs of rows expected in a step, norm of what one may contribute
 
@@ -67,6 +69,7 @@ class Ppem:
 
     def __post_init__(self) -> None:
         check_whole(self, "steps", "batch", "width", "depth", "pairs")
+        check_width(self.width)
         object.__setattr__(self, "hide", sets_of(self.hide))
         inside("alpha", self.alpha, 0, 1, open_ends=True)
         object.__setattr__(self, "weight", weights_of(self.weight, len(self.hide)))
@@ -171,7 +174,7 @@ class Ppem:
         progress("reading rows", 0, None)
         warn_of_read_bounds(curator.schema, self.hidden)
         parts = split(curator.schema, layout.target, self.hidden)
-        found = revealed.read(curator, plan, layout, parts, show=self.show)
+        found = revealed.read(curator, plan, layout, parts, show=partial(self.show, tell=curator.diagnostics))
         game, data = self.game(found.coding), self.data(found)
         nets = train(data, game, [self.lane(found, seed)], lambda done, of: progress("training", done, of))[0]
         return PpemModel(found.coding, game, nets, plan.rows or len(found.kinds), nets["xi"], self.settings(False))
@@ -212,11 +215,20 @@ class Ppem:
             arrays["chooser"] = outset.with_shares(game, arrays, shares, seed)
         return PpemModel(coding, game, arrays, int(plan.rows or 0), arrays["xi"], self.settings(True))
 
-    def show(self, rows: revealed.Rows) -> np.ndarray | str | None:
+    def show(self, rows: revealed.Rows, tell: dict[str, Any] | None = None) -> np.ndarray | str | None:
         """Of which rows the release may hold moments. With a decoy, of the tilted ones: those of all rows would give
-        the hidden means away. With a penalty alone, nothing of the hidden columns but their public range."""
+        the hidden means away. With a penalty alone, nothing of the hidden columns but their public range.
+
+        `tell` gets what the tilted rows are worth, for the owner. DataError when it is fewer than 50 rows: the
+        generator would imitate a few people."""
         if self.distance:
-            return tilt(rank_columns(rows, self.hidden), self.distance)
+            weights = Weights(tilt(rank_columns(rows, self.hidden), self.distance)).checked(
+                f"decoy={self.distance:g} over {len(self.hidden)} hidden columns",
+                "few people would be imitated; hide fewer columns, or ask for a smaller decoy",
+            )
+            if tell is not None:
+                tell["decoy"] = {"what": "the rows that the decoy imitates", **weights.facts()}
+            return weights.values
         return "range" if self._penalised or self.effect else None
 
     def settings(self, private: bool) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from nacre.aiming import share_target, weighing_options, with_target, without_we
 from nacre.engines import Rows, finished, open_rows
 from nacre.errors import DataError, DomainNotDeclared, NacreError
 from nacre.privacy import discovery
-from nacre.privacy.budget import Budget, default_delta
+from nacre.privacy.budget import Budget, default_delta, warn_weak_delta
 from nacre.privacy.certificate import certify
 from nacre.privacy.curator import Curator
 from nacre.privacy.ledger.payment import Account, paid, stamped
@@ -282,15 +282,6 @@ def check_rows(rows: Rows, schema: Schema) -> None:
     """Both checks, where no budget is at stake."""
     check_columns(rows, schema)
     check_persons(rows, schema)
-
-
-def warn_weak_delta(budget: Budget, rows: int | None) -> None:
-    if budget.epsilon is not None and rows and budget.delta >= 1 / rows:
-        warnings.warn(
-            f"delta={budget.delta:g} is at least 1/rows: a mechanism that publishes one random row would satisfy it; "
-            f"{default_delta(rows):g} is usual for {rows:,} rows",
-            stacklevel=3,
-        )
 
 
 def assumptions(schema: Schema) -> tuple[str, ...]:

@@ -19,8 +19,8 @@ from typing import Any
 
 from nacre.engines import finished, open_rows
 from nacre.errors import DomainNotDeclared, NacreError, ReleaseFileError, SketchError
-from nacre.fitting import assumptions, check_columns, check_persons, tell_rows, warn_weak_delta
-from nacre.privacy.budget import Budget, default_delta
+from nacre.fitting import assumptions, check_columns, check_persons, tell_rows
+from nacre.privacy.budget import Budget, default_delta, warn_weak_delta
 from nacre.privacy.certificate import Certificate, certify
 from nacre.privacy.curator import Curator
 from nacre.privacy.ledger.payment import Account, paid, stamped

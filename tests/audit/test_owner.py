@@ -184,6 +184,7 @@ def test_options_of_the_other_kind_and_empty_audits_are_refused(tmp_path, capsys
         "--output": ["audit", "a.csv", "b.csv", "-o", str(tmp_path / "x.nacre")],
         "--certificate": ["audit", "a.csv", "b.csv", "--certificate", "c.json"],
         "--runs": ["audit", "a.csv", "b.csv", "--runs", "1000"],
+        "--seed": [*asked, "--seed", "-1"],
     }
     for word, words in refused.items():
         assert command(words) == 2

@@ -85,6 +85,11 @@ def test_arrow_and_arrays():
     assert scaled.leaks and "moved by" in scaled.leaks[-1].what
 
 
+def test_no_neighbours_compare_nothing():
+    with pytest.raises(NacreError, match="nothing would be compared"):
+        replay(toys.histogram, toys.people(), neighbours={})
+
+
 def test_too_small_a_table():
     with pytest.raises(DataError, match="two or more"):
         neighbours(toys.people(1))

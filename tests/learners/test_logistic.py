@@ -11,7 +11,7 @@ from sklearn.utils import estimator_checks
 from tests.learners import small
 
 import nacre
-from nacre.errors import NacreError, PlanError
+from nacre.errors import BudgetError, NacreError, PlanError
 from nacre.learners import flow
 from nacre.learners.descending import DpSgd, NoisyGd, Sgd
 from nacre.learners.exponential import Rejection
@@ -84,6 +84,31 @@ def test_flow_is_labelled_and_counts_its_releases():
     exact = LogisticRegression(Rejection(0.01, patience=5), **PUBLIC).fit(X, Y)
     with pytest.raises(NacreError, match="second"):
         exact.draw()
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"training": "dpsgd"}, "training='dpsgd': expected"),
+        ({"training": DpSgd}, "training=.*expected"),
+        ({"classes": (0, 0)}, "stands there twice"),
+        ({"bounds": (-1.0, 1.0, 2.0)}, "bounds=.*expected"),
+        ({"bounds": 3.0}, "bounds=.*expected"),
+        ({"bounds": ([-1.0] * 5, [1.0] * 5)}, "each of the 2 features"),
+    ],
+)
+def test_settings_that_cannot_be_are_named(settings, words):
+    with pytest.raises(PlanError, match=words):
+        LogisticRegression(**{**PUBLIC, **settings}).fit(X, Y)
+
+
+def test_a_draw_needs_an_epsilon_and_a_large_delta_is_told():
+    with pytest.raises(BudgetError, match="expm-exact: epsilon None"):
+        Rejection(None)
+    with pytest.raises(BudgetError, match="learners have no such"):
+        LogisticRegression(DpSgd(epsilon=30.0), **PUBLIC).fit(X, Y)
+    with pytest.warns(UserWarning, match="delta=0.01 is at least 1/rows"):
+        LogisticRegression(NoisyGd(epsilon=4.0, delta=0.01, steps=2), **PUBLIC).fit(X, Y)
 
 
 def test_the_target_of_a_flow_is_that_of_the_mechanism(monkeypatch):

@@ -81,10 +81,15 @@ def replay(
     """Check `synthesize(table, noise)` on neighbouring tables; by default on those of `neighbours`, small and nasty.
 
     Tables are handed over as they are: a synthesizer that changes its input must copy it. Where a mechanism declares a
-    sensitivity, a neighbour that moves its exact value further is a leak too. Raises NacreError when the run on the
-    table itself fails, or when two runs on it with the same answers differ (other randomness than `noise` is in use).
+    sensitivity, a neighbour that moves its exact value further is a leak too. Raises NacreError for no neighbours at
+    all, when the run on the table itself fails, or when two runs on it with the same answers differ (other randomness
+    than `noise` is in use).
     """
     near = neighbours_of(table, relation) if neighbours is None else neighbours
+    if not near:
+        raise NacreError(
+            "neighbours: none given, so that nothing would be compared; leave it out for the usual ones, or name one"
+        )
     recorded = _run(synthesize, table, seed, None)
     if recorded.error:
         raise NacreError(f"the synthesizer fails on the table itself: {recorded.error}")

@@ -86,7 +86,7 @@ def audit(
         str | None,
         typer.Option("--json", metavar="FILE", rich_help_panel=o.FILES, help="The result as JSON; '-' for stdout."),
     ] = None,
-    seed: Annotated[int, typer.Option(rich_help_panel=o.FILES, help="Of samples and canaries.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, rich_help_panel=o.FILES, help="Of samples and canaries.")] = 0,
     force: o.Force = False,
     quiet: o.Quiet = False,
 ) -> None:

@@ -41,7 +41,7 @@ def evaluate(
     jobs: Annotated[
         int | None, typer.Option(min=1, rich_help_panel=WHAT, help="Models at a time. Default: as many as cores.")
     ] = None,
-    seed: Annotated[int, typer.Option(rich_help_panel=WHAT, help="Of samples, queries and resamples.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, rich_help_panel=WHAT, help="Of samples, queries and resamples.")] = 0,
     certificate: Annotated[
         str | None,
         typer.Option(metavar="FILE", rich_help_panel=o.FILES, help="Certificate (.json) or release (.nacre) to show."),

@@ -14,6 +14,7 @@ from nacre.errors import DataError, NacreError, PlanError
 from nacre.learners import labelled
 from nacre.learners.descending import DpSgd
 from nacre.learners.training import Task, Tell, Training
+from nacre.privacy.budget import warn_weak_delta
 from nacre.privacy.certificate import Certificate, certify
 from nacre.privacy.curator import Curator
 from nacre.privacy.ledger.payment import Account, paid, stamped
@@ -38,6 +39,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
 
     def _find_classes(self, y: np.ndarray) -> None:
         self.classes_ = unique_labels(y) if self.classes is None else np.sort(np.asarray(self.classes))
+        if len(np.unique(self.classes_)) < len(self.classes_):
+            raise PlanError(f"classes={self.classes!r}: a class stands there twice; expected different labels")
         if len(self.classes_) < 2:
             raise OneClass(f"y: found {len(self.classes_)} class; a classifier needs two or more")
 
@@ -45,11 +48,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         self, x: np.ndarray, y: np.ndarray, network: Any, tell_owner: Tell | None, account: Account
     ) -> np.ndarray:
         """The parameters, trained through a curator on records `x` in [−1, 1]; keeps the certificate and the flow."""
-        training: Training = self.training or DpSgd()
+        training = self._training()
         task = Task(x.shape[1], len(self.classes_), self._units(x), self.neighbours, self.seed, network=network)
         schema = labelled.describe(task.features, task.classes, task.rows, self._read())
         task.noise = noise = NoiseSource(self.noise_seed)
         budget = training.budget(task)
+        warn_weak_delta(budget, task.rows)
         read = schema.weakest()[0] == "read" or budget.epsilon is None
         account.check(reads=read, seeded=noise.seeded)
         task.plan = Plan(training.name, training.entries(task), budget, rows=task.rows)
@@ -62,6 +66,17 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             self.certificate_: Certificate = stamped(made, held)
         self.flow_ = task.model
         return np.asarray(parameters, np.float64)
+
+    def _training(self) -> Training:
+        """How to train; PlanError for what cannot, such as the name of a way or a class in place of an object."""
+        if self.training is None:
+            return DpSgd()
+        if isinstance(self.training, type) or not isinstance(self.training, Training):
+            raise PlanError(
+                f"training={self.training!r}: expected None or an object that says how to train, such as "
+                "nacre.learners.DpSgd(epsilon=1.0)"
+            )
+        return self.training
 
     def draw(self, count: int = 1) -> np.ndarray:
         """Further parameter vectors [count, d] of a flow. Each is one more release, and the certificate counts it."""
@@ -109,7 +124,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
     def _units(self, X: np.ndarray) -> int:
         if self.rows is not None:
             return int(self.rows)
-        if self.neighbours == "add_or_remove_one" and getattr(self.training or DpSgd(), "epsilon", None) is not None:
+        if self.neighbours == "add_or_remove_one" and getattr(self._training(), "epsilon", None) is not None:
             raise PlanError(
                 "rows: under add_or_remove_one the number of rows is private; declare a public one in `rows`"
             )

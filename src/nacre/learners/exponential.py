@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from nacre.errors import PlanError
+from nacre.errors import BudgetError, PlanError
 from nacre.learners import labelled, losses
 from nacre.learners.training import Task, Tell
 from nacre.privacy import rejection, walk
@@ -134,11 +134,20 @@ def centre_of(task: Task) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Exponential:
-    """What the three ways of drawing share: one draw, ε of the mechanism itself, squared loss."""
+    """What the ways of drawing share: one draw, ε of the mechanism itself, squared loss."""
+
+    name: ClassVar[str]
 
     epsilon: float = 1.0
     tau: float | None = None
     delta: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.epsilon is None:
+            raise BudgetError(
+                f"{self.name}: epsilon None; expected a number above 0: there is no draw without one. Sgd() trains "
+                "without privacy"
+            )
 
     def budget(self, task: Task) -> Budget:
         return Budget(self.epsilon, default_delta(task.rows) if self.delta is None else self.delta, task.neighbours)

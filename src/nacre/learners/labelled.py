@@ -31,8 +31,14 @@ class Scale:
     @staticmethod
     def of(bounds: Any, X: np.ndarray) -> Scale:
         """`bounds`: (low, high), numbers or one per feature; None reads them from X."""
-        low, high = (X.min(axis=0), X.max(axis=0)) if bounds is None else bounds
-        low, high = (np.broadcast_to(np.asarray(b, np.float64), X.shape[1:]) for b in (low, high))
+        try:
+            low, high = (X.min(axis=0), X.max(axis=0)) if bounds is None else bounds
+            low, high = (np.broadcast_to(np.asarray(b, np.float64), X.shape[1:]) for b in (low, high))
+        except (TypeError, ValueError):
+            raise PlanError(
+                f"bounds={bounds!r}: expected (low, high), each a number or one number for each of the "
+                f"{X.shape[-1]} features"
+            ) from None
         if not (np.isfinite(low).all() and np.isfinite(high).all() and (low <= high).all()):
             raise PlanError("bounds: expected finite numbers, low at most high, one pair or one pair per feature")
         return Scale(low, high)

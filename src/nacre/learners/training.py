@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -36,6 +36,7 @@ class Task:
         return losses.size(self.features, self.classes) if self.network is None else self.network.size
 
 
+@runtime_checkable
 class Training(Protocol):
     """Plan from public sizes, then train through the doors of that plan. Returns the parameter vector."""
 

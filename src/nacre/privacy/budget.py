@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -59,10 +60,20 @@ class Budget:
         if self.epsilon > EPSILON_CAP and not self.large:
             raise BudgetError(
                 f"epsilon={self.epsilon!r} is above {EPSILON_CAP:g}, where the worst-case promise is empty; "
-                "lower it, or say large=True (command line: --i-understand) to go on all the same"
+                "lower it. fit and plans go on all the same with large=True (command line: --i-understand); learners "
+                "have no such option"
             )
 
 
 def default_delta(rows: int | None) -> float:
     """10^−max(6, ⌈1.5·log10 n0⌉) of the declared public row count; 1e-6 when none is declared."""
     return 10.0 ** -(max(6, math.ceil(1.5 * math.log10(rows))) if rows and rows > 1 else 6)
+
+
+def warn_weak_delta(budget: Budget, rows: int | None) -> None:
+    if budget.epsilon is not None and rows and budget.delta >= 1 / rows:
+        warnings.warn(
+            f"delta={budget.delta:g} is at least 1/rows: a mechanism that publishes one random row would satisfy it; "
+            f"{default_delta(rows):g} is usual for {rows:,} rows",
+            stacklevel=3,
+        )

@@ -56,6 +56,28 @@ def test_the_verdict_and_the_effect_sizes(found):
     assert by(moved, "ksd_p", "energy").value > 0.01, "the scores are those of the rows' own law"
     assert by(kept, "ksd_p", "energy").value < 0.01, "every set has its own Stein test"
     assert by(moved, "ksd_nu", "energy").value == pytest.approx(400 * by(moved, "ksd_u", "energy").value)
+    assert not [s for one in found for s in one.scores if s.metric == "null_share"], "no column may be missing"
+
+
+def test_shares_of_missing_values_stand_beside_each_other(monkeypatch):
+    """A number and a label that may be missing: by hand, of the real rows, the release and the control."""
+    monkeypatch.setattr(hidden, "REPEATS", 2)
+    schema = Schema({"x": Numeric((-10.0, 10.0), nullable=True), "c": Categorical(("a", "b"), nullable=True)})
+
+    def gappy(seed, gone):
+        frame = table(0.0, seed, 200)[["x", "c"]]
+        frame.loc[: gone - 1, "x"] = np.nan
+        frame.loc[: 2 * gone - 1, "c"] = None
+        return frame
+
+    (one,) = hidden_marginals(
+        gappy(1, 20), train=gappy(2, 60), schema=schema, hide=[["x", "c"]], control=gappy(3, 50), rows=100
+    )
+    shares = {(s.of, s.columns[0]): s.value for s in one.scores if s.metric == "null_share"}
+    assert shares == pytest.approx({
+        ("real", "x"): 0.3, ("synthetic", "x"): 0.1, ("control", "x"): 0.25,
+        ("real", "c"): 0.6, ("synthetic", "c"): 0.2, ("control", "c"): 0.5,
+    })  # fmt: skip
 
 
 def test_every_format_shows_it_and_says_what_it_is_not(found):

@@ -3,7 +3,8 @@
 The adversary estimates means, deciles and shares with the usual confidence intervals. The owner, who has the real
 rows, then sees how far off these are. Differential privacy does not hide such aggregates, and is not meant to; for
 columns that were hidden on purpose (method ppem) it is the attack that matters. One adversary takes the rows as they
-are; another knows the method and the distance of its decoy, and undoes the tilt before estimating.
+are; another knows the method and the distance of its decoy, and undoes the tilt before estimating. Beside the truth
+that adversary is as strong as can be: of all directions of the tilt the one that reveals most is reported.
 """
 
 from __future__ import annotations
@@ -48,24 +49,65 @@ class Recovered:
 
 
 def estimate(
-    synthetic: Any, schema: Schema, columns: Sequence[str], decoy: float = 0.0
+    synthetic: Any,
+    schema: Schema,
+    columns: Sequence[str],
+    decoy: float = 0.0,
+    signs: Sequence[float] | None = None,
 ) -> dict[str, dict[str, Interval]]:
     """The adversary's part, from public things alone: column -> quantity -> (estimate, low, high) at 95 %.
 
-    With `decoy` they know that the columns were hidden together by a tilt of this distance, and undo it first.
+    With `decoy` they know that the columns, in the order of `hide`, were hidden together by a tilt of this distance,
+    and undo it first; with `signs` (±1 per column) also in which directions, which are guessed otherwise.
     """
+    from nacre.audit.untilting import untilted
+
     read = _read(synthetic, schema, columns)
-    weights = _weights(read, decoy) if decoy else None
+    known = None if signs is None else np.asarray(signs, np.float64)
+    weights = untilted(_numbered(read), decoy, known) if decoy else None
     return {name: _estimates(schema, name, v, weights) for name, v in read.items()}
 
 
 def recover(
-    synthetic: Any, real: Any, schema: Schema, columns: Sequence[str], decoy: float = 0.0
+    synthetic: Any,
+    real: Any,
+    schema: Schema,
+    columns: Sequence[str],
+    decoy: float = 0.0,
+    signs: Sequence[float] | None = None,
 ) -> tuple[Recovered, ...]:
-    """The attack beside the truth. Its result holds unprotected statistics of private rows: for the owner alone."""
-    guessed = estimate(synthetic, schema, columns, decoy)
+    """The attack beside the truth. Its result holds unprotected statistics of private rows: for the owner alone.
+
+    With `decoy` and no `signs` it is tried with the directions that the real rows have and with all others (of up to
+    6 columns), and what comes nearest to the truth is reported.
+    """
+    truth = _read(real, schema, columns)
+    if decoy and signs is None:
+        signs = _most_revealing(synthetic, truth, schema, columns, decoy)
+    return _beside(estimate(synthetic, schema, columns, decoy, signs), truth, schema)
+
+
+def _most_revealing(
+    synthetic: Any, truth: dict[str, Values], schema: Schema, columns: Sequence[str], decoy: float
+) -> Sequence[float]:
+    """The signs whose largest error is least, tried on some of the rows."""
+    from nacre.audit.untilting import TRIED, axis_signs, patterns, untilted
+
+    made = _read(synthetic, schema, columns)
+    made = {name: v.take(np.arange(min(len(v), TRIED))) for name, v in made.items()}
+    numbers = _numbered(made)
+
+    def worst(signs: np.ndarray) -> float:
+        weights = untilted(numbers, decoy, signs)
+        guessed = {name: _estimates(schema, name, v, weights) for name, v in made.items()}
+        return max((abs(r.error) for r in _beside(guessed, truth, schema)), default=0.0)
+
+    return min((axis_signs(_numbered(truth)), *patterns(numbers)), key=worst)
+
+
+def _beside(guessed: dict[str, dict[str, Interval]], real: dict[str, Values], schema: Schema) -> tuple[Recovered, ...]:
     found = []
-    for name, values in _read(real, schema, columns).items():
+    for name, values in real.items():
         truth = {what: value for what, (value, _, _) in _estimates(schema, name, values).items()}
         numeric = schema.columns[name].kind in ("numeric", "datetime")
         here = values.values[~values.null].astype(np.float64)
@@ -77,15 +119,14 @@ def recover(
     return tuple(found)
 
 
-def _weights(read: dict[str, Values], decoy: float) -> np.ndarray:
-    from nacre.audit.untilting import untilted
-
+def _numbered(read: dict[str, Values]) -> np.ndarray:
+    """One number per column and row, [n, columns], missing ones where ppem puts them."""
     numbers = []
     for values in read.values():
         x = values.values.astype(np.float64)
         here = x[~values.null]
-        numbers.append(np.where(values.null, here.mean() if len(here) else 0.0, x))  # where ppem puts what is missing
-    return untilted(np.stack(numbers, axis=1), decoy)
+        numbers.append(np.where(values.null, here.mean() if len(here) else 0.0, x))
+    return np.stack(numbers, axis=1)
 
 
 def _read(table: Any, schema: Schema, columns: Sequence[str]) -> dict[str, Values]:

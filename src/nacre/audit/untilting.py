@@ -3,26 +3,34 @@
 Method ppem imitates rows with the weight exp(θ Σ s_j r_j), r_j the rank of a row in hidden column j of the real table
 and s_j = ±1. Somebody with rows of that law looks for weights exp(−θ Σ s_j r_j) with r_j the ranks of the *weighted*
 rows: a fixed point. For one column it is the inverse of a truncated exponential law. θ is the one that moves the least
-moved column by the decoy's distance, which has a default and may be guessed; the signs are read off the correlations
-of the rows, which a tilt seldom turns around.
+moved column by the decoy's distance, which has a default and may be guessed. The signs are those of the real table's
+first principal axis: known, or guessed. Released rows may have another axis, so that all patterns of a few columns are
+tried; the right one is an axis of the rows that it gives back.
 """
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 
-ROUNDS, HALVINGS, MOST = 60, 30, 60.0
+ROUNDS, HALVINGS, MOST = 60, 24, 60.0
+PATTERNS = 6  # columns of which all signs are tried: 32 patterns
+TRIED = 2_000  # rows on which they are
 
 
-def untilted(hidden: np.ndarray, distance: float) -> np.ndarray:
+def untilted(hidden: np.ndarray, distance: float, signs: np.ndarray | None = None) -> np.ndarray:
     """Weights of released rows (mean 1) under which their columns are those of the table before the decoy.
 
-    `hidden` [n, columns]: numbers, or places of labels. All ones where no tilt explains that distance.
+    `hidden` [n, columns]: numbers, or places of labels. `signs`: ±1 per column where they are known; else the pattern
+    that is nearest to an axis of the rows it gives back. All ones where no tilt explains that distance.
     """
     x = np.asarray(hidden, np.float64)
-    columns = [np.unique(column, return_inverse=True)[1] for column in x.T]
+    if signs is None:
+        some = x[:TRIED]
+        signs = max(patterns(x), key=lambda one: _agreement(some, distance, one))
+    columns = _codes(x)
     plain = np.full(len(x), 1.0)
-    signs = _signs(np.stack([_ranks(codes, plain) for codes in columns], axis=1))
     low, high = 0.0, 1.0
     while _moved(columns, weights := _fixed(columns, signs, high)) < distance:
         low, high = high, 2 * high
@@ -65,10 +73,40 @@ def _moved(columns: list[np.ndarray], weights: np.ndarray) -> float:
     return min(found)
 
 
-def _signs(rank: np.ndarray) -> np.ndarray:
-    """+1 or −1 per column: the signs of the first principal axis, the first column upwards."""
-    spread = rank.std(axis=0)
-    standard = (rank - rank.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-    axis = np.linalg.eigh(standard.T @ standard)[1][:, -1]
+def patterns(hidden: np.ndarray) -> list[np.ndarray]:
+    """Signs that a decoy may have used, the first column upwards: those of the rows' own axis, and all others where
+    the columns are few."""
+    columns = hidden.shape[1]
+    own = axis_signs(hidden)
+    if columns > PATTERNS:
+        return [own]
+    others = (np.array((1.0, *rest)) for rest in product((1.0, -1.0), repeat=columns - 1))
+    return [own, *(one for one in others if not np.array_equal(one, own))]
+
+
+def axis_signs(hidden: np.ndarray) -> np.ndarray:
+    """+1 or −1 per column: the signs of the first principal axis of the ranks, the first column upwards. Of the real
+    rows these are the signs of the decoy."""
+    axis = _axis(_codes(np.asarray(hidden, np.float64)), np.ones(len(hidden)))
     sign = np.where(axis < 0, -1.0, 1.0)
     return sign * sign[0]
+
+
+def _agreement(hidden: np.ndarray, distance: float, signs: np.ndarray) -> float:
+    """How well signs fit the principal axis of the rows that they give back: 1 where they are its signs."""
+    weights = untilted(hidden, distance, signs)
+    axis = _axis(_codes(hidden), weights)
+    return abs(float(axis @ signs)) / max(float(np.abs(axis).sum()), 1e-300)
+
+
+def _axis(columns: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
+    rank = np.stack([_ranks(codes, weights) for codes in columns], axis=1)
+    w = weights / weights.sum()
+    centred = rank - w @ rank
+    spread = np.sqrt(w @ centred**2)
+    standard = centred / np.where(spread > 0, spread, 1.0)
+    return np.linalg.eigh((standard * w[:, None]).T @ standard)[1][:, -1]
+
+
+def _codes(x: np.ndarray) -> list[np.ndarray]:
+    return [np.unique(column, return_inverse=True)[1] for column in x.T]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from nacre.errors import NacreError
-from nacre.evaluation.domain import Domain
+from nacre.evaluation.domain import MISSING, Domain
 from nacre.evaluation.features import Features
 from nacre.evaluation.tables import Sample, read
 from nacre.report.findings import Hidden, Score
@@ -55,12 +55,14 @@ def hidden_marginals(
         level = alpha / len(hide)
         stein = _stein(train, schema, scores, one, level, rows, seed) if scores is not None else []
         domain = Domain.of(Schema({n: schema.columns[n] for n in one}))
-        figures, told = [], False
+        figures: list[Score] = [s for name in one for s in _missing(real, domain[name], "real")]
+        told = False
         for of, sample in made.items():
             tests, rejects = _mmd(real, sample, domain, of, level, rows, seed)
             told = rejects if of == "synthetic" else told
             figures += tests
             figures += [s for name in one for s in _column(real, sample, domain[name], of)]
+            figures += [s for name in one for s in _missing(sample, domain[name], of)]
         found.append(Hidden(tuple(one), alpha, len(hide), told, (*figures, *stein)))
     return tuple(found)
 
@@ -120,6 +122,15 @@ def _column(real: Sample, made: Sample, variable: Any, of: str) -> list[Score]:
         Score("mean_gap", float((b.mean() - a.mean()) / sd), of, where, rows=n),
         Score("quantile_gap", float(deciles), of, where, rows=n),
     ]
+
+
+def _missing(sample: Sample, variable: Any, of: str) -> list[Score]:
+    """The share of missing values, where there may be any: a decoy hardly moves it, and it is part of the secret."""
+    if not variable.nullable or not sample.rows:
+        return []
+    values = sample.frame[variable.name]
+    gone = ~np.isfinite(variable.numbers(values)) if variable.numeric else variable.codes(values) == MISSING
+    return [Score("null_share", float(np.mean(gone)), of, (variable.name,), rows=sample.rows)]
 
 
 def _stein(

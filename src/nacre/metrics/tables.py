@@ -171,6 +171,7 @@ def _hidden() -> list[Metric]:
         fact("mean_gap", INF, "error of the mean of a hidden column, in real standard deviations", "sd"),
         fact("quantile_gap", INF, "largest error of the deciles of a hidden column, in real standard deviations", "sd"),
         fact("share_gap", 1.0, "largest error of the share of a label in a hidden column"),
+        fact("null_share", 1.0, "share of missing values in a hidden column; a decoy hardly moves it"),
         fact("ks_hidden", 1.0, "least Kolmogorov-Smirnov distance of the hidden columns from the real ones"),
         fact("ks_visible", 1.0, "mean Kolmogorov-Smirnov distance of the columns that were not hidden"),
         _score("auroc_given", "auroc of rows whose hidden columns are real and whose others are drawn given them"),

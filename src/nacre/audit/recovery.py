@@ -89,7 +89,7 @@ def recover(
 
 def _most_revealing(
     synthetic: Any, truth: dict[str, Values], schema: Schema, columns: Sequence[str], decoy: float
-) -> Sequence[float]:
+) -> np.ndarray:
     """The signs whose largest error is least, tried on some of the rows."""
     from nacre.audit.untilting import TRIED, axis_signs, patterns, untilted
 

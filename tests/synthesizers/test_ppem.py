@@ -20,7 +20,7 @@ from nacre.errors import DataError, NacreError, PlanError, SchemaError
 from nacre.nets.branched import Branched, forward
 from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.ppem import decoy, losses, training
-from nacre.synthesizers.ppem.game import Game, kept
+from nacre.synthesizers.ppem.game import LATENT, Game, kept
 from nacre.synthesizers.ppem.method import Ppem
 from nacre.synthesizers.ppem.model import split
 from nacre.synthesizers.tabular import revealed
@@ -276,6 +276,59 @@ def test_the_effect_penalises_a_generator_that_is_too_near():
         float(training.make(state["makers"], state, data, near, KEY, replace(plain, effect=e))[0]) for e in (0.0, 1.0)
     ]
     assert 0 < totals[1] - totals[0] < 10.0
+
+
+def test_losses_of_the_energies_and_generators_by_hand():
+    """E(x) + max(0, m − E(G(z))): beyond the margin more is worth nothing. Generators lower the energies of what they
+    make, of both pairs, and energies are never negative."""
+    real, fake = jnp.array([1.0, 2.0, 0.5]), jnp.array([3.0, 10.0, 12.0])
+    np.testing.assert_allclose(losses.margin_loss(real, fake, 10.0), [8.0, 2.0, 0.5])
+    data, game = made_data(), Game(Heads(2, ()), Heads(2, ()), 1, ((0, 1),), batch=16, width=8)
+    state = training.start(game, KEY)
+    lose = jax.jit(jax.value_and_grad(lambda makers: training.make(makers, state, data, lane(1), KEY, game)[0]))
+    total, slope = lose(state["makers"])
+    nearer = jax.tree.map(lambda w, g: w - 1e-3 * g, state["makers"], slope)
+    keys = jax.random.split(KEY, 5)
+    given = data.hidden[training.balanced(data, keys[0], game)]
+    z = jax.random.normal(keys[1], (2, game.batch, LATENT))
+
+    def energies(makers):
+        hidden, other = forward(game.omega, makers["omega"], (z[0],)), forward(game.v, makers["v"], (z[1], given))
+        first = losses.energy(game.xi, state["judges"]["xi"], hidden, anchor=losses.ANCHOR)
+        return np.array([first.mean(), losses.energy(game.gamma, state["judges"]["gamma"], other, given).mean()])
+
+    assert float(total) == pytest.approx(energies(state["makers"]).sum(), rel=1e-5)
+    assert (energies(nearer) < energies(state["makers"])).all()
+
+
+def test_the_marginal_energy_sees_the_rows_of_the_pool_alone():
+    """Other hidden numbers outside the pool change nothing of its gradient, those of the pool do."""
+    game = Game(Heads(2, ()), Heads(2, ()), 1, ((0, 1),), penalty="none", batch=16, width=8)
+    state, data = training.start(game, KEY), made_data()
+    some = lane(1, 0.0)._replace(pool=jnp.tile(jnp.arange(40, dtype=jnp.int32), 10))
+    slope = jax.jit(lambda d: jax.grad(training.judge)(state["judges"], state, d, some, KEY, game)["xi"])
+    own, outside, inside = (slope(data._replace(hidden=h)) for h in (
+        data.hidden, data.hidden.at[40:].add(5.0), data.hidden.at[:40].add(5.0)))  # fmt: skip
+    for name, a in own.items():
+        np.testing.assert_array_equal(outside[name], a)
+    assert any(not np.array_equal(inside[name], a) for name, a in own.items())
+
+
+def test_a_short_game_moves_both_generators_towards_the_rows():
+    """Hidden numbers above 1 in the pool, visible ones around 3: in a thousand steps of the energies generated ones,
+    which start around 0, come within a half of the former and near the latter."""
+    rng = np.random.default_rng(0)
+    hidden = rng.normal(size=(1000, 1))
+    data = training.prepared(hidden, 3 + rng.normal(size=(1000, 1)), np.zeros(1000, int), 1, [1.0, 1.0])
+    game = Game(Heads(1, ()), Heads(1, ()), 1, ((0,),), penalty="none", steps=1000, batch=32, width=16, margin=5.0,
+                energy_rate=1e-2, generator_rate=5e-3)  # fmt: skip
+    above = np.flatnonzero(hidden[:, 0] > 1)
+    pool = jnp.asarray(rng.choice(above, 1000), jnp.int32)
+    nets = training.train(data, game, [lane(1, 0.0)._replace(pool=pool)])[0]
+    z = rng.normal(size=(2, 2000, LATENT)).astype(np.float32)
+    made = forward(game.omega, nets["omega"], (z[0],))
+    other = forward(game.v, nets["v"], (z[1], made))
+    assert abs(made.mean() - hidden[above].mean()) < 0.5 and 0.8 < other.mean() < 6
 
 
 def test_every_hidden_set_has_its_own_weight():

@@ -89,7 +89,7 @@ def recover(
 
 def _most_revealing(
     synthetic: Any, truth: dict[str, Values], schema: Schema, columns: Sequence[str], decoy: float
-) -> np.ndarray:
+) -> Sequence[float]:
     """The signs whose largest error is least, tried on some of the rows."""
     from nacre.audit.untilting import TRIED, axis_signs, patterns, untilted
 
@@ -102,7 +102,7 @@ def _most_revealing(
         guessed = {name: _estimates(schema, name, v, weights) for name, v in made.items()}
         return max((abs(r.error) for r in _beside(guessed, truth, schema)), default=0.0)
 
-    return min((axis_signs(_numbered(truth)), *patterns(numbers)), key=worst).tolist()
+    return [float(s) for s in min((axis_signs(_numbered(truth)), *patterns(numbers)), key=worst)].tolist()
 
 
 def _beside(guessed: dict[str, dict[str, Interval]], real: dict[str, Values], schema: Schema) -> tuple[Recovered, ...]:

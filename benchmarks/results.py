@@ -37,7 +37,8 @@ class Results:
 
     Only registered metrics are accepted. With `resume`, values of an interrupted run are read back. `notes`
     say under what conditions the figures were taken; `tell` keeps facts about the methods of others. With `keep`,
-    figures and notes that the file holds already stay in it until they are measured anew, with the run they are of.
+    figures and notes that the file holds already stay in it until they are measured anew. Every figure keeps the run it
+    is of, so that logs of several machines can be put one behind the other and written with `--only none`.
     """
 
     def __init__(
@@ -56,6 +57,9 @@ class Results:
         self.log = work / f"{name}.jsonl"
         self.published: list[dict[str, Any]] = []
         self._values: dict[tuple[Setting, str], dict[int, float]] = {}
+        self._runs: dict[tuple[Setting, str], dict[str, Any]] = {}  # of which run the newest value is
+        self._run: dict[str, Any] | None = None  # of the last line of the log
+        self._commit = commit()  # of the code that was loaded, whatever is committed while it runs
         self._done: set[tuple[str, int]] = set()
         self._before: dict[str, Any] = json.loads(self.path.read_text()) if keep and self.path.exists() else {}
         if resume and self.log.exists():
@@ -78,8 +82,14 @@ class Results:
         for name in figures:
             metric(name)
         numbers = {k: float(v) for k, v in figures.items()}
+        self._begin()
         record = {"case": case, "setting": asdict(setting), "seed": seed, "figures": numbers}
         self._log(record)
+
+    def _begin(self) -> None:
+        """The run of the figures that follow, where it is not that of the figures before."""
+        if self._run != self._this():
+            self._log({"run": self._this()})
 
     def _log(self, record: Mapping[str, Any]) -> None:
         self._keep(record)
@@ -104,6 +114,9 @@ class Results:
         self._log({"note": text, "alone": True})
 
     def _keep(self, record: Mapping[str, Any]) -> None:
+        if "run" in record:
+            self._run = record["run"]
+            return
         if "note" in record:
             self.notes = [*([] if record.get("alone") else self.notes), record["note"]]
             return
@@ -112,7 +125,9 @@ class Results:
             return
         self._done.add((record["case"], record["seed"]))
         for name, value in record["figures"].items():
-            self._values.setdefault((Setting(**record["setting"]), name), {})[record["seed"]] = value
+            what = Setting(**record["setting"]), name
+            self._values.setdefault(what, {})[record["seed"]] = value
+            self._runs[what] = self._run or self._this()
 
     def has(self, case: str, seed: int) -> bool:
         """Was this case measured with this seed, in this run or in the one that is resumed?"""
@@ -133,47 +148,55 @@ class Results:
 
     def rows(self) -> list[dict[str, Any]]:
         """Every figure, ours and those of other packages (`source` names them), then the published ones."""
-        return [*self._measured(), *self._kept()[0], *self.published]
+        return [*self._figures()[0], *self.published]
 
-    def _measured(self) -> list[dict[str, Any]]:
+    def _measured(self) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+        """(row, run) of what this log holds."""
         packages = {t["method"]: f"{t['package']} {t['version']}" for t in self._told.values() if "package" in t}
         found = []
         for (setting, name), values in self._values.items():
             source = packages.get(setting.method, "nacre")
-            found.append(_row(setting, name, values, "nacre" if source.startswith("nacre ") else source))
+            row = _row(setting, name, values, "nacre" if source.startswith("nacre ") else source)
+            found.append((row, self._runs[setting, name]))
         return found
 
-    def _kept(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """What the file held and was not measured anew, and the runs it is of: a row that is not of the run at the top
-        of the file says in `run` of which of these."""
-        new, now = {_what(row) for row in self._measured()}, self._about()
+    def _kept(self) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+        """(row, run) of what the file held and was not measured anew."""
+        new = {_what(row) for row, _ in self._measured()}
         runs = [*self._before.get("earlier", ()), {name: self._before.get(name) for name in ABOUT}]
-        rows, earlier = [], []
-        for old in self._before.get("rows", ()):
-            if old["published"] is not None or _what(old) in new:
-                continue
-            run, row = runs[old.get("run", -1)], {name: value for name, value in old.items() if name != "run"}
-            if run != now:
+        old = [r for r in self._before.get("rows", ()) if r["published"] is None and _what(r) not in new]
+        return [({n: v for n, v in row.items() if n != "run"}, runs[row.get("run", -1)]) for row in old]
+
+    def _figures(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """Rows, and the earlier runs: a row that is not of the run at the top of the file says in `run` of which."""
+        top, rows, earlier = self._about(), [], []
+        for row, run in [*self._measured(), *self._kept()]:
+            if run != top:
                 earlier += [] if run in earlier else [run]
-                row["run"] = earlier.index(run)
+                row = {**row, "run": earlier.index(run)}
             rows.append(row)
         return rows, earlier
 
     def _about(self) -> dict[str, Any]:
         """This run, or the last one that measured anything."""
+        if self._run is not None:
+            return self._run
         if self._before and not (self._values or self._told):
             return {name: self._before.get(name) for name in ABOUT}
-        return dict(zip(ABOUT, (self.command, commit(), versions(), hardware())))
+        return self._this()
+
+    def _this(self) -> dict[str, Any]:
+        return dict(zip(ABOUT, (self.command, self._commit, versions(), hardware())))
 
     def document(self) -> dict[str, Any]:
-        kept, earlier = self._kept()
-        before = self._before.get("notes", ()) if kept else ()  # they are about the figures that are kept
+        rows, earlier = self._figures()
+        before = self._before.get("notes", ()) if self._kept() else ()  # they are about the figures that are kept
         notes = list(dict.fromkeys([*before, *self.notes]))
         peers = list(self._told.values()) or self._before.get("peers", [])
         return {
             "name": self.name,
             **self._about(),
-            "rows": [*self._measured(), *kept, *self.published],
+            "rows": [*rows, *self.published],
             **({"earlier": earlier} if earlier else {}),
             **({"notes": notes} if notes else {}),
             **({"peers": peers} if peers else {}),
@@ -222,7 +245,8 @@ def published_row(setting: Setting, name: str, value: float, source: str) -> dic
 
 
 def commit() -> str:
-    """The commit of the working tree, with `+changes` when code that was run differs from it."""
+    """The commit of the working tree, with `+changes` when code that was run differs from it. A copy without its history
+    is told by NACRE_COMMIT."""
 
     def git(*args: str) -> str | None:
         done = subprocess.run(["git", *args], cwd=ROOT / "benchmarks", capture_output=True, text=True, check=False)
@@ -230,7 +254,7 @@ def commit() -> str:
 
     head = git("rev-parse", "HEAD")
     if head is None:
-        return "unknown"
+        return os.environ.get("NACRE_COMMIT", "unknown")
     changed = git("status", "--porcelain", "--untracked-files=no", "--", "../src", ".", ":!results")
     return head + ("+changes" if changed else "")
 

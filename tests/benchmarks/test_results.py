@@ -195,6 +195,28 @@ def test_figures_that_are_kept_name_the_run_they_are_of(tmp_path):
     ]
 
 
+def test_logs_of_several_machines_can_be_put_one_behind_the_other(tmp_path, monkeypatch):
+    """Every figure keeps the machine and the commit it is of; the newest run stands at the top of the file."""
+    of, logs = result_files.Setting, []
+    for cores, seed in ((16, 0), (64, 1), (2, 2)):
+        monkeypatch.setattr(result_files, "hardware", lambda cores=cores: {"cores": cores})
+        monkeypatch.setattr(result_files, "commit", lambda cores=cores: f"commit {cores}")
+        one = result_files.Results("r", "run", tmp_path / f"there{cores}", tmp_path / f"there{cores}")
+        one.add(of("all", "d"), seed, {"auroc": 0.5 + seed / 10})
+        one.add(of(f"on {cores}", "d"), 0, {"auroc": 0.5})
+        logs.append(one.log.read_text())
+    monkeypatch.setattr(result_files, "hardware", lambda: {"cores": 1})
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "r.jsonl").write_text("".join(logs))
+    here = result_files.Results("r", "run", tmp_path, tmp_path / "work", resume=True, keep=True)
+    here.write()
+    told = json.loads(here.path.read_text())
+    top = told["hardware"]["cores"]
+    runs = {r["method"]: told["earlier"][r["run"]]["hardware"]["cores"] if "run" in r else top for r in told["rows"]}
+    assert top == 2 and runs == {"all": 2, "on 16": 16, "on 64": 64, "on 2": 2} and told["commit"] == "commit 2"
+    assert next(r for r in told["rows"] if r["method"] == "all")["seeds"] == 3
+
+
 def test_the_page_shows_all_figures_of_a_study_and_no_blank_lines(make):
     results = make()
     of = result_files.Setting

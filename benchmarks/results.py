@@ -245,8 +245,8 @@ def published_row(setting: Setting, name: str, value: float, source: str) -> dic
 
 
 def commit() -> str:
-    """The commit of the working tree, with `+changes` when code that was run differs from it. A copy without its history
-    is told by NACRE_COMMIT."""
+    """The commit of the working tree, with `+changes` when code that was run differs from it; NACRE_COMMIT where a copy
+    has no history."""
 
     def git(*args: str) -> str | None:
         done = subprocess.run(["git", *args], cwd=ROOT / "benchmarks", capture_output=True, text=True, check=False)

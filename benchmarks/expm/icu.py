@@ -31,8 +31,10 @@ EXACT = (1e-3, 1e-4)  # where rejection ends: ε·rows/2 is at most about 10
 METHODS = ("dpsgd-l2", "dpsgd-bce", "noisy-gd", "expm-nf-paper", "expm-nf", "expm-mh", "expm-exact")
 TRAIN = 0.7
 GRUD_GRID, GRUD_SEEDS, HIDDEN = (1e-3, 1.0, 10.0, 1e-2, 0.1), 3, 10
-GRUD_METHODS = ("expm-nf-paper", "dpsgd-l2", "dpsgd-bce", "noisy-gd", "expm-nf")
-FEW = {"draws": 8, "batch": 128}  # parameter vectors and rows of one step: a network is evaluated for every pair
+GRUD_METHODS = ("expm-nf-paper", "dpsgd-l2", "dpsgd-bce", "noisy-gd", "expm-nf", "expm-mh", "expm-exact", "expm-hmc")
+# Parameter vectors and rows of one step: a network is evaluated for every pair.
+FEW = FlowShape(layers=4, steps=600, rate=1e-2, draws=8, batch=128)
+WIDE = 0.1  # prior of Hamiltonian chains on GRU-D: within the default, 0.011, no network is far from its start weights
 LINEAR_METHODS = (*METHODS, "expm-hmc")
 PROVEN, CHAINS = ("proven (real arithmetic)", DELTA), ("conditional", DELTA)
 PROMISES = {"dpsgd-l2": PROVEN, "dpsgd-bce": PROVEN, "noisy-gd": PROVEN, "expm-exact": ("proven", DELTA),
@@ -82,7 +84,10 @@ def grud_training(method: str, epsilon: float | None) -> Any:
         "dpsgd-bce": lambda: DpSgd("bce", 300, 512.0, 1e-2, epsilon=e, delta=DELTA),
         "noisy-gd": lambda: NoisyGd("l2", 50, rate=1e-2, epsilon=e, delta=DELTA),
         "expm-nf-paper": lambda: ExpmNf(e, 30.0, SHIFTED, diagnostic_draws=32),
-        "expm-nf": lambda: ExpmNf(e, shape=FlowShape(layers=4, steps=600, rate=1e-2, **FEW), diagnostic_draws=32),
+        "expm-nf": lambda: ExpmNf(e, shape=FEW, diagnostic_draws=32),
+        "expm-mh": lambda: FlowChain(e, shape=FEW, moves=200, delta=DELTA),
+        "expm-exact": lambda: Rejection(e, patience=200, delta=DELTA),
+        "expm-hmc": lambda: Hamiltonian(e, WIDE, moves=200, leaps=8, delta=DELTA),
     }
     return made[method]()
 

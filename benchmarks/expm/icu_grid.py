@@ -20,7 +20,8 @@ from benchmarks.expm.icu_data import Data
 from nacre.audit.descents import Asked
 from nacre.learners import flow as flows
 from nacre.learners import losses
-from nacre.learners.exponential import X_STEPS, centre_of, exact_utility, prior_sd
+from nacre.learners.exponential import centre_of, exact_prior, exact_utility, prior_sd
+from nacre.learners.fixed_point import X_STEPS
 from nacre.learners.training import Task
 from nacre.privacy import descent, poisson, stream, unit_arrays
 from nacre.privacy.noise import NoiseSource
@@ -118,6 +119,7 @@ def _chains(trainings: dict[float | None, Any], data: Data) -> Found:
                 flow = jax.tree.map(lambda a, o=outcome, i=i: a[o, i], made)
                 target = flows.Target(worth, rates[i], sampler.tau)
                 drawn, seen = sampler.walked(flow, target, columns, planned[i][0], keys[outcome, i], noise)
+                drawn = centre_of(data.task) + drawn
                 figures = {"ess_share": seen["ess_share"], "accepted": seen["accepted"]}
                 told[outcome, value] = {"auc": float(data.areas(drawn, outcome)[0]), **figures}
     return told
@@ -142,7 +144,7 @@ def _trajectories(trainings: dict[float | None, Any], data: Data) -> Found:
             states, moved = map(np.asarray, many(keys, rates, data.columns[outcome].astype(jnp.float64)))
             for i, value in enumerate(values):
                 late = moved[i][:, training.moves // 2 :]
-                auc = float(np.median(data.areas(states[i][:, -1], outcome)))
+                auc = float(np.median(data.areas(centre_of(data.task) + states[i][:, -1], outcome)))
                 figures = {"accepted": float(late.mean()), "r_hat": _mixing(states[i], late)["r_hat"]}
                 told[outcome, value] = {"auc": auc, **figures}
     return told
@@ -159,25 +161,20 @@ def _chain_program(shape: Any, moves: int, worth: Any) -> Any:
 
 
 def _exact(trainings: dict[float | None, Any], data: Data) -> Found:
-    from nacre.learners.exponential import THETA_STEPS
     from nacre.privacy.feature_sums import CHUNK
     from nacre.privacy.rejection import Rejection
     from nacre.privacy.sampling import STEPS
 
-    size, noise, utility = data.task.size, NoiseSource(), exact_utility(data.x.shape[1], 2)
+    size, noise, utility = data.task.size, NoiseSource(), exact_utility(data.task)
     told: Found = {}
     for outcome, y in enumerate(data.outcomes):
         rows = np.concatenate([np.rint(data.x[: data.cut] * X_STEPS), y[: data.cut, None]], axis=1)
+        rows = np.pad(rows, ((0, 0), (0, max(0, size - rows.shape[1]))))
         vectors = [rows[a : a + CHUNK] for a in range(0, len(rows), CHUNK)]
         for value, training in trainings.items():
-            tau, rate = prior_sd(training.tau, size), _entry(training, data)[1]
-
-            def prior(rng: np.random.Generator, count: int, tau: float = tau) -> np.ndarray:
-                return np.rint(rng.standard_normal((count, size)) * tau * THETA_STEPS) / THETA_STEPS
-
-            sampler = Rejection(prior, size, training.patience)
-            drawn = sampler._one(utility, vectors, rate * utility.span / STEPS, noise)[0]
-            told[outcome, value] = {"auc": float(data.areas(drawn[None], outcome)[0])}
+            sampler = Rejection(exact_prior(training.tau, size), size, training.patience)
+            drawn = sampler._one(utility, vectors, _entry(training, data)[1] * utility.span / STEPS, noise)[0]
+            told[outcome, value] = {"auc": float(data.areas(centre_of(data.task) + drawn[None], outcome)[0])}
     return told
 
 

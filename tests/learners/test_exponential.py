@@ -13,7 +13,7 @@ from scipy import stats
 from tests.learners import small
 
 from nacre.errors import PlanError
-from nacre.learners import exponential, losses
+from nacre.learners import exponential, fixed_point, losses
 from nacre.learners import flow as flows
 from nacre.learners.flow_chain import FlowProposals, accepted_places
 from nacre.privacy.noise import NoiseSource
@@ -45,13 +45,13 @@ def test_one_row_changes_the_utility_by_at_most_the_sensitivity():
 def test_fixed_point_utility_is_the_squared_loss():
     rng = np.random.default_rng(1)
     x, y, theta = rng.uniform(-1, 1, (500, 3)), rng.integers(0, 2, 500), rng.standard_normal((20, 4)) * 2
-    utility = exponential.exact_utility(3, 2)
-    columns = np.concatenate([np.rint(x * exponential.X_STEPS).T, y[None].astype(float)])
+    utility = fixed_point.linear_utility(3, 2)
+    columns = np.concatenate([np.rint(x * fixed_point.X_STEPS).T, y[None].astype(float)])
     found = np.stack([utility.per_record(columns, t) for t in theta])
     yhat = 1 / (1 + np.exp(-(theta[:, :3] @ x.T + theta[:, 3:])))
     np.testing.assert_allclose(found, -np.square(yhat - y), atol=1.5e-3)  # steps of 1/1024 in the logit, 2⁻¹² in x
     with pytest.raises(PlanError, match="two classes"):
-        exponential.exact_utility(3, 3)
+        fixed_point.linear_utility(3, 3)
 
 
 def exact_draws(rate_epsilon: float, tau: float, count: int, seed: int) -> np.ndarray:
@@ -61,9 +61,9 @@ def exact_draws(rate_epsilon: float, tau: float, count: int, seed: int) -> np.nd
     object.__setattr__(task.plan, "entries", (entry,))  # many draws of one law, to look at the law
 
     def prior(rng, n):
-        return np.rint(rng.standard_normal((n, 2)) * tau * exponential.THETA_STEPS) / exponential.THETA_STEPS
+        return np.rint(rng.standard_normal((n, 2)) * tau * fixed_point.THETA_STEPS) / fixed_point.THETA_STEPS
 
-    return task.curator.sample(entry, exponential.exact_utility(1, 2), Rejection(prior, 2, 10_000))
+    return task.curator.sample(entry, fixed_point.linear_utility(1, 2), Rejection(prior, 2, 10_000))
 
 
 def test_candidates_have_keys_of_their_own():
@@ -76,16 +76,16 @@ def test_candidates_have_keys_of_their_own():
         assert not rng.bit_generator.state["state"]["counter"].any()
         return rng.standard_normal((n, 2))
 
-    Rejection(prior, 2, 3)._one(exponential.exact_utility(1, 2), [], 0.0, NoiseSource(4))
+    Rejection(prior, 2, 3)._one(fixed_point.linear_utility(1, 2), [], 0.0, NoiseSource(4))
     for _ in range(40):
-        Rejection(prior, 2, 1)._one(exponential.exact_utility(1, 2), [], 0.0, NoiseSource(None))
+        Rejection(prior, 2, 1)._one(fixed_point.linear_utility(1, 2), [], 0.0, NoiseSource(None))
     assert len(set(keys)) == len(keys) > 600
 
 
 def test_a_prior_that_carries_rows_is_refused():
     rows = np.zeros((100, 2))
     with pytest.raises(PlanError, match="prior"):
-        Rejection(lambda rng, n: rows[:n], 2).check(Sample("draw", epsilon=1.0), exponential.exact_utility(1, 2))
+        Rejection(lambda rng, n: rows[:n], 2).check(Sample("draw", epsilon=1.0), fixed_point.linear_utility(1, 2))
 
 
 def test_chains_cannot_pass_for_exact_draws():
@@ -93,7 +93,7 @@ def test_chains_cannot_pass_for_exact_draws():
     sampler = Rejection(lambda rng, n: rng.standard_normal((n, 2)), 2)
     object.__setattr__(sampler, "exact", False)
     with pytest.raises(PlanError, match="moves=0"):
-        task.curator.sample(Sample("draw", epsilon=0.1), exponential.exact_utility(1, 2), sampler)
+        task.curator.sample(Sample("draw", epsilon=0.1), fixed_point.linear_utility(1, 2), sampler)
 
 
 def marginal_p(draws: np.ndarray, points: np.ndarray, law: np.ndarray) -> list[float]:

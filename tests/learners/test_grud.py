@@ -8,8 +8,9 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 from nacre.errors import DataError, LedgerRequired, PlanError
+from nacre.learners import fixed_point
 from nacre.learners.descending import NoisyGd, Sgd
-from nacre.learners.exponential import Rejection, Walk
+from nacre.learners.exponential import Rejection, Walk, exact_prior
 from nacre.learners.files import load
 from nacre.learners.flow import ExpmNf, FlowShape
 from nacre.learners.flow_chain import FlowChain
@@ -17,7 +18,9 @@ from nacre.learners.grud import GRUD
 from nacre.learners.hamiltonian import Hamiltonian
 from nacre.learners.logistic import LogisticRegression
 from nacre.nets.gru_d import GruD, gaps
+from nacre.privacy import rejection
 from nacre.privacy.ledger import Policy, open_ledger
+from nacre.privacy.noise import NoiseSource
 
 NET = GruD(hours=5, inputs=3, hidden=4)
 PUBLIC = {"bounds": (-3.0, 3.0), "classes": (0, 1), "hidden": 3}
@@ -136,10 +139,66 @@ def test_chains_draw_the_weights_of_a_network(training):
     assert found.parameters_.shape == start.shape and loss(found.parameters_) < 0.8 * loss(start)
 
 
+def whole_records(rows: int, seed: int):
+    """(columns of the whole-number utility, the same records as the network sees them, labels)."""
+    rng = np.random.default_rng(seed)
+    mask = (rng.random((rows, 15)) < 0.5).astype(np.float64)
+    values = mask * rng.integers(-4096, 4097, (rows, 15))
+    labels = rng.integers(0, 2, rows)
+    columns = np.concatenate([values, mask * 4096, labels[:, None]], axis=1).T
+    return columns, np.concatenate([values / 4096, mask], axis=1), labels
+
+
+def test_losses_in_whole_numbers_are_those_of_the_network():
+    """Far from the start weights too, so that every part of the network matters; to the bit in any company."""
+    columns, records, labels = whole_records(600, 2)
+    utility, rng, start = fixed_point.network_utility(NET), np.random.default_rng(3), NET.start(0)
+    for scale in (0.01, 0.5, 1.5):
+        point = scale * rng.standard_normal(NET.size)
+        p = ravel_pytree(start)[1](ravel_pytree(start)[0] + point)
+        logits = np.asarray(jax.vmap(NET.logit, (None, 0))(p, records.astype(np.float32)))
+        found = utility.per_record(columns, point)
+        np.testing.assert_allclose(found, -np.square(sigmoid(logits) - labels), atol=6e-3)
+        some = rng.permutation(600)[:77]
+        assert np.array_equal(utility.per_record(np.ascontiguousarray(columns[:, some]), point), found[some])
+
+
+def test_sums_in_whole_numbers_are_exact_at_the_largest_weights():
+    """Weights at their limit and the widest network that is allowed: no partial sum leaves the exact numbers."""
+    most = fixed_point.MOST_THETA * fixed_point.THETA_STEPS
+    inputs = 2 * most * fixed_point.FEATURES * fixed_point.X_STEPS  # values and flags
+    assert inputs + most * fixed_point.FEATURES * fixed_point.X_STEPS + most * fixed_point.X_STEPS < 2**53
+
+
+def test_exact_draws_of_a_network():
+    """Proven, around the public start weights. A candidate is kept with chance exp(−rate·Σ loss): the mean of draws
+    is that of candidates by these weights (to 4 standard errors), far from the candidates' own."""
+    X, y = series(40)
+    told: dict = {}
+    found = GRUD(Rejection(0.02, patience=50), **PUBLIC).fit(X, y, tell_owner=told.update)
+    assert found.certificate_.guarantee == "proven" and set(told) == {"tried", "accepted"}
+    start = np.asarray(ravel_pytree(found.network_.start(0))[0])
+    moved = (found.parameters_ - start) * np.sqrt(len(start))  # the default prior
+    assert 0.5 < moved.std() < 1.5
+    columns = whole_records(60, 4)[0]
+    columns[-1] = 1  # of one class: the losses of all records go together, and draws differ much from candidates
+    utility, prior = fixed_point.network_utility(NET), exact_prior(1.0, NET.size)
+    points = prior(np.random.default_rng(5), 1000)
+    losses = np.array([-utility.per_record(columns, p).sum() for p in points])
+    weights = np.exp(-0.1 * losses)
+    wanted = (weights * losses).sum() / weights.sum()
+    spread = np.sqrt((weights * (losses - wanted) ** 2).sum() / weights.sum())
+    sampler = rejection.Rejection(prior, NET.size, 10**6)
+    drawn = [sampler._one(utility, [columns.T], 0.1 / rejection.STEPS, NoiseSource(seed))[0] for seed in range(40)]
+    kept = np.mean([-utility.per_record(columns, p).sum() for p in drawn])
+    error = spread * np.sqrt(1 / 40 + np.square(weights).sum() / weights.sum() ** 2)
+    assert abs(kept - wanted) < 4 * error < losses.mean() - wanted
+
+
 def test_refusals():
     X, y = series(20)
-    with pytest.raises(PlanError, match="exact draws are for linear models"):
-        GRUD(Rejection(0.1), **PUBLIC).fit(X, y)
+    with pytest.raises(PlanError, match="4,000 measurements and hidden units"):
+        fixed_point.network_utility(GruD(1, 4001, 2))
     with pytest.raises(DataError, match="dimensions"):
         GRUD(**PUBLIC).fit(X[:, 0], y)
     with pytest.raises(DataError, match="one label"):

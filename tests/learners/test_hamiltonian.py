@@ -37,8 +37,11 @@ def test_leapfrog_keeps_energy_and_turns_back():
     energy = lambda s: 0.5 * (s**2).sum() + 0.1 * (s**4).sum()  # noqa: E731
     with jax.enable_x64(True):
         s, p = jnp.array([1.0, -0.5]), jnp.array([0.3, 0.8])
-        new, after = _leapfrog(energy, s, p, jnp.asarray(0.01), jnp.asarray(100))
-        back, _ = _leapfrog(energy, new, -after, jnp.asarray(0.01), jnp.asarray(100))
+        slope = jax.value_and_grad(energy)
+        there, after = _leapfrog(slope, (s, *slope(s)), p, jnp.asarray(0.01), jnp.asarray(100))
+        (back, _, _), _ = _leapfrog(slope, there, -after, jnp.asarray(0.01), jnp.asarray(100))
+        new = there[0]
+        assert float(there[1]) == float(energy(new)) and np.array_equal(there[2], jax.grad(energy)(new))
         assert float(energy(new) + 0.5 * after @ after) == pytest.approx(float(energy(s) + 0.5 * p @ p), abs=1e-3)
         assert np.asarray(back) == pytest.approx(np.asarray(s), abs=1e-9)
 

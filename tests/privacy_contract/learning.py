@@ -12,8 +12,8 @@ from tests.privacy_contract import checks
 
 from nacre.errors import PlanError
 from nacre.learners.descending import DpSgd, NoisyGd
-from nacre.learners.exponential import THETA_STEPS, exact_utility
 from nacre.learners.exponential import Rejection as ExactTraining
+from nacre.learners.fixed_point import THETA_STEPS, linear_utility
 from nacre.privacy import rejection
 from nacre.privacy.plan import Sample
 from nacre.privacy.transcript import Transcript
@@ -36,9 +36,9 @@ def drawn(x: np.ndarray, y: np.ndarray, epsilon: float, count: int, seed: int, n
         patch.setattr(
             rejection, "survives", lambda gap, rate, noise: (gaps.append((gap, rate)), real(gap, rate, noise))[1]
         )
-        found = task.curator.sample(entry, exact_utility(1, 2), rejection.Rejection(listed_prior, 2, patience))
+        found = task.curator.sample(entry, linear_utility(1, 2), rejection.Rejection(listed_prior, 2, patience))
     vectors = np.concatenate([np.rint(x * 2**12), y[:, None]], axis=1)
-    lost = (rejection.STEPS - exact_utility(1, 2).steps(vectors, POINTS)).sum(axis=0)
+    lost = (rejection.STEPS - linear_utility(1, 2).steps(vectors, POINTS)).sum(axis=0)
     assert {gap for gap, _ in gaps} <= set(lost.tolist()), "a loss that is not the sum of the records' own"
     places = (found[:, None, :] == POINTS).all(axis=2).argmax(axis=1)
     return places, -gaps[0][1] * lost

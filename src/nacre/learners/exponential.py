@@ -2,14 +2,14 @@
 
 Density ∝ π(θ)·exp(−rate·Σ_records loss(θ)), squared loss, π = N(0, τ²I) fixed without the data (default τ = 1/√d, so
 that logits have a standard deviation of about 1 under π); for a network around its public start weights. `Rejection`
-draws exactly, for linear models; `Walk` here, `FlowChain` and `Hamiltonian` are Markov chains.
+draws exactly, from losses in whole numbers; `Walk` here, `FlowChain` and `Hamiltonian` are Markov chains.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,16 +17,14 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from nacre.errors import BudgetError, PlanError
-from nacre.learners import labelled, losses
+from nacre.learners import fixed_point, labelled, losses
+from nacre.learners.fixed_point import THETA_STEPS
 from nacre.learners.training import Task, Tell
 from nacre.privacy import rejection, walk
 from nacre.privacy.budget import Budget, default_delta
 from nacre.privacy.plan import Entry, Sample
 from nacre.privacy.sampling import Utility
 
-X_STEPS, THETA_STEPS = 2.0**12, 2.0**20  # fixed point: products of 2¹², 2²⁴ and 4,096 features stay below 2⁵³
-MOST_THETA = 16.0
-LOGIT_STEPS, MOST_LOGIT = 1024, 16
 BOX = 6.0  # walks stay within this many τ of zero
 
 
@@ -38,32 +36,6 @@ def prior_sd(tau: float | None, size: int) -> float:
 
 
 # ------------------------------------------------------------------------------------------------------------ utilities
-
-
-def sigmoid_table() -> np.ndarray:
-    """sigmoid at the lower ends of 1/1024-wide cells from −16 to 16."""
-    t = np.arange(-MOST_LOGIT * LOGIT_STEPS, MOST_LOGIT * LOGIT_STEPS + 1) / LOGIT_STEPS
-    return 1 / (1 + np.exp(-t))
-
-
-def exact_utility(features: int, classes: int) -> Utility:
-    """−loss in fixed point: sums of whole numbers below 2⁵³ and a look-up, so no bit depends on a record's place."""
-    if classes != 2 or features > 4000:
-        raise PlanError("exact draws: two classes and at most 4,000 features, so that sums of products stay exact")
-    table = sigmoid_table()
-
-    def vectors(columns: Mapping[str, Any], public: Any) -> np.ndarray:
-        found = labelled.records(columns, None)
-        return np.concatenate([np.rint(found["x"] * X_STEPS), found["y"][:, None]], axis=1)
-
-    def worth(columns: Any, point: Any) -> Any:
-        theta = np.rint(np.clip(point, -MOST_THETA, MOST_THETA) * THETA_STEPS)
-        total = theta[:-1] @ columns[:-1] + theta[-1] * X_STEPS
-        total = np.where(columns[-1] > 0, -total, total) * (LOGIT_STEPS / (X_STEPS * THETA_STEPS))
-        most = MOST_LOGIT * LOGIT_STEPS
-        return -np.square(table[np.floor(np.clip(total, -most, most)).astype(np.int64) + most])
-
-    return Utility(vectors, worth, low=-1.0, high=0.0, public=table)
 
 
 @functools.lru_cache(maxsize=8)
@@ -124,6 +96,19 @@ def _smooth(network: Any, features: int, classes: int) -> Utility:
     return smooth_utility(features, classes) if network is None else network_utility(network)
 
 
+def exact_utility(task: Task) -> Utility:
+    """The utility of a task's model in whole numbers."""
+    if task.network is None:
+        return fixed_point.linear_utility(task.features, task.classes)
+    return fixed_point.network_utility(task.network)
+
+
+def exact_prior(tau: float | None, size: int) -> Callable[[np.random.Generator, int], np.ndarray]:
+    """N(0, τ²I) on the steps of the whole-number weights."""
+    sd = prior_sd(tau, size)
+    return lambda rng, count: np.rint(rng.standard_normal((count, size)) * sd * THETA_STEPS) / THETA_STEPS
+
+
 def centre_of(task: Task) -> np.ndarray:
     """The parameters at which the prior is centred: 0, or the public start weights of a network."""
     return np.zeros(task.size) if task.network is None else np.asarray(ravel_pytree(task.network.start(0))[0], float)
@@ -164,21 +149,10 @@ class Rejection(Exponential):
     name: ClassVar[str] = "expm-exact"
 
     def train(self, task: Task, tell_owner: Tell) -> np.ndarray:
-        if task.network is not None:
-            raise PlanError(
-                f"{self.name}: exact draws are for linear models, whose losses are sums of whole numbers; draw the "
-                "weights of a network by a chain (FlowChain, Hamiltonian, Walk)"
-            )
-        size = losses.size(task.features, task.classes)
-        tau = prior_sd(self.tau, size)
-
-        def prior(rng: np.random.Generator, count: int) -> np.ndarray:
-            return np.rint(rng.standard_normal((count, size)) * tau * THETA_STEPS) / THETA_STEPS
-
-        sampler = rejection.Rejection(prior, size, self.patience)
-        drawn = task.curator.sample(task.plan["draw"], exact_utility(task.features, task.classes), sampler)
+        sampler = rejection.Rejection(exact_prior(self.tau, task.size), task.size, self.patience)
+        drawn = task.curator.sample(task.plan["draw"], exact_utility(task), sampler)
         tell_owner(task.curator.diagnostics["draw"])
-        return drawn[0]
+        return centre_of(task) + drawn[0]
 
 
 @functools.lru_cache(maxsize=8)

@@ -75,37 +75,42 @@ def _chains(
         theta = shape.tau * s
         return -target.rate * target.worth(columns, theta).sum() - target.log_prior(theta)
 
+    slope = jax.value_and_grad(energy)
+
     def move(carried: tuple, i: jax.Array) -> tuple:
-        s, log_step, key = carried
+        here, log_step, key = carried  # here: place, energy and slope
+        s = here[0]
         key, a, b, c = jax.random.split(key, 4)
         momentum = jax.random.normal(a, s.shape, s.dtype)
         count = jax.random.randint(b, (), 1, shape.leaps + 1)
-        new, after = _leapfrog(energy, s, momentum, jnp.exp(log_step), count)
-        change = energy(s) + 0.5 * momentum @ momentum - energy(new) - 0.5 * after @ after
+        there, after = _leapfrog(slope, here, momentum, jnp.exp(log_step), count)
+        change = here[1] + 0.5 * momentum @ momentum - there[1] - 0.5 * after @ after
         chance = jnp.where(jnp.isfinite(change), jnp.minimum(1.0, jnp.exp(jnp.minimum(change, 0.0))), 0.0)
         taken = jax.random.uniform(c, dtype=s.dtype) < chance
-        s = jnp.where(taken, new, s)
+        here = jax.tree.map(lambda new, old: jnp.where(taken, new, old), there, here)
         learning = jnp.where(i < moves // 2, 1 / jnp.sqrt(i + 1.0), 0.0)
-        return (s, log_step + learning * (chance - WANTED), key), (shape.tau * s, taken)
+        return (here, log_step + learning * (chance - WANTED), key), (shape.tau * here[0], taken)
 
     def chain(key: jax.Array) -> tuple[jax.Array, jax.Array]:
         a, b = jax.random.split(key)
-        start = (jax.random.normal(a, (shape.width,), columns.dtype), jnp.log(jnp.asarray(0.1, columns.dtype)), b)
+        first = jax.random.normal(a, (shape.width,), columns.dtype)
+        start = ((first, *slope(first)), jnp.log(jnp.asarray(0.1, columns.dtype)), b)
         return jax.lax.scan(move, start, jnp.arange(moves))[1]
 
     return jax.vmap(chain)(jax.random.split(key, shape.chains))
 
 
-def _leapfrog(energy: Any, s: jax.Array, momentum: jax.Array, step: jax.Array, count: jax.Array) -> tuple:
-    slope = jax.grad(energy)
+def _leapfrog(slope: Any, here: tuple, momentum: jax.Array, step: jax.Array, count: jax.Array) -> tuple:
+    """(place, energy and slope there, momentum): one pass over the rows a leap, whose slope both halves share."""
 
     def one(_: Any, carried: tuple) -> tuple:
-        s, p = carried
-        p = p - 0.5 * step * slope(s)
-        s = s + step * p
-        return s, p - 0.5 * step * slope(s)
+        (s, _, down), p = carried
+        p = p - 0.5 * step * down
+        there = s + step * p
+        energy, down = slope(there)
+        return (there, energy, down), p - 0.5 * step * down
 
-    return jax.lax.fori_loop(0, count, one, (s, momentum))
+    return jax.lax.fori_loop(0, count, one, (here, momentum))
 
 
 @dataclass(frozen=True)

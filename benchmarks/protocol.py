@@ -99,7 +99,8 @@ def _figures(judge: Judge, case: Case, made: Made, gaps: Sequence[str]) -> dict[
         return _shown({**judge.distances(made.table), **judge.ceiling})
     table: pd.DataFrame = made.table
     figures = judge.score(table)
-    behind = {k: v for k, v in judge.gaps(figures).items() if k.removesuffix("_gap") in gaps}
+    # The ceiling costs as much as a case: only where a gap to it is shown.
+    behind = {k: v for k, v in judge.gaps(figures).items() if k.removesuffix("_gap") in gaps} if gaps else {}
     return _shown({**figures, **behind, **made.figures})
 
 

@@ -87,7 +87,7 @@ def grud_training(method: str, epsilon: float | None) -> Any:
         "expm-nf": lambda: ExpmNf(e, shape=FEW, diagnostic_draws=32),
         "expm-mh": lambda: FlowChain(e, shape=FEW, moves=200, delta=DELTA),
         "expm-exact": lambda: Rejection(e, patience=200, delta=DELTA),
-        "expm-hmc": lambda: Hamiltonian(e, WIDE, moves=200, leaps=8, delta=DELTA),
+        "expm-hmc": lambda: Hamiltonian(e, WIDE, moves=120, leaps=8, delta=DELTA),
     }
     return made[method]()
 

@@ -126,7 +126,8 @@ def _chains(trainings: dict[float | None, Any], data: Data) -> Found:
 
 
 def _trajectories(trainings: dict[float | None, Any], data: Data) -> Found:
-    """Chains of all values side by side: the rows are read once for all of them. The median of the last states."""
+    """Chains of all values side by side: the rows are read once for all of them; those of a network, which hold every
+    hour of every stay, one value after the other. The median of the last states."""
     from nacre.learners import hamiltonian
     from nacre.learners.flow_chain import _clipped, _mixing
 
@@ -141,7 +142,9 @@ def _trajectories(trainings: dict[float | None, Any], data: Data) -> Found:
         for outcome in range(len(data.outcomes)):
             keys = jax.random.wrap_key_data(jnp.asarray(noise.bits64(len(values)).view(np.uint32).reshape(-1, 2)))
             rates = jnp.asarray([rate for _, rate in planned], jnp.float64)
-            states, moved = map(np.asarray, many(keys, rates, data.columns[outcome].astype(jnp.float64)))
+            columns, once = data.columns[outcome].astype(jnp.float64), len(values) if data.network is None else 1
+            found = [many(keys[a : a + once], rates[a : a + once], columns) for a in range(0, len(values), once)]
+            states, moved = (np.concatenate(parts) for parts in zip(*found))
             for i, value in enumerate(values):
                 late = moved[i][:, training.moves // 2 :]
                 auc = float(np.median(data.areas(centre_of(data.task) + states[i][:, -1], outcome)))

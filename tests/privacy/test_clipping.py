@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nacre.errors import BudgetError
-from nacre.nets.taps import Outer
+from nacre.nets.taps import Mask, Outer
 from nacre.privacy import clipping
 from nacre.privacy.plan import CLIPPINGS, Part
 from nacre.privacy.stepwise import LEAST_CLIP
@@ -80,6 +80,32 @@ def test_the_smallest_clip_is_kept_and_smaller_ones_are_refused(strategy):
             Part("gradient", clip=bad, clipping=strategy)
     with pytest.raises(BudgetError, match="clip"):
         Part("gradient", clip=None, clipping=strategy)
+
+
+@pytest.mark.parametrize("uses", [1, 3])
+@pytest.mark.parametrize("strategy", CLIPPINGS)
+def test_small_gradients_of_large_inputs_are_measured_by_taps(strategy, uses):
+    """Products of ordinary size whose one factor vanishes when squared, with a mask and without."""
+    rng = np.random.default_rng(6)
+    sizes = 10.0 ** np.linspace(-18.5, 18.3, 400)[:, None]
+    a = [(sizes * rng.normal(size=(400, 40))).astype(np.float32) for _ in range(uses)]
+    b = [(0.1 / sizes * rng.normal(size=(400, 30))).astype(np.float32) for _ in range(uses)]
+    masks = (None, Mask.of(rng.random((30, 40)) < 0.5))
+
+    @jax.jit
+    @jax.vmap
+    def clipped(a, b, key):
+        one = [[x[None] for x in factors] for factors in (a, b)]
+        found = []
+        for mask, bias in zip(masks, (True, False)):
+            summed = clipping.STRATEGIES[strategy]({"l": Outer(*one, mask, bias)}, CLIP, jnp.ones(1, bool), key[None])
+            found.append(jnp.concatenate([leaf.ravel() for leaf in jax.tree.leaves(summed)]))
+        return found
+
+    for found in clipped(a, b, jax.random.split(jax.random.key(0), 400)):
+        lengths = np.linalg.norm(np.asarray(found, np.float64), axis=1)
+        assert lengths.max() <= CLIP * (1 + 1e-5)
+        assert (lengths > 0.5 * CLIP).mean() > 0.5, "hardly anything is left"
 
 
 def test_thresholds_share_the_clip():

@@ -249,6 +249,12 @@ def test_persons_with_several_rows():
     assert got.certificate.guarantee == "proven (real arithmetic)" and len(got.sample(10)) == 10
 
 
+def test_a_batch_without_a_number_of_rows_is_refused():
+    with pytest.raises(NacreError, match="batch=512: does nothing where the schema declares no number of rows"):
+        make("hflow", {"batch": 512}).plan(SCHEMA, None, Budget(None))
+    assert make("hflow", {"batch": 512}).plan(SCHEMA, 1024, Budget(None))["training"].q == 0.5
+
+
 def test_the_plan_meets_the_budget_closely():
     with coarse.grid():
         plan = make("hflow", {}).plan(SCHEMA, 4000, Budget(1.0, 1e-5))
@@ -299,6 +305,7 @@ def test_a_warm_start_knows_the_table_before_the_first_step(monkeypatch):
         {"hidden": 5000},
         {"bound": 2000.0},
         {"rank": 3},
+        {"labels": "no"},
     ],
     ids=lambda o: next(iter(o)),
 )

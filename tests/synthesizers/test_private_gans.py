@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import nacre
-from nacre.errors import NacreError
+from nacre.errors import NacreError, SchemaError
+from nacre.fitting import prepare
 from nacre.nets.taps import Tape
+from nacre.privacy.budget import Budget
 from nacre.privacy.plan import Teach
 from nacre.synthesizers.base import METHODS, make
 from nacre.synthesizers.gans import bought, private
@@ -18,14 +20,15 @@ from nacre.synthesizers.gans.dpgan import Duel, DuelRules
 from nacre.synthesizers.gans.gswgan import Class
 from nacre.synthesizers.gans.wgan import WganRules
 from nacre.synthesizers.tabular.heads import Heads
+from nacre.table import Boolean
 from nacre.table.grid import Grid
 from nacre.table.simulate import people, people_schema
 
 KEY = jax.random.key(1)
 HEADS = Heads(2, (3,))
 SMALL = {
-    "dpgan": {"steps": 3, "batch": 60, "width": 8},
-    "dpcgan": {"steps": 3, "batch": 60, "width": 8},
+    "dpgan": {"steps": 3, "width": 8},
+    "dpcgan": {"steps": 3, "width": 8},
     "gswgan": {"steps": 3, "width": 8, "parts": 6, "batch": 3, "rows": 4},
     "pategan": {"steps": 3, "width": 8, "parts": 6, "rows": 4},
 }
@@ -52,6 +55,24 @@ def test_without_epsilon_nothing_is_promised(method):
 def test_settings_that_mean_nothing_are_refused(wrong):
     with pytest.raises(NacreError, match=next(iter(wrong))):
         make("dpgan", wrong)
+
+
+@pytest.mark.parametrize("method", ["dpgan", "dpcgan"])
+def test_a_batch_is_a_share_of_the_declared_rows_or_refused(method):
+    schema, budget = people_schema(), Budget(None)
+    made = make(method, {"batch": 60, "target": "late_payment"})
+    assert made.plan(schema, 300, budget)["training"].q == 0.2
+    assert made.plan(schema, 30, budget)["training"].q == 1
+    assert make(method, {"target": "late_payment"}).plan(schema, None, budget)["training"].q == 1 / 32
+    with pytest.raises(NacreError, match="batch=60: does nothing where the schema declares no number of rows"):
+        made.plan(schema, None, budget)
+
+
+@pytest.mark.parametrize("method", ["dpcgan", "gswgan"])
+def test_a_table_of_nothing_but_its_target_is_refused_before_anything_is_spent(method):
+    schema = nacre.Schema({"y": Boolean()})
+    with pytest.raises(SchemaError, match="target 'y' is the only modelled column"):
+        prepare(["y"], schema, Budget(1.0, 1e-5), method, "y")
 
 
 def test_the_generator_starts_at_the_bought_shares():

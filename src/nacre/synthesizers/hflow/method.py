@@ -21,6 +21,7 @@ from nacre.synthesizers.hflow.axes import ENCODINGS, Axes
 from nacre.synthesizers.hflow.model import DEQUANTISATIONS, SPACES, FlowModel, objective_of
 from nacre.table import Schema
 
+TRIED = 64  # rows drawn from a flow before it is handed out
 _CHOICES = {
     "encoding": ENCODINGS,
     "dequantisation": DEQUANTISATIONS,
@@ -151,7 +152,9 @@ class Hflow:
             progress=lambda done, of: progress("training", done, of),
         )
         weights = jax.tree.map(np.asarray, descending.end(state))
-        return FlowModel(axes, shape, weights, self.space, self.target, rows, self.dequantisation)
+        model = FlowModel(axes, shape, weights, self.space, self.target, rows, self.dequantisation)
+        model.draw(TRIED, np.random.default_rng(seed))  # a flow that went astray says so here, not to whom it is given
+        return model
 
     @property
     def taught(self) -> int:

@@ -148,14 +148,17 @@ def test_the_threshold_of_thinning_is_an_entry_of_the_vector(x):
     assert [float(clipping._kth_largest(jnp.asarray(x, jnp.float32), k)) for k in range(1, 6)] == ordered.tolist()
 
 
-def test_thinning_keeps_the_mean():
-    """Mean over 10⁵ draws within 5 standard errors for each of 9 entries: false alarms below 1e-5."""
+@pytest.mark.parametrize(("sparsity", "kept"), [(0.0, 9), (0.5, 5), (0.75, 3), (0.95, 1)])
+def test_thinning_keeps_the_mean(sparsity, kept):
+    """Mean over 10⁵ draws within 5 standard errors for each of 9 entries, four times: false alarms below 1e-4."""
     x = jnp.asarray(np.random.default_rng(1).standard_t(2, 9), jnp.float32)
-    draws = jax.jit(jax.vmap(lambda key: clipping.thinned(x, key, 0.5)))(jax.random.split(jax.random.key(4), 100_000))
+    draws = jax.jit(jax.vmap(lambda key: clipping.thinned(x, key, sparsity)))(
+        jax.random.split(jax.random.key(4), 100_000)
+    )
     draws = np.asarray(draws, np.float64)
-    tau = np.sort(np.abs(x))[::-1][4]  # k = ⌈9/2⌉ = 5
+    tau = np.sort(np.abs(x))[::-1][kept - 1]  # k = ⌈9(1 − s)⌉
     error = np.abs(draws.mean(axis=0) - np.asarray(x))
     assert (error <= 5 * np.sqrt(np.maximum(tau * np.abs(x) - np.square(x), 0) / len(draws)) + 1e-5).all()
-    kept = np.abs(np.asarray(x)) > tau
-    assert (draws[:, kept] == np.asarray(x)[kept]).all()
-    assert set(np.unique(np.abs(draws[:, ~kept]))) <= {0.0, float(np.float32(tau))}
+    above = np.abs(np.asarray(x)) > tau
+    assert (draws[:, above] == np.asarray(x)[above]).all()
+    assert set(np.unique(np.abs(draws[:, ~above]))) <= {0.0, float(np.float32(tau))}

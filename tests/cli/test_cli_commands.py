@@ -199,6 +199,13 @@ def test_plan_json_is_a_plan(call, small):
     assert end.json["notes"]["verdict"] in ("enough", "little", "too little")
 
 
+def test_plan_shows_the_noise_and_steps_of_a_training(call, small):
+    asked = ("plan", small / "people.json", "--method", "dpgan", "--option", "steps=7")
+    noise = call(*asked, "-e", 4, "--json").json["entries"][-1]["parts"][0]["sigma"]
+    assert f"{noise:.3g} times the clip, 7 steps" in call(*asked, "-e", 4).out
+    assert "none, 7 steps" in call(*asked, "-e", "none").out
+
+
 def test_plan_says_when_there_is_too_little_data(call, small):
     assert "too little data for epsilon 0.01" in call("plan", small / "people.json", "-e", 0.01).out
     end = call("plan", small / "people.json", "-e", 10)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nacre.errors import BudgetError
-from nacre.nets.taps import Outer
+from nacre.nets.taps import Mask, Outer
 from nacre.privacy import clipping
 from nacre.privacy.plan import CLIPPINGS, Part
 from nacre.privacy.stepwise import LEAST_CLIP
@@ -82,6 +82,32 @@ def test_the_smallest_clip_is_kept_and_smaller_ones_are_refused(strategy):
         Part("gradient", clip=None, clipping=strategy)
 
 
+@pytest.mark.parametrize("uses", [1, 3])
+@pytest.mark.parametrize("strategy", CLIPPINGS)
+def test_small_gradients_of_large_inputs_are_measured_by_taps(strategy, uses):
+    """Products of ordinary size whose one factor vanishes when squared, with a mask and without."""
+    rng = np.random.default_rng(6)
+    sizes = 10.0 ** np.linspace(-18.5, 18.3, 400)[:, None]
+    a = [(sizes * rng.normal(size=(400, 40))).astype(np.float32) for _ in range(uses)]
+    b = [(0.1 / sizes * rng.normal(size=(400, 30))).astype(np.float32) for _ in range(uses)]
+    masks = (None, Mask.of(rng.random((30, 40)) < 0.5))
+
+    @jax.jit
+    @jax.vmap
+    def clipped(a, b, key):
+        one = [[x[None] for x in factors] for factors in (a, b)]
+        found = []
+        for mask, bias in zip(masks, (True, False)):
+            summed = clipping.STRATEGIES[strategy]({"l": Outer(*one, mask, bias)}, CLIP, jnp.ones(1, bool), key[None])
+            found.append(jnp.concatenate([leaf.ravel() for leaf in jax.tree.leaves(summed)]))
+        return found
+
+    for found in clipped(a, b, jax.random.split(jax.random.key(0), 400)):
+        lengths = np.linalg.norm(np.asarray(found, np.float64), axis=1)
+        assert lengths.max() <= CLIP * (1 + 1e-5)
+        assert (lengths > 0.5 * CLIP).mean() > 0.5, "hardly anything is left"
+
+
 def test_thresholds_share_the_clip():
     layers = clipping.layers_of({"a": jnp.zeros((1, 7, 3)), "b": jnp.zeros((1, 5)), "c": jnp.zeros(1)})
     found = clipping.thresholds(layers, CLIP)
@@ -122,14 +148,17 @@ def test_the_threshold_of_thinning_is_an_entry_of_the_vector(x):
     assert [float(clipping._kth_largest(jnp.asarray(x, jnp.float32), k)) for k in range(1, 6)] == ordered.tolist()
 
 
-def test_thinning_keeps_the_mean():
-    """Mean over 10⁵ draws within 5 standard errors for each of 9 entries: false alarms below 1e-5."""
+@pytest.mark.parametrize(("sparsity", "kept"), [(0.0, 9), (0.5, 5), (0.75, 3), (0.95, 1)])
+def test_thinning_keeps_the_mean(sparsity, kept):
+    """Mean over 10⁵ draws within 5 standard errors for each of 9 entries, four times: false alarms below 1e-4."""
     x = jnp.asarray(np.random.default_rng(1).standard_t(2, 9), jnp.float32)
-    draws = jax.jit(jax.vmap(lambda key: clipping.thinned(x, key, 0.5)))(jax.random.split(jax.random.key(4), 100_000))
+    draws = jax.jit(jax.vmap(lambda key: clipping.thinned(x, key, sparsity)))(
+        jax.random.split(jax.random.key(4), 100_000)
+    )
     draws = np.asarray(draws, np.float64)
-    tau = np.sort(np.abs(x))[::-1][4]  # k = ⌈9/2⌉ = 5
+    tau = np.sort(np.abs(x))[::-1][kept - 1]  # k = ⌈9(1 − s)⌉
     error = np.abs(draws.mean(axis=0) - np.asarray(x))
     assert (error <= 5 * np.sqrt(np.maximum(tau * np.abs(x) - np.square(x), 0) / len(draws)) + 1e-5).all()
-    kept = np.abs(np.asarray(x)) > tau
-    assert (draws[:, kept] == np.asarray(x)[kept]).all()
-    assert set(np.unique(np.abs(draws[:, ~kept]))) <= {0.0, float(np.float32(tau))}
+    above = np.abs(np.asarray(x)) > tau
+    assert (draws[:, above] == np.asarray(x)[above]).all()
+    assert set(np.unique(np.abs(draws[:, ~above]))) <= {0.0, float(np.float32(tau))}

@@ -318,3 +318,24 @@ def test_an_interrupted_run_goes_on_with_other_noise_and_the_same_rows_only(tmp_
     path.write_bytes(saved[:40])
     with pytest.raises(DataError, match="not a checkpoint"):
         logistic.fit(logistic.room(table, planned), planned, logistic.plain, checkpoint=path)
+
+
+def test_a_run_that_ended_as_not_finite_cannot_be_gone_on_with(tmp_path, monkeypatch):
+    """The step it ended at was told; the same steps with other noise would tell more than the plan pays for."""
+    monkeypatch.setattr(descent, "CHUNK_STEPS", 2)
+    path, table, planned = tmp_path / "run.checkpoint", logistic.people(20), logistic.entry()
+    seen = []
+
+    def explode(state, noisy, key):
+        return jax.tree.map(lambda p: (p + 1) * 1e10, state)
+
+    with pytest.raises(ConvergenceError, match="step 3"):
+        logistic.fit(
+            logistic.room(table, planned),
+            planned,
+            logistic.plain,
+            update=explode,
+            checkpoint=path,
+            progress=lambda done, of: seen.append((done, path.exists())),
+        )
+    assert seen == [(2, True)] and not path.exists()

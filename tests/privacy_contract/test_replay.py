@@ -25,10 +25,10 @@ SMALL = {
     "merf": {"frequencies": 8, "steps": 4, "batch": 12},
     "support-points": {"frequencies": 12, "points": 4},
     "kme": {"features": 20, "points": 3},
-    "hflow": {"hidden": 4, "depth": 1, "bins": 2, "steps": 2, "batch": 40, "lessons": 2},
-    "hflow-paper": {"hidden": 4, "depth": 1, "bins": 2, "steps": 2, "batch": 40, "blocks": 2},
-    "dpgan": {"steps": 2, "batch": 40, "width": 8, "turns": 1},
-    "dpcgan": {"steps": 2, "batch": 40, "width": 8, "turns": 1},
+    "hflow": {"hidden": 4, "depth": 1, "bins": 2, "steps": 2, "lessons": 2},
+    "hflow-paper": {"hidden": 4, "depth": 1, "bins": 2, "steps": 2, "blocks": 2},
+    "dpgan": {"steps": 2, "width": 8, "turns": 1},
+    "dpcgan": {"steps": 2, "width": 8, "turns": 1},
     "gswgan": {"steps": 2, "batch": 3, "width": 8, "parts": 4, "rows": 2},
     "pategan": {"steps": 2, "width": 8, "parts": 4, "rows": 2},
 }
@@ -107,7 +107,8 @@ def test_replay_on_neighbours_shows_the_same_bytes(case, tmp_path):
 @pytest.mark.parametrize("method", FURTHER)
 def test_replay_where_the_number_of_rows_is_public(method, relation, tmp_path):
     base = tables.people(200)
-    fit = checks.fit_with(method, tables.schema(), SMALL.get(method, {}), neighbours=relation)
+    sampled = {"batch": 40} if method in ("hflow", "hflow-paper", "dpgan", "dpcgan") else {}  # not all rows in a step
+    fit = checks.fit_with(method, tables.schema(), {**SMALL.get(method, {}), **sampled}, neighbours=relation)
     checks.check_replay(fit, base, tables.replaced(base), tmp_path)
 
 
@@ -137,7 +138,7 @@ def test_replay_with_target_shares(tmp_path):
 @pytest.mark.parametrize("method", sorted(DECLARED))
 def test_a_method_without_a_domain_refuses_before_it_reads(method):
     rows = checks.CountedRows(tables.people(50))
-    with pytest.raises(DomainNotDeclared, match=r"declare them|needs the whole schema"):
+    with pytest.raises(DomainNotDeclared, match="kind not declared"):
         checks.fit_with(method, None, SMALL[method])(rows)
     assert rows.passes == 0
 

@@ -6,6 +6,8 @@ import json
 import subprocess
 import sys
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,14 +18,16 @@ from tests.synthesizers.mixed import table
 import nacre
 from nacre.errors import NacreError, ReleaseFileError, SchemaError
 from nacre.nets.flow_shape import Shape
+from nacre.nets.taps import Tape
 from nacre.privacy import accounting
 from nacre.privacy.budget import Budget
 from nacre.privacy.plan import Counts
 from nacre.release_file import pack, unpack
 from nacre.synthesizers.base import make
 from nacre.synthesizers.hflow import warm
-from nacre.synthesizers.hflow.axes import ENCODINGS
-from nacre.synthesizers.hflow.model import FlowModel, dequantiser_shape
+from nacre.synthesizers.hflow.axes import ENCODINGS, Axes
+from nacre.synthesizers.hflow.model import FlowModel, dequantiser_shape, objective_of
+from nacre.synthesizers.hflow.training import Descending
 from nacre.table import Boolean, Categorical, Numeric, Schema, Unit
 from nacre.table.columns import Identifier
 from nacre.table.encoding import encode
@@ -249,6 +253,49 @@ def test_persons_with_several_rows():
     assert got.certificate.guarantee == "proven (real arithmetic)" and len(got.sample(10)) == 10
 
 
+def test_the_update_is_adabelief_with_an_average_of_the_weights():
+    """Against the formulas in float64: a rate that falls as a cosine, and an average that forgets its start."""
+    steps, rate, keep = 30, 0.05, 0.8
+    descending = Descending(steps, rate, "cosine", keep)
+    slopes = np.random.default_rng(0).normal([1.0, -0.2, 0.0], size=(steps, 3))
+    state = descending.start({"w": jnp.asarray([0.5, 0.0, -1.0])})
+    w = average = np.array([0.5, 0.0, -1.0])
+    m = v = np.zeros(3)
+    for t, g in enumerate(slopes, 1):
+        state = descending.update(state, {"gradient": {"w": jnp.asarray(g, jnp.float32)}}, jax.random.key(0))
+        m = 0.9 * m + 0.1 * g
+        v = 0.999 * v + 0.001 * (g - m) ** 2
+        pace = rate * 0.5 * (1 + np.cos(np.pi * (t - 1) / steps))
+        w = w - pace * (m / (1 - 0.9**t)) / np.sqrt(v / (1 - 0.999**t))
+        average = average + max(1 - keep, 9 / (9 + t)) * (w - average)
+    np.testing.assert_allclose(state["parameters"]["w"], w, rtol=1e-3)
+    np.testing.assert_allclose(descending.end(state)["w"], average, rtol=1e-3)
+    assert not np.isclose(w, average, rtol=3e-3).any(), "the two would not be told apart"
+
+
+def test_the_loss_of_a_person_is_that_of_the_rows_that_are_there():
+    axes = Axes.of(SCHEMA, "y", "codes", None, "test")
+    shape = make("hflow", {"hidden": 4, "bins": 2, "depth": 1}).shape(axes)
+    one, two = (objective_of(axes, shape, "normal", group=g) for g in (1, 2))
+    parameters = jax.tree.map(lambda a: a + 0.1, one.start(jax.random.key(0)))
+    records = axes.encode(encode(to_arrow(table(4)), SCHEMA).columns)
+    rows = {k: jnp.asarray(a).reshape(2, 2, -1) for k, a in records.items()}
+    present, keys = jnp.asarray([[True, True], [False, True]]), jax.random.split(jax.random.key(1), 2)
+    whole = two.loss(parameters, Tape(2), (rows, present), keys, None)
+    alone = [
+        one.loss(parameters, Tape(2), {k: a[:, i] for k, a in rows.items()},
+                 jax.vmap(jax.random.fold_in, (0, None))(keys, i), None)
+        for i in range(2)
+    ]  # fmt: skip
+    np.testing.assert_allclose(whole, [alone[0][0] + alone[1][0], alone[1][1]], rtol=1e-5)
+
+
+def test_a_batch_without_a_number_of_rows_is_refused():
+    with pytest.raises(NacreError, match="batch=512: does nothing where the schema declares no number of rows"):
+        make("hflow", {"batch": 512}).plan(SCHEMA, None, Budget(None))
+    assert make("hflow", {"batch": 512}).plan(SCHEMA, 1024, Budget(None))["training"].q == 0.5
+
+
 def test_the_plan_meets_the_budget_closely():
     with coarse.grid():
         plan = make("hflow", {}).plan(SCHEMA, 4000, Budget(1.0, 1e-5))
@@ -299,6 +346,7 @@ def test_a_warm_start_knows_the_table_before_the_first_step(monkeypatch):
         {"hidden": 5000},
         {"bound": 2000.0},
         {"rank": 3},
+        {"labels": "no"},
     ],
     ids=lambda o: next(iter(o)),
 )

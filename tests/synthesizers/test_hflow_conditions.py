@@ -7,7 +7,8 @@ import pytest
 from scipy.stats import chi2_contingency, ks_2samp
 from tests.synthesizers.flows import random_model
 
-from nacre.errors import SchemaError
+from nacre.errors import ConvergenceError, SchemaError
+from nacre.nets.flow_sampling import given
 from nacre.synthesizers.hflow.axes import ENCODINGS
 from nacre.synthesizers.rejection import draw_until
 from nacre.table import Between, Boolean, Categorical, Numeric, Schema
@@ -104,3 +105,20 @@ def test_a_rare_value_of_the_first_column_costs_no_tries():
 
     draw_until(300, np.random.default_rng(0), {"c": "a"}, model.axes.grids, some, 300)
     assert len(tries) == 1
+
+
+def test_the_far_end_of_the_first_axis_leaves_finite_rows():
+    """A share that rounds to 1 has no finite quantile; the columns after it read one all the same."""
+    model = random_model(SCHEMA, "codes", False, "normal", blocks=1, linear="none")
+    ends = np.full((64, 1), 8.2), np.full((64, 1), np.inf)
+    allowed = lambda axis, h: ends if axis == 0 else None  # noqa: E731
+    h = given(model.shape, model.weights, 64, np.random.default_rng(0), allowed, model._label)
+    assert len(h) and np.isfinite(h).all() and (h[:, 0] > 4).all()
+
+
+def test_a_flow_that_went_astray_hands_out_nothing():
+    model = random_model(SCHEMA, "codes", False, "normal", blocks=1, linear="none")
+    for layer in model.shape.layers():
+        model.weights[layer]["weight"][:] *= 1e15
+    with np.errstate(all="ignore"), pytest.raises(ConvergenceError, match="lower `rate`"):
+        model.draw(500, np.random.default_rng(0))

@@ -5,11 +5,14 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import nacre
-from nacre.errors import NacreError
+from nacre.errors import NacreError, SchemaError
+from nacre.fitting import prepare
 from nacre.nets.taps import Tape
+from nacre.privacy.budget import Budget
 from nacre.privacy.plan import Teach
 from nacre.synthesizers.base import METHODS, make
 from nacre.synthesizers.gans import bought, private
@@ -17,15 +20,18 @@ from nacre.synthesizers.gans.dpcgan import DpcganRules
 from nacre.synthesizers.gans.dpgan import Duel, DuelRules
 from nacre.synthesizers.gans.gswgan import Class
 from nacre.synthesizers.gans.wgan import WganRules
+from nacre.synthesizers.tabular.coding import Coding
 from nacre.synthesizers.tabular.heads import Heads
+from nacre.table import Boolean, Numeric
+from nacre.table.encoding import encode
 from nacre.table.grid import Grid
 from nacre.table.simulate import people, people_schema
 
 KEY = jax.random.key(1)
 HEADS = Heads(2, (3,))
 SMALL = {
-    "dpgan": {"steps": 3, "batch": 60, "width": 8},
-    "dpcgan": {"steps": 3, "batch": 60, "width": 8},
+    "dpgan": {"steps": 3, "width": 8},
+    "dpcgan": {"steps": 3, "width": 8},
     "gswgan": {"steps": 3, "width": 8, "parts": 6, "batch": 3, "rows": 4},
     "pategan": {"steps": 3, "width": 8, "parts": 6, "rows": 4},
 }
@@ -52,6 +58,54 @@ def test_without_epsilon_nothing_is_promised(method):
 def test_settings_that_mean_nothing_are_refused(wrong):
     with pytest.raises(NacreError, match=next(iter(wrong))):
         make("dpgan", wrong)
+
+
+@pytest.mark.parametrize("method", ["dpgan", "dpcgan"])
+def test_a_batch_is_a_share_of_the_declared_rows_or_refused(method):
+    schema, budget = people_schema(), Budget(None)
+    made = make(method, {"batch": 60, "target": "late_payment"})
+    assert made.plan(schema, 300, budget)["training"].q == 0.2
+    assert made.plan(schema, 30, budget)["training"].q == 1
+    assert make(method, {"target": "late_payment"}).plan(schema, None, budget)["training"].q == 1 / 32
+    with pytest.raises(NacreError, match="batch=60: does nothing where the schema declares no number of rows"):
+        made.plan(schema, None, budget)
+
+
+@pytest.mark.parametrize("method", ["dpcgan", "gswgan"])
+def test_a_table_of_nothing_but_its_target_is_refused_before_anything_is_spent(method):
+    schema = nacre.Schema({"y": Boolean()})
+    with pytest.raises(SchemaError, match="target 'y' is the only modelled column"):
+        prepare(["y"], schema, Budget(1.0, 1e-5), method, "y")
+
+
+def test_rows_that_are_not_there_or_have_no_class_count_for_nothing():
+    duel = Duel(DpcganRules(HEADS, 2, 8), 1, 1, 1.0, 1e-3, group=2)
+    judge = duel.rules.start_judge(KEY)
+    x = jax.random.normal(KEY, (3, 2, HEADS.width))
+    there, present = np.array([[1, 1], [1, 0], [0, 0]], bool), np.array([[1, 0], [1, 1], [1, 1]], bool)
+    units = {"x": x, "kind": jnp.zeros((3, 2), int), "there": jnp.asarray(there)}
+    keys = jax.random.split(KEY, 3)
+    found = duel.loss(judge, Tape(3), (units, jnp.asarray(present)), keys, None)
+    first = duel.rules.of_real(duel.rules.value(judge, Tape(3), x[:, 0], jax.nn.one_hot(jnp.zeros(3, int), 2)))
+    np.testing.assert_allclose(found, [first[0], first[1], 0.0], rtol=1e-6)
+
+
+def test_records_without_a_class_are_not_there():
+    schema = nacre.Schema({"y": Boolean(), "x": Numeric(bounds=(0.0, 1.0))})
+    layout = make("dpcgan", {"target": "y"}).layout(schema)
+    coding = Coding(layout, (("x",),), np.zeros(1), np.ones(1))
+    rows = encode(pa.table({"y": [True, None, False], "x": [0.1, 0.2, 0.3]}), schema).columns
+    made = private.records(rows, {"coding": coding})
+    assert made["there"].tolist() == [True, False, True] and made["kind"].tolist() == [1, 0, 0]
+
+
+def test_a_critic_of_slope_one_answers_with_a_vector_of_length_one(monkeypatch):
+    rules = WganRules(HEADS, 1, 8)
+    monkeypatch.setattr(WganRules, "value", lambda self, judge, x, given: x[:, 0])
+    state = {"maker": rules.maker.start(KEY)[0], "log_shares": jnp.zeros(1), "key": jax.random.key_data(KEY)}
+    for rows in (4, 25):
+        said = Class(rules, 1, rows, 1e-3).answer({"critic": None}, state)
+        assert said.shape == (rows * HEADS.width,) and float(jnp.linalg.norm(said)) == pytest.approx(1, rel=1e-5)
 
 
 def test_the_generator_starts_at_the_bought_shares():

@@ -145,6 +145,9 @@ def _doors(plan: Any) -> Any:
         )
         if entry.door == "total":
             noise = f"{entry.sigma:,.1f} (norm {entry.bound:.3g})"
+        if entry.door in ("descend", "teach"):
+            times = entry.noise if entry.door == "descend" else entry.sigma
+            noise = f"{f'{times:.3g} times the clip' if times else 'none'}, {entry.steps:,} steps"
         made.add_row(entry.name, entry.door, str(len(sigmas) or getattr(entry, "picks", "")), noise)
     return made
 

@@ -21,6 +21,7 @@ Labels = Callable[[int, np.ndarray], np.ndarray]  # column, its h -> number of t
 # column, h of the columns before it -> ends (low, high) [n, intervals] of where it may lie, or None for anywhere
 Allowed = Callable[[int, np.ndarray], tuple[np.ndarray, np.ndarray] | None]
 
+_FAR = 40.0  # normal quantiles of float64 shares end before this, but for those of 0 and 1, which no network can read
 _ACTIVATIONS = {"relu": lambda x: np.maximum(x, 0), "tanh": np.tanh}
 
 
@@ -82,7 +83,7 @@ def given(
             at = rng.random((len(raw), 1)) * upto[:, -1:]
             mine = np.minimum((at >= upto).sum(axis=1, keepdims=True), upto.shape[1] - 1)
             before = np.take_along_axis(upto - mass, mine, 1)
-            z = ndtri(np.take_along_axis(low, mine, 1) + at - before)[:, 0]
+            z = np.clip(ndtri(np.take_along_axis(low, mine, 1) + at - before)[:, 0], -_FAR, _FAR)
         walk.add(spline.inverse(z, raw, shape.bound, np)[0])
     return walk.x
 

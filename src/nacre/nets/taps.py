@@ -25,6 +25,7 @@ import numpy as np
 _EXACT = jax.lax.Precision.HIGHEST
 _CANCELLED = 2.0**-6  # norms this far below the sum of their terms have lost digits
 _MARGIN = 2.0**-14  # of that sum: above the float32 error of products over thousands of terms
+_VANISHED = 2.0**-126  # float32 squares and products below this become 0
 
 Layer = Mapping[str, jax.Array]  # weight [out, in] and, if there is one, bias [out]
 
@@ -110,6 +111,12 @@ class Outer:
             through = jnp.matmul(product, self.mask.distinct.T, precision=_EXACT)
         return through + (1.0 if self.bias else 0.0)
 
+    def _lost(self, t: int, s: int) -> tuple[float, float]:
+        """What products of outputs, and of inputs, that became 0 amount to at most: added to the squares, so that small
+        output gradients of large inputs do not pass for no gradient at all. For pairs of uses as well."""
+        out, into, uses = self.outputs[0].shape[1], self.inputs[0].shape[1], len(self.inputs)
+        return (uses * out * _VANISHED, uses * into * _VANISHED) if t == s else (0.0, 0.0)
+
     def _by_distinct(self, values: jax.Array) -> jax.Array:
         """Sums of [batch, out] over the outputs that share a row of the mask."""
         if self.mask is None:
@@ -121,7 +128,9 @@ class Outer:
         """Σ_{t,t'} (b_t∘b_t')ᵀ M (a_t∘a_t') + ‖Σ_t b_t‖²."""
         squares, singles = jnp.zeros(len(self.inputs[0])), []
         for t, s, weight in self._pairs():
-            term = (self._by_distinct(self.outputs[t] * self.outputs[s]) * self._products(t, s)).sum(axis=1)
+            b, a = self._lost(t, s)
+            outputs = self._by_distinct(self.outputs[t] * self.outputs[s]) + b
+            term = (outputs * (self._products(t, s) + a)).sum(axis=1)
             squares = squares + weight * term
             singles += [term] if t == s else []
         return _guarded(squares, singles)
@@ -131,7 +140,8 @@ class Outer:
         shape = self.outputs[0].shape
         squares, singles = jnp.zeros(shape), []
         for t, s, weight in self._pairs():
-            term = self.outputs[t] * self.outputs[s] * self._spread(self._products(t, s))
+            b, a = self._lost(t, s)
+            term = (self.outputs[t] * self.outputs[s] + b) * self._spread(self._products(t, s) + a)
             squares = squares + weight * term
             singles += [term] if t == s else []
         sizes = jnp.zeros(shape)

@@ -201,7 +201,12 @@ def train(
         few = steps <= RECORDED_STEPS
         run = _recorded(job, placed, key, settle) if few else _compiled(job, placed, key)
         for last in (*range(done + CHUNK_STEPS, steps, CHUNK_STEPS), steps):
-            state, own = run(state, own, done, last)
+            try:
+                state, own = run(state, own, done, last)
+            except ConvergenceError:
+                if checkpoint:
+                    checkpoint.remove()  # its end was told: to go on from before it would be a second release
+                raise
             done = last
             if checkpoint and done < steps:
                 checkpoint.save(state, done, job, units)

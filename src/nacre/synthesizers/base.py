@@ -21,6 +21,8 @@ from nacre.privacy.plan import Entry, Plan
 from nacre.table import Schema
 from nacre.table.encoding import Values
 
+RATE = 1 / 32  # of the rows in a step, where their number is not declared
+
 Progress = Callable[[str, int, int | None], None]  # what is being done, how far, out of how many
 
 
@@ -72,6 +74,14 @@ def refuse_idle(method: Any, where: str, **used: bool) -> None:
     for option, does in used.items():
         if not does and getattr(method, option) != getattr(type(method), option):
             raise NacreError(f"{option}={getattr(method, option)!r}: does nothing {where}; leave it out")
+
+
+def chance(method: Any, rows: int | None) -> float:
+    """Of a row to enter a step: `batch` of the declared rows, or one in 32 where the plan knows no number of rows."""
+    if rows is None:
+        refuse_idle(method, "where the schema declares no number of rows: one row in 32 enters a step", batch=False)
+        return RATE
+    return min(1.0, method.batch / max(rows, 1))
 
 
 class Model(Protocol):

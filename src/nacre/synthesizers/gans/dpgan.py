@@ -13,12 +13,12 @@ from typing import Any, ClassVar
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Descend, Entry, Part, Plan, Scope
+from nacre.synthesizers.base import chance
 from nacre.synthesizers.gans import private
 from nacre.synthesizers.gans.bought import Bought
 from nacre.synthesizers.gans.rules import Rules
 from nacre.synthesizers.pearl.layout import Layout
 
-RATE = 1 / 32  # of the rows in a batch, where their number is not declared
 STEEP = 10.0
 BLUR = 0.3  # how far around generated rows the penalty looks
 
@@ -146,7 +146,7 @@ class Dpgan(private.PrivateGan):
     ) -> Entry:
         from nacre.privacy.calibration import noise_for
 
-        q = RATE if rows is None else min(1.0, self.batch / max(rows, 1))
+        q = chance(self, rows)
         noise = noise_for(budget, scope, q, self.steps, others)
         part = Part("gradient", clip=self.clip if noise else None, sigma=noise)
         return Descend(self.entry, q=q, steps=self.steps, parts=(part,))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from nacre.errors import NacreError
+from nacre.errors import NacreError, SchemaError
 from nacre.nets.branched import check_width
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
@@ -55,7 +55,11 @@ class PrivateGan:
     def supports(self, schema: Schema) -> None:
         refuse_tensors(schema, self.name)
         refuse_unknown_target(schema, self.target)
-        self.layout(schema)
+        if not self.layout(schema).width:
+            raise SchemaError(
+                f"target {self.target!r} is the only modelled column; method {self.name!r} makes the others given it: "
+                "leave the target out, or use a method that counts (sketch, independent)"
+            )
 
     def layout(self, schema: Schema) -> Layout:
         return Layout.of(schema, revealed.class_column(schema, self.target) if self.conditional else None, self.name)

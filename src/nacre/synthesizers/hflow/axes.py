@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from nacre.errors import DomainNotDeclared
+from nacre.privacy.discovery import Undeclared
 from nacre.synthesizers.base import refuse_tensors, refuse_unknown_target
 from nacre.table import Boolean, Categorical, Schema
 from nacre.table.encoding import Values
@@ -56,9 +57,10 @@ class Axes:
         refuse_tensors(schema, method)
         refuse_unknown_target(schema, target)
         for name, fact in schema.undeclared():
+            fact = "kind" if isinstance(schema.columns[name], Undeclared) else fact
             raise DomainNotDeclared(
-                f"column {name!r}: {fact} not declared; method {method!r} needs them before it plans: declare them in "
-                "the schema, or use a method that buys them (sketch, pearl)"
+                f"column {name!r}: {fact} not declared; method {method!r} needs the whole schema before it plans: "
+                "write one (`nacre schema draft`, reviewed), or use a method that buys what is lacking (sketch, pearl)"
             )
         order = tuple(sorted(schema.modelled, key=lambda name: name != target))
         axes: list[Axis] = []

@@ -15,13 +15,13 @@ from nacre.nets.flow_shape import ACTIVATIONS, LINEAR, MOST_BINS, MOST_BOUND, MO
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import CLIPPINGS, Descend, Entry, Part, Plan, Scope
-from nacre.synthesizers.base import Progress, check_whole, refuse_idle, silent
+from nacre.synthesizers.base import Progress, chance, check_whole, refuse_idle, silent
 from nacre.synthesizers.hflow import marginals, warm
 from nacre.synthesizers.hflow.axes import ENCODINGS, Axes
 from nacre.synthesizers.hflow.model import DEQUANTISATIONS, SPACES, FlowModel, objective_of
 from nacre.table import Schema
 
-RATE = 1 / 32  # of the rows in a batch, where their number is not declared
+TRIED = 64  # rows drawn from a flow before it is handed out
 _CHOICES = {
     "encoding": ENCODINGS,
     "dequantisation": DEQUANTISATIONS,
@@ -80,6 +80,8 @@ class Hflow:
         for option, choices in _CHOICES.items():
             if getattr(self, option) not in choices:
                 raise NacreError(f"{option}={getattr(self, option)!r}: expected one of {', '.join(choices)}")
+        if not isinstance(self.labels, bool):
+            raise NacreError(f"labels={self.labels!r}: expected true or false")
         for option, low, high in (("marginals", 0, 1), ("warm", 0, 1), ("averaging", 0, 1), ("sparsity", 0, 1)):
             value = getattr(self, option)
             if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value < high:
@@ -109,7 +111,7 @@ class Hflow:
             entries = warm.entries(self.target, schema, rows, budget, before, self.warm)
         elif self.marginals:
             entries = (*before, marginals.entry(len(schema.modelled), budget, scope, before, self.marginals))
-        q = RATE if rows is None else min(1.0, self.batch / max(rows, 1))
+        q = chance(self, rows)
         noise = noise_for(budget, scope, q, self.steps, entries)
         clip = self.clip if noise else None
         part = Part("gradient", clip=clip, sigma=noise, clipping=self.clipping, sparsity=self.sparsity)
@@ -150,7 +152,9 @@ class Hflow:
             progress=lambda done, of: progress("training", done, of),
         )
         weights = jax.tree.map(np.asarray, descending.end(state))
-        return FlowModel(axes, shape, weights, self.space, self.target, rows, self.dequantisation)
+        model = FlowModel(axes, shape, weights, self.space, self.target, rows, self.dequantisation)
+        model.draw(TRIED, np.random.default_rng(seed))  # a flow that went astray says so here, not to whom it is given
+        return model
 
     @property
     def taught(self) -> int:

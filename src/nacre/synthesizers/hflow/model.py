@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from nacre.errors import ReleaseFileError, SchemaError
+from nacre.errors import ConvergenceError, ReleaseFileError, SchemaError
 from nacre.nets.dequantise_shape import DequantiserShape
 from nacre.nets.flow_sampling import from_normal, given
 from nacre.nets.flow_shape import ACTIVATIONS, LINEAR, MOST_BOUND, MOST_SIZE, Shape
@@ -62,7 +62,16 @@ class FlowModel:
 
     def _rows(self, rows: int, rng: np.random.Generator) -> dict[str, Values]:
         z = rng.standard_normal((rows, self.shape.columns)).astype(np.float32)
-        return self.axes.decode(self._share(from_normal(self.shape, self.weights, z, self._label)))
+        return self._values(from_normal(self.shape, self.weights, z, self._label))
+
+    def _values(self, h: np.ndarray) -> dict[str, Values]:
+        """ConvergenceError where weights are so large that nothing ordinary comes out: no column has such a value."""
+        if np.isnan(h).any():
+            raise ConvergenceError(
+                "the flow draws values that are no numbers: its training went astray. Fit it anew with a lower `rate`; "
+                "what was spent on it is spent"
+            )
+        return self.axes.decode(self._share(h))
 
     def _rows_given(self, where: Mapping[str, Any], rows: int, rng: np.random.Generator) -> dict[str, Values]:
         """Those of `rows` tries that come to meet the condition, but for rounding."""
@@ -72,7 +81,7 @@ class FlowModel:
             ends = conditions.ends(axis, self._share(h))
             return None if ends is None else (self._line(ends[0]), self._line(ends[1]))
 
-        return self.axes.decode(self._share(given(self.shape, self.weights, rows, rng, allowed, self._label)))
+        return self._values(given(self.shape, self.weights, rows, rng, allowed, self._label))
 
     def _label(self, axis: int, h: np.ndarray) -> np.ndarray:
         return self.axes.code(axis, self._share(h))

@@ -142,6 +142,11 @@ def test_refusals():
         GRUD(Rejection(0.1), **PUBLIC).fit(X, y)
     with pytest.raises(DataError, match="dimensions"):
         GRUD(**PUBLIC).fit(X[:, 0], y)
+    with pytest.raises(DataError, match="dimensions"):
+        GRUD(**PUBLIC).fit(X[:, :, :0], y)
+    for hidden in (0, 1.5, "3"):
+        with pytest.raises(PlanError, match=f"hidden={hidden!r}: expected"):
+            GRUD(**{**PUBLIC, "hidden": hidden}).fit(X, y)
     with pytest.raises(DataError, match="one label"):
         GRUD(**PUBLIC).fit(X, y[:-1])
 

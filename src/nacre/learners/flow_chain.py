@@ -20,7 +20,7 @@ import numpy as np
 from nacre.errors import PlanError
 from nacre.learners import flow as flows
 from nacre.learners.exponential import Exponential, centre_of, prior_sd, utility_of
-from nacre.learners.training import Task, Tell
+from nacre.learners.training import Task, Tell, check_whole
 from nacre.nets import sylvester
 from nacre.privacy import diagnostics, feature_sums
 from nacre.privacy.noise import NoiseSource
@@ -42,6 +42,8 @@ class FlowProposals:
     exact = False
 
     def check(self, entry: Any, utility: Utility) -> None:
+        flows.check_shape(self.shape)
+        check_whole(1, chains=self.chains)
         if entry.moves < 8 or entry.draws > self.chains:
             raise PlanError(
                 f"entry {entry.name!r}: moves {entry.moves!r}, draws {entry.draws!r}; expected 8 moves or more and "

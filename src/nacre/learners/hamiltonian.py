@@ -19,7 +19,7 @@ from nacre.errors import PlanError
 from nacre.learners.exponential import Exponential, centre_of, prior_sd, utility_of
 from nacre.learners.flow import Target
 from nacre.learners.flow_chain import _clipped, _mixing
-from nacre.learners.training import Task, Tell
+from nacre.learners.training import Task, Tell, check_whole
 from nacre.privacy import feature_sums
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.sampling import Batches, Utility
@@ -39,10 +39,11 @@ class Trajectories:
     exact = False
 
     def check(self, entry: Any, utility: Utility) -> None:
-        if entry.moves < 8 or entry.draws > self.chains or self.leaps < 1:
+        check_whole(1, chains=self.chains, leaps=self.leaps)
+        if entry.moves < 8 or entry.draws > self.chains:
             raise PlanError(
-                f"entry {entry.name!r}: moves {entry.moves!r}, draws {entry.draws!r}, leaps {self.leaps!r}; expected 8 "
-                f"moves or more, at most {self.chains} draws and one leap or more"
+                f"entry {entry.name!r}: moves {entry.moves!r}, draws {entry.draws!r}; expected 8 moves or more and "
+                f"at most {self.chains} draws, one per chain"
             )
 
     def describe(self) -> dict[str, Any]:

@@ -145,7 +145,7 @@ def _at_most(tree: Any, most: float) -> Any:
     return jax.tree.map(lambda leaf: leaf * scale, tree)
 
 
-_forward = jax.jit(sylvester.forward)
+forward = jax.jit(sylvester.forward)
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -161,7 +161,7 @@ def log_densities(target: Target, theta: jax.Array, columns: jax.Array) -> jax.A
 def draw(flow: Any, shape: FlowShape, size: int, count: int, key: jax.Array) -> tuple[jax.Array, jax.Array]:
     """(θ [count, d], log q(θ))."""
     z = shape.sd * jax.random.normal(key, (count, size), jax.tree.leaves(flow)[0].dtype)
-    theta, log_det = _forward(flow, z)
+    theta, log_det = forward(flow, z)
     return theta, sylvester.log_normal(z, shape.sd) - log_det
 
 

@@ -54,10 +54,12 @@ class Trajectories:
     ) -> tuple[np.ndarray, dict[str, Any]]:
         vectors = [v for encoded, rows in batches for v in feature_sums.record_vectors(utility.vectors, encoded, rows)]
         worth = _clipped(utility.per_record, utility.low, utility.high)
-        key = jax.random.wrap_key_data(jnp.asarray(noise.bits64(1).view(np.uint32)))
+        # Fresh bits for every move: one key of JAX's for all would hold 64, few enough to be tried one after the other.
+        words = noise.bits64(self.chains * (entry.moves + 1)).view(np.uint32).reshape(self.chains, -1, 2)
+        keys = jax.random.wrap_key_data(jnp.asarray(words), impl="threefry2x32")
         with jax.enable_x64(True), no_cache_on_disk():
             columns = jnp.asarray(np.concatenate(vectors).T)
-            states, moved = _chains(self, entry.moves, worth, key, columns, rate)
+            states, moved = _chains(self, entry.moves, worth, keys, columns, rate)
         states, moved = np.asarray(states), np.asarray(moved)
         kept = moved[:, entry.moves // 2 :]
         told = {"accepted": float(kept.mean()), "moves": entry.moves}
@@ -68,7 +70,9 @@ class Trajectories:
 def _chains(
     shape: Trajectories, moves: int, worth: Any, key: jax.Array, columns: jax.Array, rate: Any
 ) -> tuple[jax.Array, jax.Array]:
-    """(states [chains, moves, d], whether each move was accepted). The rows are an argument of the compiled code."""
+    """(states [chains, moves, d], whether each move was accepted). The rows are an argument of the compiled code.
+
+    `key`: one for the start and one for each move of every chain [chains, moves + 1], or a single one to split."""
     target = Target(worth, rate, shape.tau)
 
     def energy(s: jax.Array) -> jax.Array:
@@ -76,9 +80,9 @@ def _chains(
         theta = shape.tau * s
         return -target.rate * target.worth(columns, theta).sum() - target.log_prior(theta)
 
-    def move(carried: tuple, i: jax.Array) -> tuple:
-        s, log_step, key = carried
-        key, a, b, c = jax.random.split(key, 4)
+    def move(carried: tuple, now: tuple) -> tuple:
+        (s, log_step), (i, key) = carried, now
+        a, b, c = jax.random.split(key, 3)
         momentum = jax.random.normal(a, s.shape, s.dtype)
         count = jax.random.randint(b, (), 1, shape.leaps + 1)
         new, after = _leapfrog(energy, s, momentum, jnp.exp(log_step), count)
@@ -87,14 +91,13 @@ def _chains(
         taken = jax.random.uniform(c, dtype=s.dtype) < chance
         s = jnp.where(taken, new, s)
         learning = jnp.where(i < moves // 2, 1 / jnp.sqrt(i + 1.0), 0.0)
-        return (s, log_step + learning * (chance - WANTED), key), (shape.tau * s, taken)
+        return (s, log_step + learning * (chance - WANTED)), (shape.tau * s, taken)
 
-    def chain(key: jax.Array) -> tuple[jax.Array, jax.Array]:
-        a, b = jax.random.split(key)
-        start = (jax.random.normal(a, (shape.width,), columns.dtype), jnp.log(jnp.asarray(0.1, columns.dtype)), b)
-        return jax.lax.scan(move, start, jnp.arange(moves))[1]
+    def chain(keys: jax.Array) -> tuple[jax.Array, jax.Array]:
+        start = jax.random.normal(keys[0], (shape.width,), columns.dtype), jnp.log(jnp.asarray(0.1, columns.dtype))
+        return jax.lax.scan(move, start, (jnp.arange(moves), keys[1:]))[1]
 
-    return jax.vmap(chain)(jax.random.split(key, shape.chains))
+    return jax.vmap(chain)(key if key.ndim else jax.random.split(key, (shape.chains, moves + 1)))
 
 
 def _leapfrog(energy: Any, s: jax.Array, momentum: jax.Array, step: jax.Array, count: jax.Array) -> tuple:

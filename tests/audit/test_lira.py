@@ -15,6 +15,7 @@ from nacre.learners.exponential import Rejection
 from nacre.learners.flow import ExpmNf
 from nacre.learners.logistic import LogisticRegression
 from nacre.learners.shadows import batch_of, summed_gradient, train_shadows
+from nacre.learners.training import Task
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (60, 3)).astype(np.float32)
@@ -121,3 +122,18 @@ def test_private_and_flow_shadows_and_refusals():
         train_shadows(Rejection(), X, Y, members)
     with pytest.raises(PlanError, match="same number"):
         train_shadows(Sgd(), X, Y, np.arange(120).reshape(2, 60) < 70)
+
+
+def test_shadows_of_private_training_have_its_noise():
+    """One step of full-batch descent on the same rows: only the noise differs, of a known size (5 standard errors)."""
+    training, members = NoisyGd("l2", 1, rate=0.5, epsilon=2.0, delta=1e-3), np.ones((300, 60), bool)
+    found = train_shadows(training, X, Y, members)
+    sigma = training.entries(Task(3, 2, 60, "replace_one", 0))[0].parts[0].sigma
+    wanted = training.rate * sigma * training.clip / 60
+    assert found.std(axis=0) == pytest.approx(np.full(4, wanted), rel=5 / np.sqrt(2 * 300))
+
+
+def test_variances_are_pooled_over_points_where_shadows_are_few():
+    few, many = made_up(1.0, shadows=40)[0], made_up(1.0, shadows=200)[0]
+    assert len(np.unique(few.inside[1])) == len(np.unique(few.outside[1])) == 1 < len(np.unique(many.outside[1]))
+    assert few.outside[1][0] == pytest.approx(1.0, rel=0.1)

@@ -6,6 +6,7 @@ Noise of the operating system; error rates are stated with each test.
 from __future__ import annotations
 
 import dataclasses
+import inspect
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from nacre.audit import method as methods
 from nacre.audit.bounds import Bound, one_run_epsilon
 from nacre.audit.canaries import random_rows, worst_case
 from nacre.audit.method import Effort, audit_method
-from nacre.audit.one_run import guess, one_run_mu, refutes_gdp
+from nacre.audit.one_run import SCORED, Choir, guess, one_run_mu, refutes_gdp
 from nacre.audit.witness import Witness
 from nacre.errors import DomainNotDeclared, NacreError
 from nacre.fitting import prepare
@@ -25,7 +26,9 @@ from nacre.learners.planned import Planned
 from nacre.privacy import curator as curators
 from nacre.privacy.accounting import Gaussian, epsilon_at
 from nacre.privacy.budget import Budget
-from nacre.privacy.plan import Select
+from nacre.privacy.curator import Curator
+from nacre.privacy.noise import NoiseSource
+from nacre.privacy.plan import Counts, Plan, Select
 from nacre.table import Schema
 
 SCHEMA = tables.schema(rows=500)
@@ -45,10 +48,11 @@ def ratios(planned, runs, neighbours="add_or_remove_one"):
     return seen
 
 
-def test_the_ratio_has_its_law_and_the_white_box_is_tight():
+@pytest.mark.parametrize("method", ["independent", "sketch"])
+def test_the_ratio_has_its_law_and_the_white_box_is_tight(method):
     """Gaussian doors: the ratio is N(±μ²/2, μ²). Means and spreads of 500 runs per world to 5 standard errors (error
     rate about 2e-6), and the bound at level 1e-4 is not empty."""
-    planned, n = job(), 500
+    planned, n = job(method), 500
     mu = np.sqrt(sum(e.mu**2 for e in planned.plan.events()))
     seen = ratios(planned, n)
     for world, sign in ((0, -1), (1, 1)):
@@ -58,6 +62,15 @@ def test_the_ratio_has_its_law_and_the_white_box_is_tight():
         f.bound.metric: f.bound for f in methods.judged("white", *seen, planned.plan.budget, mu, 1e-4, middle=0.0)
     }
     assert bounds["mu"].value > 0.2 * mu and not bounds["mu"].refuted and not bounds["epsilon"].refuted
+
+
+def test_every_door_is_looked_at():
+    """A door that a room does not know answers all the same, and its answers would count for nothing."""
+    public = {n: f for n, f in inspect.getmembers(Curator, inspect.isfunction) if not n.startswith("_")}
+    doors = {n for n, f in public.items() if "._open(" in inspect.getsource(f)} - {"reveal"}
+    assert {"counts_together", "total", "select", "sample", "descend", "teach", "bounds", "categories"} == doors
+    assert doors <= set(vars(Witness))
+    assert doors & {"counts_together", *SCORED} <= set(vars(Choir))
 
 
 @pytest.mark.slow
@@ -185,6 +198,19 @@ def test_a_bound_says_what_it_cannot_show():
     assert [f["can_fail"] for f in told] == [False, True] and told[0]["left_out"] == ["select"]
 
 
+def test_a_canary_is_scored_by_all_tables_of_a_pass():
+    """Tables of two entries, asked together: the score is the sum over both, as if each had been asked alone."""
+    schema = Schema({"age": SCHEMA.columns["age"], "city": SCHEMA.columns["city"]}, rows=500)
+    rows, cliques = random_rows(schema, 40, 0), [[("age",)], [("city",), ("age", "city")]]
+    entries = (Counts("one", sigmas=(2.0,)), Counts("two", sigmas=(3.0, 4.0)))
+    plan = Plan("twice", entries, Budget(None), rows=500)
+    together, apart = (Choir(rows, rows, plan, schema, NoiseSource(1)) for _ in range(2))
+    together.counts_together(list(zip(entries, cliques)))
+    for entry, some in zip(entries, cliques):
+        apart.counts(entry, some)
+    assert together.scored and together.scores.std() > 0 and np.array_equal(together.scores, apart.scores)
+
+
 def test_one_run_names_the_doors_it_does_not_look_at():
     schema = Schema({"age": SCHEMA.columns["age"], "city": SCHEMA.columns["city"]}, rows=500)
     planned = job("independent", 2.0, schema)
@@ -204,3 +230,12 @@ def test_a_tenth_of_the_noise_is_refuted_in_one_run(monkeypatch):
     monkeypatch.setattr(curators, "rounded_gaussian", lambda sigma, size, source: real(0.1 * sigma, size, source))
     found = audit_method(planned, Effort(runs=0, canaries=1000), 1e-5)
     assert all(f.bound.refuted for f in found.findings) and found.findings[0].delta < 1e-5
+
+
+def test_the_default_number_of_canaries_says_why_it_is_0():
+    small = Effort(runs=200)
+    assert methods.default_canaries(job(epsilon=1.0).plan, small, 0.05) == (1000, "")
+    count, why = methods.default_canaries(job(neighbours="replace_one").plan, small, 0.05)
+    assert count == 0 and "no replacement of rows" in why
+    with pytest.raises(NacreError, match="runs=50"):  # what is wrong elsewhere is no matter of the canaries
+        methods.default_canaries(job().plan, Effort(runs=50), 0.05)

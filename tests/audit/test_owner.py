@@ -43,6 +43,9 @@ def test_verdicts_and_the_report():
     assert from_json(json.loads(report.to_json())) == report
     assert attacks[-1].verdict.startswith(NO_EVIDENCE) and "400 of 400" in attacks[-1].verdict
     assert len(audit_tables(REAL, FRESH, None, SCHEMA)) == 2  # no membership without a holdout
+    seen = figures(attacks)
+    assert seen["attribute_excess", "synthetic"].low is not None
+    assert seen["attribute_beyond", "synthetic"].low is None  # an interval over members would say too much
 
 
 def test_a_shuffled_copy_larger_than_the_sample_is_all_copies():

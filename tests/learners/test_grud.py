@@ -201,6 +201,11 @@ def test_refusals():
         fixed_point.network_utility(GruD(1, 4001, 2))
     with pytest.raises(DataError, match="dimensions"):
         GRUD(**PUBLIC).fit(X[:, 0], y)
+    with pytest.raises(DataError, match="dimensions"):
+        GRUD(**PUBLIC).fit(X[:, :, :0], y)
+    for hidden in (0, 1.5, "3"):
+        with pytest.raises(PlanError, match=f"hidden={hidden!r}: expected"):
+            GRUD(**{**PUBLIC, "hidden": hidden}).fit(X, y)
     with pytest.raises(DataError, match="one label"):
         GRUD(**PUBLIC).fit(X, y[:-1])
 

@@ -9,10 +9,13 @@ import pytest
 from tests.learners import small
 
 from nacre.errors import PlanError
+from nacre.learners import flow_chain
 from nacre.learners.exponential import Walk, smooth_utility
+from nacre.learners.flow import FlowShape
 from nacre.learners.flow_chain import FlowChain
 from nacre.learners.hamiltonian import Hamiltonian, Trajectories, _chains, _leapfrog
 from nacre.learners.logistic import LogisticRegression
+from nacre.privacy.noise import NoiseSource
 
 RATE, TAU = 0.5, 3.0
 
@@ -56,3 +59,25 @@ def test_promise_names_and_refusals():
     assert {Hamiltonian.name, Walk.name, FlowChain.name} == {"expm-hmc", "expm-walk", "expm-mh"}
     with pytest.raises(PlanError, match="moves"):
         LogisticRegression(Hamiltonian(0.5, moves=4), bounds=(-1, 1), classes=(0, 1)).fit(X, y)
+
+
+class OneWord(NoiseSource):
+    """A seeded source whose first 64 bits are the same for every seed."""
+
+    def bits64(self, n):
+        found = super().bits64(n)
+        if not hasattr(self, "begun"):
+            self.begun, found = True, np.append(np.uint64(7), found[1:])
+        return found
+
+
+@pytest.mark.parametrize(
+    "training", [Hamiltonian(0.5, moves=8, leaps=2), FlowChain(0.5, moves=8, shape=FlowShape(layers=1, steps=2))]
+)
+def test_more_than_64_bits_stand_behind_a_draw(training, monkeypatch):
+    """So few could be tried one after the other. Every proposal of a flow is accepted here, to see it alone."""
+    places = lambda log_w, rng: (np.full(log_w.shape, 7), np.ones(log_w.shape, bool))  # noqa: E731
+    monkeypatch.setattr(flow_chain, "accepted_places", places)
+    tasks = [small.task(training, *small.data(60), OneWord(seed)) for seed in (1, 2, 2)]
+    one, other, again = (training.train(task, lambda told: None) for task in tasks)
+    assert np.array_equal(other, again) and not np.array_equal(one, other)

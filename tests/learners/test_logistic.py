@@ -11,12 +11,15 @@ from sklearn.utils import estimator_checks
 from tests.learners import small
 
 import nacre
-from nacre.errors import BudgetError, NacreError, PlanError
+from nacre.errors import BudgetError, DataError, NacreError, PlanError
 from nacre.learners import flow
 from nacre.learners.descending import DpSgd, NoisyGd, Sgd
-from nacre.learners.exponential import Rejection
+from nacre.learners.exponential import Rejection, Walk
 from nacre.learners.flow import ExpmNf, FlowShape, equipartition, verdict
+from nacre.learners.flow_chain import FlowChain
+from nacre.learners.hamiltonian import Hamiltonian
 from nacre.learners.logistic import LogisticRegression
+from nacre.privacy.curator import Curator
 
 X, Y = small.data(400, 2)
 PUBLIC = {"bounds": (-1.0, 1.0), "classes": (0, 1)}
@@ -92,12 +95,34 @@ def test_flow_is_labelled_and_counts_its_releases():
         ({"training": "dpsgd"}, "training='dpsgd': expected"),
         ({"training": DpSgd}, "training=.*expected"),
         ({"classes": (0, 0)}, "stands there twice"),
+        ({"classes": "ab"}, "classes='ab': expected"),
+        ({"classes": (0, float("nan"))}, "classes=.*expected"),
+        ({"classes": np.array([0, "a"], object)}, "classes=.*one type"),
+        ({"rows": 1.5}, "rows=1.5: expected"),
+        ({"rows": "many"}, "rows='many': expected"),
+        ({"seed": None}, "seed=None: expected"),
+        ({"noise_seed": -1}, "noise_seed=-1: expected"),
+        ({"training": DpSgd(rate=float("nan"))}, "rate=nan: expected"),
+        ({"training": DpSgd(l2=-1.0)}, "l2=-1.0: expected"),
+        ({"training": DpSgd(clip="1")}, "clip='1': expected"),
+        ({"training": DpSgd(batch=True)}, "batch=True: expected"),
+        ({"training": Rejection(tau="wide")}, "tau='wide'"),
+        ({"training": Walk(chains=1.5)}, "chains"),
+        ({"training": Hamiltonian(leaps=1.5)}, "leaps=1.5: expected"),
+        ({"training": Hamiltonian(chains=0)}, "chains=0: expected"),
+        ({"training": FlowChain(chains=1.5)}, "chains=1.5: expected"),
+        ({"training": FlowChain(shape=None)}, "shape=None: expected"),
+        ({"training": ExpmNf("1")}, "epsilon_tilde='1': expected"),
+        ({"training": ExpmNf(1.0, diagnostic_draws=0)}, "diagnostic_draws=0: expected"),
+        ({"training": ExpmNf(1.0, shape=None)}, "shape=None: expected"),
         ({"bounds": (-1.0, 1.0, 2.0)}, "bounds=.*expected"),
         ({"bounds": 3.0}, "bounds=.*expected"),
         ({"bounds": ([-1.0] * 5, [1.0] * 5)}, "each of the 2 features"),
     ],
 )
-def test_settings_that_cannot_be_are_named(settings, words):
+def test_settings_that_cannot_be_are_named(settings, words, monkeypatch):
+    """Before a door opens: nothing would have been spent."""
+    monkeypatch.setattr(Curator, "_open", lambda *any: pytest.fail("a door was opened"))
     with pytest.raises(PlanError, match=words):
         LogisticRegression(**{**PUBLIC, **settings}).fit(X, Y)
 
@@ -244,3 +269,16 @@ def test_an_undeclared_label_is_no_error_and_counts_as_a_blank_row():
     from nacre.learners import labelled
 
     assert labelled.label_codes(np.array([1, 7, 0]), np.array([0, 1])).tolist() == [1, -1, 0]
+
+
+def test_one_text_among_the_labels_does_not_blank_the_other_rows():
+    """A list turns into texts as a whole, and no number is found among them: one row would have changed all."""
+    exact = Rejection(0.01, patience=5)
+    for y in ([*Y[:-1].tolist(), "x"], np.array([*Y[:-1], "x"], object), Y.astype(str)):
+        with pytest.raises(DataError, match="texts"):
+            LogisticRegression(exact, **PUBLIC).fit(X, y)
+    with pytest.raises(DataError, match="texts"):
+        LogisticRegression(exact, bounds=(-1, 1), classes=("no", "yes")).fit(X, Y)
+    texts = np.where(Y > 0, "yes", "no").astype(object)
+    assert LogisticRegression(exact, bounds=(-1, 1), classes=("no", "yes")).fit(X, texts).certificate_.epsilon == 0.01
+    assert LogisticRegression(exact, **PUBLIC).fit(X, Y > 0).classes_.tolist() == [0, 1]

@@ -27,6 +27,12 @@ def test_shares_and_signal():
     assert area(made.chance_died, made.died) == pytest.approx(0.901, abs=0.02)
     assert area(made.chance_stayed, made.stayed) == pytest.approx(0.731, abs=0.02)
     assert np.all(made.values[~made.observed] == 0)
+    # What is measured, and how often, both tell of death: a ridge regression on last values, and mere counts.
+    last, half = made.filled()[:, -1], slice(0, 3000)
+    beta = np.linalg.solve(last[half].T @ last[half] + 100 * np.eye(104), last[half].T @ (made.died[half] - 0.074))
+    assert area(last[3000:] @ beta, made.died[3000:]) == pytest.approx(0.825, abs=0.03)
+    often = made.observed[:, :, 9:].sum(axis=(1, 2))
+    assert area(often, made.died) == pytest.approx(0.85, abs=0.03)
 
 
 def test_forward_fill_looks_at_one_stay_and_the_past():

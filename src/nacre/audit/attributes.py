@@ -37,7 +37,7 @@ class Guesses:
 
 @dataclass(frozen=True)
 class Difference:
-    """A difference of mean shares with an interval of 95 %."""
+    """A difference of mean shares with an interval of 95 % over the people attacked, the pools of rows being fixed."""
 
     value: float
     low: float

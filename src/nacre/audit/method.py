@@ -166,13 +166,18 @@ def _checked(plan: Any, effort: Effort, mu: float | None, alpha: float) -> float
     return each
 
 
-def default_canaries(plan: Any, effort: Effort, alpha: float, canaries: int = 1000) -> int:
-    """`canaries` where a one-run audit beside `effort` can run and can refute the claim, else 0."""
+def default_canaries(plan: Any, effort: Effort, alpha: float, canaries: int = 1000) -> tuple[int, str]:
+    """(`canaries`, "") where a one-run audit beside `effort` can run and can refute the claim, else (0, why not).
+
+    Raises NacreError for what is wrong with the other views, or with the plan."""
+    mu = claimed_mu(plan)
+    if effort.runs or effort.releases:
+        _checked(plan, effort, mu, alpha)
     try:
-        _checked(plan, replace(effort, canaries=canaries), claimed_mu(plan), alpha)
-    except NacreError:
-        return 0
-    return canaries
+        _checked(plan, replace(effort, canaries=canaries), mu, alpha)
+    except NacreError as error:
+        return 0, str(error)
+    return canaries, ""
 
 
 def _held_out(runs: int) -> int:

@@ -81,20 +81,21 @@ class Choir(MadeUpRoom):
         if self._room is not None:
             self._room.adopt(schema)
 
-    def counts(self, entry: Any, cliques: Any, groups: Any = None) -> list[np.ndarray]:
-        noisy = super().counts(entry, cliques, groups)
+    def counts_together(self, asked: Any, groups: Any = None) -> list[list[np.ndarray]]:
+        """What `counts` opens too."""
+        noisy = super().counts_together(asked, groups)
         assert self._room is not None
-        cliques = [tuple(c) for c in cliques]
-        if not any(cliques):
+        found = [x for (e, cliques), answer in zip(asked, noisy) for x in zip(map(tuple, cliques), answer, e.sigmas)]
+        found = [(clique, table, sigma) for clique, table, sigma in found if clique]
+        if not found:
             return noisy  # the number of rows tells canaries apart by nothing
-        legal = self._groups(cliques, groups)
+        legal = self._groups([clique for clique, _, _ in found], groups)
         parts = [{n: legal[n][codes[n]] for n in legal} for codes, _ in self._room._coded()]
         codes = {n: np.concatenate([p[n] for p in parts]) for n in legal}
-        for clique, table, sigma in zip(cliques, noisy, entry.sigmas):
+        for clique, table, sigma in found:
             cells = [codes[c] for c in clique]
-            there = np.all([c >= 0 for c in cells], axis=0) if cells else False
-            if cells:
-                self.scores += np.where(there, table[tuple(np.maximum(c, 0) for c in cells)], 0.0) / sigma**2
+            there = np.all([c >= 0 for c in cells], axis=0)
+            self.scores += np.where(there, table[tuple(np.maximum(c, 0) for c in cells)], 0.0) / sigma**2
         self.scored = True
         return noisy
 

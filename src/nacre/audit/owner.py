@@ -177,9 +177,10 @@ def _density(found: dict[str, Records], whole: dict[str, Records], space: Space,
 def _attributes(found: Disclosure) -> Attack:
     scores = []
     for of, a in found.attributes.items():
-        for metric, gap in (("attribute_excess", a.excess), ("attribute_beyond", a.beyond_strangers)):
-            error = (gap.high - gap.value) * _width() / NORMAL
-            scores.append(Score(metric, gap.value, of, low=gap.value - error, high=gap.value + error))
+        gap, error = a.excess.value, (a.excess.high - a.excess.value) * _width() / NORMAL
+        scores.append(Score("attribute_excess", gap, of, low=gap - error, high=gap + error))
+        # No interval: that of the paired gaps is one over members, and the two pools are of one draw each.
+        scores.append(Score("attribute_beyond", a.beyond_strangers.value, of))
     ours = found.presence["synthetic"]
     said = _excess(scores) + _attacked(ours.members, ours.others)
     return Attack("Attributes: half of the columns known, the rest guessed", said, tuple(scores))

@@ -65,10 +65,12 @@ class Witness(MadeUpRoom):
 
     # ---------------------------------------------------------------------------------------------------------- doors
 
-    def counts(self, entry: Any, cliques: Any, groups: Any = None) -> list[np.ndarray]:
-        noisy = super().counts(entry, cliques, groups)
-        exact = [room.counts(entry, cliques, groups) for room in self._rooms]
-        return self._seen(noisy, self._normal(noisy, exact, entry.sigmas))
+    def counts_together(self, asked: Any, groups: Any = None) -> list[list[np.ndarray]]:
+        """What `counts` opens too."""
+        noisy = super().counts_together(asked, groups)
+        exact = [room.counts_together(asked, groups) for room in self._rooms]
+        parts = zip(asked, noisy, *exact)
+        return self._seen(noisy, sum(self._normal(a, (none, one), e.sigmas) for (e, _), a, none, one in parts))
 
     def bounds(self, entry: Any, probes: Mapping[str, str]) -> dict[str, np.ndarray]:
         noisy = super().bounds(entry, probes)

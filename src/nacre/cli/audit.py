@@ -218,9 +218,10 @@ def _mechanism(
     job = _job(asked)
     kept = None if certificate is None else _release(certificate, job)
     if effort["canaries"] is None:
-        effort["canaries"] = default_canaries(job.plan, Effort(effort["runs"], effort["releases"]), alpha)
-        if not effort["canaries"]:
-            shell.say("nacre: no one-run audit: 1,000 canaries could not refute this claim; --canaries asks for more")
+        others = Effort(effort["runs"], effort["releases"])
+        effort["canaries"], why = default_canaries(job.plan, others, alpha)
+        if why:
+            shell.say(f"nacre: no one-run audit of 1,000 canaries: {why}")
     with Bars(not shell.quiet) as bars:
         found = audit_method(job, Effort(**effort), alpha, seed, bars)
     shell.show(str(found))

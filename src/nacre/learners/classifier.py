@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import unique_labels
+from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted
 
 from nacre.errors import DataError, NacreError, PlanError
 from nacre.learners import labelled
 from nacre.learners.descending import DpSgd
-from nacre.learners.training import Task, Tell, Training
+from nacre.learners.training import Task, Tell, Training, check_whole
 from nacre.privacy.budget import warn_weak_delta
 from nacre.privacy.certificate import Certificate, certify
 from nacre.privacy.curator import Curator
@@ -38,7 +38,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
     noise_seed: Any
 
     def _find_classes(self, y: np.ndarray) -> None:
-        self.classes_ = unique_labels(y) if self.classes is None else np.sort(np.asarray(self.classes))
+        public = None if self.classes is None else labelled.public_classes(self.classes)
+        if public is not None:
+            labelled.check_kind(y, public)
+        check_classification_targets(y)
+        self.classes_ = unique_labels(y) if public is None else public
         if len(np.unique(self.classes_)) < len(self.classes_):
             raise PlanError(f"classes={self.classes!r}: a class stands there twice; expected different labels")
         if len(self.classes_) < 2:
@@ -49,6 +53,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
     ) -> np.ndarray:
         """The parameters, trained through a curator on records `x` in [−1, 1]; keeps the certificate and the flow."""
         training = self._training()
+        check_whole(0, seed=self.seed, noise_seed=0 if self.noise_seed is None else self.noise_seed)
         task = Task(x.shape[1], len(self.classes_), self._units(x), self.neighbours, self.seed, network=network)
         schema = labelled.describe(task.features, task.classes, task.rows, self._read())
         task.noise = noise = NoiseSource(self.noise_seed)
@@ -100,8 +105,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         if self.flow_ is None:
             raise NacreError(
-                f"{self.certificate_.method}: one draw was paid for and it is in coef_; a second one would be a second "
-                "release. Only a flow (guarantee none) can be drawn from again"
+                f"{self.certificate_.method}: one draw was paid for, and this model predicts with it; a second one "
+                "would be a second release. Only a flow (guarantee none) can be drawn from again"
             )
         return self.flow_
 
@@ -123,6 +128,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
 
     def _units(self, X: np.ndarray) -> int:
         if self.rows is not None:
+            check_whole(1, rows=self.rows)
             return int(self.rows)
         if self.neighbours == "add_or_remove_one" and getattr(self._training(), "epsilon", None) is not None:
             raise PlanError(

@@ -16,7 +16,7 @@ from jax.flatten_util import ravel_pytree
 
 from nacre.errors import PlanError
 from nacre.learners import labelled, losses
-from nacre.learners.training import Task
+from nacre.learners.training import Task, check_number
 from nacre.nets.taps import Tapped
 from nacre.privacy.budget import Budget, default_delta
 from nacre.privacy.calibration import noise_for
@@ -39,7 +39,9 @@ class Sgd:
 
     def entries(self, task: Task) -> tuple[Entry, ...]:
         losses.check(self.loss)
-        if not isinstance(self.batch, int | float) or not self.batch > 0:
+        check_number(rate=self.rate)
+        check_number(zero=True, l2=self.l2)
+        if isinstance(self.batch, bool) or not isinstance(self.batch, int | float) or not self.batch > 0:
             raise PlanError(f"batch={self.batch!r}: expected a number above 0 (float('inf') for all rows)")
         return (Descend("train", q=min(1.0, self.batch / task.rows), steps=self.steps, parts=(self._part(task),)),)
 
@@ -67,6 +69,7 @@ class DpSgd(Sgd):
         return Budget(self.epsilon, delta, task.neighbours)
 
     def _part(self, task: Task) -> Part:
+        check_number(clip=self.clip)
         q = min(1.0, self.batch / task.rows)
         return Part(
             "gradient", clip=self.clip, sigma=noise_for(self.budget(task), Scope(task.neighbours), q, self.steps)

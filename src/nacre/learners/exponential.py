@@ -30,7 +30,7 @@ BOX = 6.0  # walks stay within this many τ of zero
 
 def prior_sd(tau: float | None, size: int) -> float:
     tau = 1 / math.sqrt(size) if tau is None else tau
-    if not (math.isfinite(tau) and tau > 0):
+    if not isinstance(tau, int | float) or not (math.isfinite(tau) and tau > 0):
         raise PlanError(f"tau={tau!r}: the prior must be proper; expected a number above 0, chosen without the data")
     return tau
 

@@ -21,7 +21,7 @@ import optax
 from nacre.errors import NacreError, PlanError
 from nacre.learners import labelled
 from nacre.learners.exponential import centre_of, prior_sd, utility_of
-from nacre.learners.training import Task, Tell
+from nacre.learners.training import Task, Tell, check_number, check_whole
 from nacre.nets import sylvester
 from nacre.privacy.budget import Budget
 from nacre.privacy.noise import NoiseSource
@@ -69,6 +69,11 @@ class FlowShape:
         """The flow before training."""
         flow = sylvester.start(key, size, self.layers, self.kind, self.rank, self.affine, tilt=self.tilt)
         return jax.tree.map(lambda x: x.astype(dtype), flow)
+
+
+def check_shape(shape: Any) -> None:
+    if not isinstance(shape, FlowShape):
+        raise PlanError(f"shape={shape!r}: expected the layers of a flow, such as FlowShape(layers=6)")
 
 
 @dataclass(frozen=True)
@@ -140,7 +145,7 @@ def _at_most(tree: Any, most: float) -> Any:
     return jax.tree.map(lambda leaf: leaf * scale, tree)
 
 
-_forward = jax.jit(sylvester.forward)
+forward = jax.jit(sylvester.forward)
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -156,7 +161,7 @@ def log_densities(target: Target, theta: jax.Array, columns: jax.Array) -> jax.A
 def draw(flow: Any, shape: FlowShape, size: int, count: int, key: jax.Array) -> tuple[jax.Array, jax.Array]:
     """(θ [count, d], log q(θ))."""
     z = shape.sd * jax.random.normal(key, (count, size), jax.tree.leaves(flow)[0].dtype)
-    theta, log_det = _forward(flow, z)
+    theta, log_det = forward(flow, z)
     return theta, sylvester.log_normal(z, shape.sd) - log_det
 
 
@@ -250,8 +255,9 @@ class ExpmNf:
         return Budget(None, neighbours=task.neighbours)
 
     def entries(self, task: Task) -> tuple[Entry, ...]:
-        if not (math.isfinite(self.epsilon_tilde) and self.epsilon_tilde > 0):
-            raise PlanError(f"epsilon_tilde={self.epsilon_tilde!r}: expected a finite number above 0")
+        check_number(epsilon_tilde=self.epsilon_tilde)
+        check_whole(2, diagnostic_draws=self.diagnostic_draws)
+        check_shape(self.shape)
         return (Reveal("rows", REASON),)
 
     def train(self, task: Task, tell_owner: Tell) -> np.ndarray:

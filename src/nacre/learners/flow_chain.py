@@ -20,7 +20,7 @@ import numpy as np
 from nacre.errors import PlanError
 from nacre.learners import flow as flows
 from nacre.learners.exponential import Exponential, centre_of, prior_sd, utility_of
-from nacre.learners.training import Task, Tell
+from nacre.learners.training import Task, Tell, check_whole
 from nacre.nets import sylvester
 from nacre.privacy import diagnostics, feature_sums
 from nacre.privacy.noise import NoiseSource
@@ -42,6 +42,8 @@ class FlowProposals:
     exact = False
 
     def check(self, entry: Any, utility: Utility) -> None:
+        flows.check_shape(self.shape)
+        check_whole(1, chains=self.chains)
         if entry.moves < 8 or entry.draws > self.chains:
             raise PlanError(
                 f"entry {entry.name!r}: moves {entry.moves!r}, draws {entry.draws!r}; expected 8 moves or more and "
@@ -60,14 +62,16 @@ class FlowProposals:
         with jax.enable_x64(True), no_cache_on_disk():
             columns = jnp.asarray(np.concatenate(vectors).T)
             flow = flows.train(self.shape, self.width, target, columns.astype(jnp.float32), key)
-            return self.walked(flow, target, columns, entry, key, noise)
+            # What may be released has 128 bits behind it; the flow, which stays inside, the 64 of JAX's keys.
+            rng = np.random.Generator(np.random.Philox(key=noise.bits64(2)))
+            return self.walked(flow, target, columns, entry, rng, noise)
 
     def walked(
-        self, flow: Any, target: flows.Target, columns: Any, entry: Any, key: jax.Array, noise: NoiseSource
+        self, flow: Any, target: flows.Target, columns: Any, entry: Any, key: Any, noise: NoiseSource
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """The last states of the chains that a trained flow proposes to, and what the owner may know of them."""
         flow = jax.tree.map(lambda x: x.astype(jnp.float64), flow)
-        theta, log_w = self.proposals(flow, target, columns, entry.moves * self.chains, jax.random.fold_in(key, 9))
+        theta, log_w = self.proposals(flow, target, columns, entry.moves * self.chains, key)
         rng = np.random.Generator(np.random.Philox(key=noise.bits64(2)))
         shape = (self.chains, entry.moves)
         kept, moved = accepted_places(log_w.reshape(shape), rng)
@@ -76,13 +80,14 @@ class FlowProposals:
         return states[: entry.draws, -1].copy(), {**_mixing(states, moved), **told}
 
     def proposals(
-        self, flow: Any, target: flows.Target, columns: Any, count: int, key: jax.Array
+        self, flow: Any, target: flows.Target, columns: Any, count: int, key: Any
     ) -> tuple[np.ndarray, np.ndarray]:
-        """(θ [count, d], log weights) of the mixture .1·prior + .9·flow."""
-        a, b, c = jax.random.split(key, 3)
-        from_flow, _ = flows.draw(flow, self.shape, self.width, count, a)
-        from_prior = self.tau * jax.random.normal(b, from_flow.shape, from_flow.dtype)
-        theta = jnp.where(jax.random.bernoulli(c, DEFENSIVE, (count, 1)), from_prior, from_flow)
+        """(θ [count, d], log weights) of the mixture .1·prior + .9·flow. `key`: a generator, or one to seed it with."""
+        if not isinstance(key, np.random.Generator):
+            key = np.random.default_rng(np.asarray(jax.random.key_data(jax.random.fold_in(key, 9))))
+        z = jnp.asarray(key.standard_normal((count, self.width)), jax.tree.leaves(flow)[0].dtype)
+        from_prior = key.random((count, 1)) < DEFENSIVE
+        theta = jnp.where(from_prior, self.tau * z, flows.forward(flow, self.shape.sd * z)[0])
         both = jnp.stack(
             [
                 _density(flow, theta, self.shape.sd) + math.log(1 - DEFENSIVE),

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from nacre.errors import DataError, PlanError
 from nacre.learners import labelled
 from nacre.learners.classifier import PrivateClassifier
-from nacre.learners.training import Tell, Training
+from nacre.learners.training import Tell, Training, check_whole
 from nacre.nets.gru_d import GruD
 from nacre.privacy.ledger.payment import Account
 
@@ -61,9 +60,9 @@ class GRUD(PrivateClassifier):
         """Train through a curator; see `LogisticRegression.fit`."""
         X = _series(X)
         y = np.asarray(y)
+        check_whole(1, hidden=self.hidden)
         if y.shape != X.shape[:1]:
             raise DataError(f"y has shape {y.shape}; expected one label for each of {len(X)} records")
-        check_classification_targets(y)
         self._find_classes(y)
         if len(self.classes_) != 2:
             raise PlanError(f"GRUD: found {len(self.classes_)} classes; it has one output and tells two apart")
@@ -130,6 +129,9 @@ def _series(X: Any) -> np.ndarray:
     """[records, hours, measurements]; NaN stands for nothing measured, infinite values are refused."""
     finite: Any = "allow-nan"
     found = np.asarray(check_array(X, dtype="float32", allow_nd=True, ensure_all_finite=finite))
-    if found.ndim != 3:
-        raise DataError(f"X has {found.ndim} dimensions; expected [records, hours, measurements], NaN where missing")
+    if found.ndim != 3 or 0 in found.shape:
+        raise DataError(
+            f"X has the shape {found.shape}; expected three dimensions [records, hours, measurements], none of them 0, "
+            "with NaN where nothing was measured"
+        )
     return found

@@ -19,7 +19,7 @@ from nacre.errors import PlanError
 from nacre.learners.exponential import Exponential, centre_of, prior_sd, utility_of
 from nacre.learners.flow import Target
 from nacre.learners.flow_chain import _clipped, _mixing
-from nacre.learners.training import Task, Tell
+from nacre.learners.training import Task, Tell, check_whole
 from nacre.privacy import feature_sums
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.sampling import Batches, Utility
@@ -39,10 +39,11 @@ class Trajectories:
     exact = False
 
     def check(self, entry: Any, utility: Utility) -> None:
-        if entry.moves < 8 or entry.draws > self.chains or self.leaps < 1:
+        check_whole(1, chains=self.chains, leaps=self.leaps)
+        if entry.moves < 8 or entry.draws > self.chains:
             raise PlanError(
-                f"entry {entry.name!r}: moves {entry.moves!r}, draws {entry.draws!r}, leaps {self.leaps!r}; expected 8 "
-                f"moves or more, at most {self.chains} draws and one leap or more"
+                f"entry {entry.name!r}: moves {entry.moves!r}, draws {entry.draws!r}; expected 8 moves or more and "
+                f"at most {self.chains} draws, one per chain"
             )
 
     def describe(self) -> dict[str, Any]:
@@ -53,10 +54,12 @@ class Trajectories:
     ) -> tuple[np.ndarray, dict[str, Any]]:
         vectors = [v for encoded, rows in batches for v in feature_sums.record_vectors(utility.vectors, encoded, rows)]
         worth = _clipped(utility.per_record, utility.low, utility.high)
-        key = jax.random.wrap_key_data(jnp.asarray(noise.bits64(1).view(np.uint32)))
+        # Fresh bits for every move: one key of JAX's for all would hold 64, few enough to be tried one after the other.
+        words = noise.bits64(self.chains * (entry.moves + 1)).view(np.uint32).reshape(self.chains, -1, 2)
+        keys = jax.random.wrap_key_data(jnp.asarray(words), impl="threefry2x32")
         with jax.enable_x64(True), no_cache_on_disk():
             columns = jnp.asarray(np.concatenate(vectors).T)
-            states, moved = _chains(self, entry.moves, worth, key, columns, rate)
+            states, moved = _chains(self, entry.moves, worth, keys, columns, rate)
         states, moved = np.asarray(states), np.asarray(moved)
         kept = moved[:, entry.moves // 2 :]
         told = {"accepted": float(kept.mean()), "moves": entry.moves}
@@ -67,7 +70,9 @@ class Trajectories:
 def _chains(
     shape: Trajectories, moves: int, worth: Any, key: jax.Array, columns: jax.Array, rate: Any
 ) -> tuple[jax.Array, jax.Array]:
-    """(states [chains, moves, d], whether each move was accepted). The rows are an argument of the compiled code."""
+    """(states [chains, moves, d], whether each move was accepted). The rows are an argument of the compiled code.
+
+    `key`: one for the start and one for each move of every chain [chains, moves + 1], or a single one to split."""
     target = Target(worth, rate, shape.tau)
 
     def energy(s: jax.Array) -> jax.Array:
@@ -77,10 +82,10 @@ def _chains(
 
     slope = jax.value_and_grad(energy)
 
-    def move(carried: tuple, i: jax.Array) -> tuple:
-        here, log_step, key = carried  # here: place, energy and slope
+    def move(carried: tuple, now: tuple) -> tuple:
+        (here, log_step), (i, key) = carried, now  # here: place, energy and slope
         s = here[0]
-        key, a, b, c = jax.random.split(key, 4)
+        a, b, c = jax.random.split(key, 3)
         momentum = jax.random.normal(a, s.shape, s.dtype)
         count = jax.random.randint(b, (), 1, shape.leaps + 1)
         there, after = _leapfrog(slope, here, momentum, jnp.exp(log_step), count)
@@ -89,15 +94,14 @@ def _chains(
         taken = jax.random.uniform(c, dtype=s.dtype) < chance
         here = jax.tree.map(lambda new, old: jnp.where(taken, new, old), there, here)
         learning = jnp.where(i < moves // 2, 1 / jnp.sqrt(i + 1.0), 0.0)
-        return (here, log_step + learning * (chance - WANTED), key), (shape.tau * here[0], taken)
+        return (here, log_step + learning * (chance - WANTED)), (shape.tau * here[0], taken)
 
-    def chain(key: jax.Array) -> tuple[jax.Array, jax.Array]:
-        a, b = jax.random.split(key)
-        first = jax.random.normal(a, (shape.width,), columns.dtype)
-        start = ((first, *slope(first)), jnp.log(jnp.asarray(0.1, columns.dtype)), b)
-        return jax.lax.scan(move, start, jnp.arange(moves))[1]
+    def chain(keys: jax.Array) -> tuple[jax.Array, jax.Array]:
+        first = jax.random.normal(keys[0], (shape.width,), columns.dtype)
+        start = (first, *slope(first)), jnp.log(jnp.asarray(0.1, columns.dtype))
+        return jax.lax.scan(move, start, (jnp.arange(moves), keys[1:]))[1]
 
-    return jax.vmap(chain)(jax.random.split(key, shape.chains))
+    return jax.vmap(chain)(key if key.ndim else jax.random.split(key, (shape.chains, moves + 1)))
 
 
 def _leapfrog(slope: Any, here: tuple, momentum: jax.Array, step: jax.Array, count: jax.Array) -> tuple:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from nacre.errors import PlanError
+from nacre.errors import DataError, PlanError
 from nacre.table import Categorical, Schema, Tensor
 from nacre.table.encoding import encode
 
@@ -83,6 +83,36 @@ def describe(features: int, classes: int, rows: int | None, read: Mapping[str, b
         "y": Categorical(categories=tuple(map(str, range(classes))), provenance=labels),
     }
     return Schema(columns, rows=rows, provenance={"rows": "read"} if read["rows"] and rows is not None else {})
+
+
+def public_classes(classes: Any) -> np.ndarray:
+    """The declared labels, sorted; PlanError for what is no list of numbers, texts or booleans."""
+    found = np.asarray(classes)
+    if found.ndim != 1 or found.dtype.kind not in "biufUO" or (found != found).any():
+        raise PlanError(f"classes={classes!r}: expected the labels in a list, such as (0, 1) or ('no', 'yes')")
+    try:
+        return np.sort(found)
+    except TypeError:
+        raise PlanError(f"classes={classes!r}: expected labels of one type, all numbers or all texts") from None
+
+
+def check_kind(y: np.ndarray, classes: np.ndarray) -> None:
+    """Refuse texts for numbers and the reverse: no label would be found. One text among numbers turns a list of labels
+    into texts as a whole, so that a single row would blank all others."""
+    if _is_text(y) != _is_text(classes):
+        raise DataError(
+            f"y holds labels of type {y.dtype}, classes={classes.tolist()!r} of another; expected all numbers or all "
+            "texts in both. Nothing was spent"
+        )
+
+
+def _is_text(labels: np.ndarray) -> bool:
+    if labels.dtype.kind != "O":
+        return labels.dtype.kind in "US"
+    texts = {isinstance(label, str) for label in labels}
+    if len(texts) > 1:
+        raise DataError("y or classes mix texts and other labels; expected all numbers or all texts. Nothing was spent")
+    return True in texts
 
 
 def label_codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nacre.learners import labelled, losses
@@ -61,7 +60,6 @@ class LogisticRegression(PrivateClassifier):
         With a `ledger` (its URL) the plan is charged to the `population` there, durably, before a door opens.
         """
         X, y = validate_data(self, X, y, dtype=np.float64)
-        check_classification_targets(y)
         self._find_classes(y)
         self.scale_ = labelled.Scale.of(self.bounds, X)
         parameters = self._train(self.scale_(X), y, None, tell_owner, Account(ledger, population, request))

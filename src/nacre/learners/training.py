@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
+from nacre.errors import PlanError
 from nacre.learners import losses
 from nacre.privacy.budget import Budget
 from nacre.privacy.plan import Entry
@@ -45,3 +47,18 @@ class Training(Protocol):
     def budget(self, task: Task) -> Budget: ...
     def entries(self, task: Task) -> tuple[Entry, ...]: ...
     def train(self, task: Task, tell_owner: Tell) -> np.ndarray: ...
+
+
+def check_whole(least: int, **given: Any) -> None:
+    """Refuse, by its name, what is not a whole number of at least `least`: before a door opens, nothing is spent."""
+    for name, value in given.items():
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+            raise PlanError(f"{name}={value!r}: expected a whole number, {least} or more")
+
+
+def check_number(zero: bool = False, **given: Any) -> None:
+    """The same for finite numbers above 0, or from 0 on."""
+    for name, value in given.items():
+        number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+        if not (number and math.isfinite(value) and (value > 0 or (zero and value == 0))):
+            raise PlanError(f"{name}={value!r}: expected a finite number{', 0 or more' if zero else ' above 0'}")

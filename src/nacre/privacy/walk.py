@@ -70,7 +70,7 @@ class Walk:
         where = f"entry {entry.name!r}"
         if entry.moves < 4 * BLOCK or entry.moves % BLOCK:
             raise PlanError(f"{where}: moves {entry.moves!r}; expected a multiple of {BLOCK}, at least {4 * BLOCK}")
-        if entry.draws > self.chains:
+        if isinstance(self.chains, bool) or not isinstance(self.chains, int) or entry.draws > self.chains:
             raise PlanError(f"{where}: {entry.draws} draws need as many chains, got {self.chains}")
         if self.points < 1 or not all(np.isfinite(t) and t > 0 for t in self.top):
             raise PlanError(f"{where}: expected at least one point and a box with sides above 0")

@@ -331,6 +331,31 @@ def test_a_short_game_moves_both_generators_towards_the_rows():
     assert abs(made.mean() - hidden[above].mean()) < 0.5 and 0.8 < other.mean() < 6
 
 
+def test_norms_over_batches_are_those_of_generated_rows():
+    """In training a generator is given real hidden numbers, around 2 here. The averages that are released are those of
+    generated rows, after few steps still around 0, with the averaged weights: the hidden mean is not in them."""
+    rng = np.random.default_rng(0)
+    hidden = 2 + rng.normal(size=(400, 1))
+    kinds = (rng.random(400) < 0.5).astype(int)
+    data = training.prepared(hidden, rng.normal(size=(400, 1)), kinds, 2, [1.0, 1.0])
+    game = Game(Heads(1, ()), Heads(1, ()), 2, ((0,),), penalty="none", steps=200, batch=32, width=16, norm="batch")
+    nets = training.train(data, game, [lane(1, 0.0)])[0]
+    z = rng.normal(size=(2, 20_000, LATENT)).astype(np.float32)
+
+    def averages(x):
+        kinds = np.eye(2)[rng.integers(0, 2, len(x))]  # the class says nothing here
+        v = nets["v"]
+        noise = z[1][: len(x)] @ v["in0.weight"] + v["in0.bias"]
+        scaled = (noise - noise.mean(0)) / np.sqrt(noise.var(0) + 1e-5) * v["in0.gain"] + v["in0.shift"]
+        given = np.concatenate([x, kinds], axis=1) @ v["in1.weight"] + v["in1.bias"]
+        both = np.concatenate([np.where(a > 0, a, 0.2 * a) for a in (scaled, given)], axis=1)
+        return (both @ v["mid0.weight"] + v["mid0.bias"]).mean(0)
+
+    own = forward(game.omega, nets["omega"], (z[0],))
+    far = np.abs(averages(own) - averages(np.tile(hidden, (50, 1)))).max()
+    assert far > 0.2 and np.abs(nets["v"]["mid0.mean"] - averages(own)).max() < 0.2 * far
+
+
 def test_every_hidden_set_has_its_own_weight():
     """λ of a set multiplies its penalty alone: the sum with (2, 0.5) is 2 P_1 + 0.5 P_2."""
     game = Game(Heads(2, ()), Heads(2, ()), 2, ((0,), (1,)), batch=16, width=8, level=60.0)

@@ -106,6 +106,13 @@ def train_forward(net: Branched, weights: Weights, running: Weights, inputs: Seq
     return _run(net, weights, inputs, norm), fresh
 
 
+def settled(net: Branched, weights: Weights, inputs: Sequence[Any]) -> tuple[Any, Weights]:
+    """Outputs, and running averages that are those of these rows alone. Nothing of earlier ones stays in them."""
+    none = {f"{name}.{what}": 0.0 for name in net.normed() for what in ("mean", "variance")}
+    found, fresh = train_forward(net, weights, none, inputs)
+    return found, {name: np.asarray(a / (1 - MEMORY), np.float32) for name, a in fresh.items()}
+
+
 def forward(net: Branched, weights: Mapping[str, Any], inputs: Sequence[Any]) -> Any:
     """Outputs with the running averages, which stand among the weights here. No row looks at another."""
     return _run(net, weights, inputs, lambda name, x: _norm(net, weights, name, x))

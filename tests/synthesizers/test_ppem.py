@@ -512,6 +512,8 @@ def test_bounds_of_hidden_columns_that_were_read_are_warned_of():
         ({"hide": 5}, NacreError, "hide=5: expected column names"),
         ({"hide": None}, NacreError, "hide=None: expected column names"),
         ({"hide": ["age"], "width": 1}, NacreError, "width=1: .*at least 4"),
+        ({"hide": ["age"], "width": 20_000}, NacreError, "width=20000: .*at most 16,384"),
+        ({"hide": ["age"], "depth": 65}, NacreError, "depth=65: expected at most 64"),
         ({"hide": ["age"], "alpha": 1.0}, NacreError, "alpha=1.0"),
         ({"hide": ["age"], "decoy": 2}, NacreError, "decoy=2"),
         ({"hide": ["age"], "penalty": "x"}, NacreError, "normalised"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from nacre.nets.branched import check_width
+from nacre.nets.branched import check_size
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan
@@ -32,7 +32,7 @@ class GanMethod:
 
     def __post_init__(self) -> None:
         check_whole(self, "steps", "batch", "width")
-        check_width(self.width)
+        check_size(self.width)
 
     def supports(self, schema: Schema) -> None:
         refuse_tensors(schema, self.name)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from nacre.errors import NacreError
-from nacre.nets.branched import check_width
+from nacre.nets.branched import check_size
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan, Scope, Teach
@@ -46,7 +46,7 @@ class PrivateGan:
 
     def __post_init__(self) -> None:
         check_whole(self, *(n for n in ("steps", "width", "batch", "parts", "turns", "rows") if hasattr(self, n)))
-        check_width(self.width)
+        check_size(self.width)
         for option in (n for n in ("clip", "rate") if hasattr(self, n)):
             above_zero(option, getattr(self, option))
         if isinstance(self.tables, bool) or not isinstance(self.tables, int | float) or not 0 < self.tables < 1:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from nacre.errors import NacreError, PlanError, SchemaError
-from nacre.nets.branched import ACTIVATIONS, NORMS, check_width
+from nacre.nets.branched import ACTIVATIONS, NORMS, check_size
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan
@@ -69,7 +69,7 @@ class Ppem:
 
     def __post_init__(self) -> None:
         check_whole(self, "steps", "batch", "width", "depth", "pairs")
-        check_width(self.width)
+        check_size(self.width, self.depth)
         object.__setattr__(self, "hide", sets_of(self.hide))
         inside("alpha", self.alpha, 0, 1, open_ends=True)
         object.__setattr__(self, "weight", weights_of(self.weight, len(self.hide)))

@@ -24,8 +24,8 @@ QUIET = 0.3  # labels depend little on the noise at first
 
 def width_for(numbers: int, least: int) -> int:
     """A width at which `normal` can serve a conditional generator of so many numbers: two units for each in half of the
-    first layer."""
-    return max(least, -(-4 * numbers // 8) * 8)
+    first layer. Of more numbers than the noise has coordinates it can serve none."""
+    return max(least, -(-4 * numbers // 8) * 8) if numbers <= LATENT else least
 
 
 def begun(net: Branched, weights: Mapping[str, Any], numbers: int, labels: np.ndarray) -> dict[str, Any]:

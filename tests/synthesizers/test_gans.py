@@ -40,6 +40,13 @@ def test_a_layer_that_inputs_cannot_share_is_refused(method):
         nacre.fit(people(30), epsilon=None, schema=people_schema(), method=method, options={"width": 2})
 
 
+@pytest.mark.parametrize("method", ["wgan", "ebgan"])
+def test_a_batch_of_one_row_is_refused(method):
+    """The codes of ebgan are pulled apart in pairs: a lone row would end as a number that is none."""
+    with pytest.raises(NacreError, match=r"batch=1: .*at least 2"):
+        nacre.fit(people(30), epsilon=None, schema=people_schema(), method=method, options={"batch": 1})
+
+
 def test_a_file_whose_arrays_do_not_fit_is_refused():
     made = nacre.fit(people(100, 1), epsilon=None, schema=people_schema(), method="wgan", options=SMALL)
     facts, arrays = made.model.parts()

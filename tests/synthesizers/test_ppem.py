@@ -121,8 +121,8 @@ def test_columns_that_run_against_each_other_are_tilted_apart():
 
 def test_a_decoy_that_cannot_be_is_refused():
     constant = np.column_stack([np.random.default_rng(1).normal(size=500), np.ones(500)])
-    with pytest.raises(NacreError, match="no tilt of these rows"):
-        decoy.tilt(constant, 0.3)
+    with pytest.raises(NacreError, match=r"no tilt of these rows.*; 'b' stays behind: hide fewer"):
+        decoy.tilt(constant, 0.3, ["a", "b"])
 
 
 def flags(rows, columns, share=0.2):
@@ -580,6 +580,11 @@ def test_forward_runs_the_same_in_numpy_and_jax():
         wanted = np.asarray(forward(net, weights | running, [jnp.asarray(a) for a in x]))
         np.testing.assert_allclose(forward(net, both, x), wanted, rtol=1e-4, atol=1e-5)
         assert {k: a.shape for k, a in both.items()} == net.shapes()
+
+
+def test_columns_given_without_an_order_get_one():
+    """A set has another order in every process, and the first hidden column is the one that a decoy moves upwards."""
+    assert Ppem(hide={"b", "a", "c"}).hide == (("a", "b", "c"),)  # type: ignore[arg-type]
 
 
 def test_the_certificate_names_hidden_columns_only_where_something_hides_them():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from nacre.errors import NacreError
 from nacre.nets.branched import check_size
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
@@ -33,6 +34,8 @@ class GanMethod:
     def __post_init__(self) -> None:
         check_whole(self, "steps", "batch", "width")
         check_size(self.width)
+        if self.batch < 2:
+            raise NacreError(f"batch={self.batch}: judges compare the rows of a batch; expected at least 2")
 
     def supports(self, schema: Schema) -> None:
         refuse_tensors(schema, self.name)

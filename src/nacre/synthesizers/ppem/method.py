@@ -222,7 +222,7 @@ class Ppem:
         `tell` gets what the tilted rows are worth, for the owner. DataError when it is fewer than 50 rows: the
         generator would imitate a few people."""
         if self.distance:
-            weights = Weights(tilt(rank_columns(rows, self.hidden), self.distance)).checked(
+            weights = Weights(tilt(rank_columns(rows, self.hidden), self.distance, self.hidden)).checked(
                 f"decoy={self.distance:g} over {len(self.hidden)} hidden columns",
                 "few people would be imitated; hide fewer columns, or ask for a smaller decoy",
             )

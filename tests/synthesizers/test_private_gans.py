@@ -12,11 +12,13 @@ from nacre.errors import NacreError
 from nacre.nets.taps import Tape
 from nacre.privacy.plan import Teach
 from nacre.synthesizers.base import METHODS, make
-from nacre.synthesizers.gans import bought, private
+from nacre.synthesizers.gans import bought, pategan, private
 from nacre.synthesizers.gans.dpcgan import DpcganRules
 from nacre.synthesizers.gans.dpgan import Duel, DuelRules
 from nacre.synthesizers.gans.gswgan import Class
+from nacre.synthesizers.gans.pategan import KEPT, Votes
 from nacre.synthesizers.gans.wgan import WganRules
+from nacre.synthesizers.ppem.training import ADAM
 from nacre.synthesizers.tabular.heads import Heads
 from nacre.table.grid import Grid
 from nacre.table.simulate import people, people_schema
@@ -120,6 +122,48 @@ def test_the_generator_follows_the_gradients_of_a_critic():
     wanted = jax.grad(lambda m: -rules.value(critic, taught.asked(state, m)[0], None).mean() * rows**0.5)(maker)
     for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(wanted)):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-7)
+
+
+def generated_around_zero(rows, rate=2e-2):
+    rules = WganRules(Heads(1, ()), 1, 8, latent=4)
+    voting = Votes(rules, WganRules(rules.heads, 1, 8), 10, rows, rate)
+    known = bought.Bought(type("C", (), {"heads": lambda self, part: rules.heads})(), np.ones(1), np.zeros(1), None)
+    student = rules.start_judge(KEY)
+    state = {
+        **private.start(rules, known, KEY),
+        "student": student,
+        "studying": ADAM.init(student),
+        "key": jax.random.key_data(KEY),
+        "seen": jnp.zeros((KEPT, rows, 1)),
+        "votes": jnp.zeros((KEPT, rows)),
+        "moments": jnp.zeros((2, 1)),
+    }
+    return voting, state
+
+
+def test_a_teacher_learns_to_vote_for_the_rows_of_its_part():
+    voting, state = generated_around_zero(64)
+    teacher, rows = voting.start(), {"x": 5.0 + jax.random.normal(KEY, (32, 1))}
+    learn = jax.jit(lambda t, key: voting.learn(t, state, rows, jnp.ones(32), key))
+    for key in jax.random.split(KEY, 150):
+        teacher = learn(teacher, key)
+    said = np.asarray(voting.teacher.value(teacher["judge"], jnp.array([[0.0], [5.0]]), None))
+    assert said[0] < 0 < said[1]
+    assert np.mean(np.asarray(voting.answer(teacher, state))) < -0.3, "generated rows are seen for what they are"
+
+
+def test_the_generator_goes_where_votes_are(monkeypatch):
+    """Ten rounds of exact votes for large values move generated rows up, votes against them down."""
+    monkeypatch.setattr(pategan, "HOLD", 0.0)
+    voting, state = generated_around_zero(64)
+    update = jax.jit(voting.update)
+    ends = []
+    for sign in (0.5, -0.5):
+        now = state
+        for key in jax.random.split(KEY, 10):
+            now = update(now, sign * jnp.sign(voting.asked(now)[:, 0]), key)
+        ends.append(float(private.made(voting.rules, now["maker"], now["log_shares"], KEY, 500)[0].mean()))
+    assert ends[0] > 0.5 and ends[1] < -0.5
 
 
 def test_votes_are_as_long_as_planned():

@@ -124,6 +124,17 @@ def test_the_generator_follows_the_gradients_of_a_critic():
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-7)
 
 
+@pytest.mark.parametrize("total", [1, 20, 250, 2000])
+def test_the_released_average_holds_little_of_the_start(total):
+    """Weights that jump from 0 to -1 at the first step and stay: what is left of 0 at the end of a run of any length."""
+    maker = {"w": jnp.zeros(1)}
+    state = {"maker": maker, "mean": maker, "making": ADAM.init(maker)}
+    step = jax.jit(lambda s, rate: private.improved(s, {"w": jnp.ones(1)}, rate, total))
+    for number in range(total):
+        state = step(state, float(number == 0))
+    assert 1 + float(state["mean"]["w"][0]) < np.exp(-2.5) * 1.001
+
+
 def generated_around_zero(rows, rate=2e-2):
     rules = WganRules(Heads(1, ()), 1, 8, latent=4)
     voting = Votes(rules, WganRules(rules.heads, 1, 8), 10, rows, rate)

@@ -25,7 +25,7 @@ from nacre.synthesizers.tabular import revealed
 from nacre.table import Schema
 
 Tell = Callable[[int, int], None]  # steps done, steps in all
-MEMORY = 0.99  # of the averaged generator
+MEMORY, START = 0.99, 2.5  # of the averaged generator; less than e^-START of it are the weights it started with
 
 
 @dataclass(frozen=True)
@@ -172,12 +172,13 @@ def made_for(rules: Rules, maker: Any, given: Any, key: Any, rows: int) -> Any:
     return soft + jax.lax.stop_gradient(whole - soft)
 
 
-def improved(state: Any, slope: Any, rate: Any) -> Any:
-    """The state after a step of the generator along `slope`, with its average."""
+def improved(state: Any, slope: Any, rate: Any, total: int) -> Any:
+    """The state after one of `total` steps of the generator along `slope`, with its average."""
     import jax
 
     from nacre.synthesizers.ppem.training import moved
 
     maker, making = moved(state["maker"], slope, state["making"], rate)
-    mean = jax.tree.map(lambda old, new: MEMORY * old + (1 - MEMORY) * new, state["mean"], maker)
+    share = min(MEMORY, max(0.0, 1 - START / max(total, 1)))
+    mean = jax.tree.map(lambda old, new: share * old + (1 - share) * new, state["mean"], maker)
     return {**state, "maker": maker, "making": making, "mean": mean}

@@ -601,6 +601,21 @@ def test_forward_runs_the_same_in_numpy_and_jax():
         assert {k: a.shape for k, a in both.items()} == net.shapes()
 
 
+def test_a_hidden_column_without_two_values_is_refused_by_name(monkeypatch):
+    schema = nacre.Schema({"x": nacre.Numeric((0.0, 1.0)), "y": nacre.Numeric((0.0, 1.0))})
+    table = pd.DataFrame({"x": np.full(40, 0.5), "y": np.linspace(0, 1, 40)})
+    monkeypatch.setattr(training, "train", lambda *_: pytest.fail("trained"))
+    with pytest.raises(DataError, match="hide: all rows are alike in x"):
+        nacre.fit(table, epsilon=None, schema=schema, method="ppem", hide=["x"], options={**SMALL, "decoy": 0})
+
+
+def test_a_target_that_alone_is_not_hidden_is_made_like_a_visible_column():
+    schema = nacre.Schema({"x": nacre.Numeric((0.0, 1.0)), "y": nacre.Boolean()})
+    table = pd.DataFrame({"x": np.linspace(0, 1, 80), "y": np.arange(80) > 40})
+    made = nacre.fit(table, epsilon=None, schema=schema, method="ppem", hide=["x"], target="y", options=SMALL)
+    assert list(made.sample(5).columns) == ["x", "y"] and made.model.game.classes == 1
+
+
 def test_columns_given_without_an_order_get_one():
     """A set has another order in every process, and the first hidden column is the one that a decoy moves upwards."""
     assert Ppem(hide={"b", "a", "c"}).hide == (("a", "b", "c"),)  # type: ignore[arg-type]

@@ -126,7 +126,7 @@ def test_the_generator_follows_the_gradients_of_a_critic():
 
 @pytest.mark.parametrize("total", [1, 20, 250, 2000])
 def test_the_released_average_holds_little_of_the_start(total):
-    """Weights that jump from 0 to -1 at the first step and stay: what is left of 0 at the end of a run of any length."""
+    """Weights that jump from 0 to -1 at the first step and stay: what is left of 0 at the end of a run."""
     maker = {"w": jnp.zeros(1)}
     state = {"maker": maker, "mean": maker, "making": ADAM.init(maker)}
     step = jax.jit(lambda s, rate: private.improved(s, {"w": jnp.ones(1)}, rate, total))

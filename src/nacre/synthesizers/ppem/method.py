@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from nacre.errors import NacreError, PlanError, SchemaError
+from nacre.errors import DataError, NacreError, PlanError, SchemaError
 from nacre.nets.branched import ACTIVATIONS, NORMS, check_size
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
@@ -161,7 +161,10 @@ class Ppem:
             raise PlanError("penalty='one-sided' has no private form; with epsilon use 'normalised' or 'none'")
 
     def _class(self, schema: Schema) -> str | None:
-        return revealed.class_column(schema, self.target) if self.target not in self.hidden else None
+        rest = [name for name in schema.modelled if name not in self.hidden]
+        if rest == [self.target] or self.target in self.hidden:  # G_v makes it where it makes nothing else
+            return None
+        return revealed.class_column(schema, self.target)
 
     # ------------------------------------------------------------------- fit
 
@@ -275,6 +278,10 @@ class Ppem:
 
         hidden, visible = rows.vectors
         places = [list(rows.coding.places(0, one)) for one in (*self.hide, self.hidden)]
+        for p, names in zip(places, self.hide):
+            if not np.ptp(hidden[:, p], axis=0).any():
+                raise DataError(f"hide: all rows are alike in {', '.join(names)}, so that nothing can be hidden there; "
+                                "leave it out of the hidden columns")  # fmt: skip
         h = [median_distance(hidden[:, p]) for p in places]
         return prepared(hidden, visible, rows.kinds, rows.coding.layout.classes, h)
 

@@ -130,5 +130,5 @@ def split(schema: Schema, target: str | None, hidden: tuple[str, ...]) -> tuple[
             raise SchemaError(f"hide: {name!r} is not a modelled column; choose among {shown}")
     rest = tuple(n for n in schema.modelled if n not in hidden and n != target)
     if not rest:
-        raise SchemaError("hide: no column is left to model given the hidden ones; hide fewer, or name no target")
+        raise SchemaError("hide: no column is left to model given the hidden ones; hide fewer")
     return tuple(n for n in schema.modelled if n in hidden), rest

@@ -164,7 +164,7 @@ def fit(
 
 def check_seed(seed: Any) -> None:
     """Refuse here what a method would stumble over after it has opened doors."""
-    if isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= seed < 1 << 63:
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= int(seed) < 1 << 63:
         raise NacreError(f"seed={seed!r}: expected a whole number of at least 0, below 2^63")
 
 

@@ -37,6 +37,10 @@ class GanMethod:
         if self.batch < 2:
             raise NacreError(f"batch={self.batch}: judges compare the rows of a batch; expected at least 2")
 
+    @property
+    def shown(self) -> int:
+        return self.steps * self.batch
+
     def supports(self, schema: Schema) -> None:
         refuse_tensors(schema, self.name)
         refuse_unknown_target(schema, self.target)

@@ -239,6 +239,11 @@ class Ppem:
         found = {name: getattr(self, name) for name in ("weight", "penalty", "rho", "steep", "effect")}
         return {**found, "decoy": 0.0 if private else self.distance, "steps": self.count(private)}
 
+    @property
+    def shown(self) -> int:
+        """Rows that the energies learn from without epsilon."""
+        return self.count(False) * self.batch
+
     def count(self, private: bool) -> int:
         return self.steps or (2_000 if private else 30_000)
 

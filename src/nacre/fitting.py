@@ -8,6 +8,7 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 from nacre.aiming import share_target, weighing_options, with_target, without_weights
@@ -122,6 +123,7 @@ def fit(
     `engine` has the workers of a Ray cluster read the files ("ray", "ray:4", "ray://HOST:PORT"; docs/engines.md): with
     the same noise the release is the same.
     """
+    check_seed(seed)
     schema = None if schema is None else Schema.given(schema)
     options = hiding_options(method, options, hide, alpha)
     weighing = weighing_options(method, target_shares, weights)
@@ -158,6 +160,12 @@ def fit(
         certificate = dataclasses.replace(certificate, extras={**certificate.extras, **public(epsilon is not None)})
     certificate = with_target(certificate, target_shares, weights)
     return Release(method, schema, model, certificate, None if weighing else target_shares)
+
+
+def check_seed(seed: Any) -> None:
+    """Refuse here what a method would stumble over after it has opened doors."""
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= int(seed) < 1 << 63:
+        raise NacreError(f"seed={seed!r}: expected a whole number of at least 0, below 2^63")
 
 
 def hiding_options(method: str, options: dict[str, Any] | None, hide: Any, alpha: float | None) -> dict[str, Any]:

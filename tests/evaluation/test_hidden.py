@@ -59,6 +59,22 @@ def test_the_verdict_and_the_effect_sizes(found):
     assert not [s for one in found for s in one.scores if s.metric == "null_share"], "no column may be missing"
 
 
+def test_several_sets_share_the_level(monkeypatch):
+    """A p-value of 0.04 at α = 0.05: enough for one set, not for one of two."""
+    from types import SimpleNamespace
+
+    import nacre.distances
+
+    def test(x, y, level, **rest):
+        return SimpleNamespace(p_value=0.04, statistic=0.0, rejects=level >= 0.04)
+
+    monkeypatch.setattr(hidden, "REPEATS", 1)
+    monkeypatch.setattr(nacre.distances, "mmd_test", test)
+    for sets, told in (([["x"]], [True]), ([["x"], ["c"]], [False, False])):
+        found = hidden_marginals(table(0, 1, 200), train=table(0, 2, 200), schema=SCHEMA, hide=sets, alpha=0.05)
+        assert [one.told for one in found] == told
+
+
 def test_shares_of_missing_values_stand_beside_each_other(monkeypatch):
     """A number and a label that may be missing: by hand, of the real rows, the release and the control."""
     monkeypatch.setattr(hidden, "REPEATS", 2)

@@ -210,6 +210,7 @@ REFUSALS = [
     (BudgetError, {"epsilon": 1e-12, "delta": 1e-14, "method": "independent"}),
     (NacreError, {"epsilon": 1.0, "method": "magic"}),
     (NacreError, {"epsilon": 1.0, "domain": "guess"}),
+    *((NacreError, {"epsilon": 1.0, "method": "independent", "seed": seed}) for seed in (-1, 1 << 63, 1.5, "x")),
     (NacreError, {"epsilon": 1.0, "options": {"speed": 11}}),
     (SchemaError, {"epsilon": 1.0, "target": "nothing"}),
     (DataError, {"epsilon": 1.0, "schema": Schema({"other": Numeric((0, 1))})}),

@@ -152,6 +152,18 @@ def test_the_conditional_generator_never_sees_a_row():
         np.testing.assert_array_equal(new, averaged)
 
 
+def test_energies_go_down_the_noisy_gradient():
+    """Without public terms (no margin, no Lipschitz penalty) the first step of Adam goes against the answer."""
+    rng, now = np.random.default_rng(2), state()
+    game = replace(GAME, margin=0.0, steep=0.0)
+    noisy = {n: jax.tree.map(lambda a: rng.choice([-1.0, 1.0], a.shape), now["judges"][n]) for n in ("xi", "gamma")}
+    after = jax.jit(private.update(replace(JOB, game=game, weight=0.0), 10))(now, noisy, jax.random.key(3))
+    for name, answer in noisy.items():
+        for key, g in answer.items():
+            moved = np.asarray(after["judges"][name][key] - now["judges"][name][key])
+            np.testing.assert_allclose(moved, -game.energy_rate * g, rtol=1e-2)
+
+
 @pytest.mark.parametrize(
     ("q", "steps", "delta", "sigma"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import nacre
@@ -38,6 +39,22 @@ def test_fit_sample_save_load(method, tmp_path):
 def test_a_layer_that_inputs_cannot_share_is_refused(method):
     with pytest.raises(NacreError, match=r"width=2: .*at least 4"):
         nacre.fit(people(30), epsilon=None, schema=people_schema(), method=method, options={"width": 2})
+
+
+@pytest.mark.parametrize("method", ["wgan", "ebgan"])
+def test_a_batch_of_one_row_is_refused(method):
+    """The codes of ebgan are pulled apart in pairs: a lone row would end as a number that is none."""
+    with pytest.raises(NacreError, match=r"batch=1: .*at least 2"):
+        nacre.fit(people(30), epsilon=None, schema=people_schema(), method=method, options={"batch": 1})
+
+
+@pytest.mark.parametrize("method", ["wgan", "dpcgan", "gswgan"])
+def test_a_table_of_nothing_but_the_target_is_modelled(method):
+    schema = nacre.Schema({"y": nacre.Categorical(("a", "b"))}, rows=60)
+    table = {"y": ["a", "b", "b"] * 20}
+    options = {"steps": 4, "batch": 8, "width": 8}
+    made = nacre.fit(pa.table(table), epsilon=None, schema=schema, target="y", method=method, options=options)
+    assert set(made.sample(50, seed=1)["y"]) <= {"a", "b"}
 
 
 def test_a_file_whose_arrays_do_not_fit_is_refused():

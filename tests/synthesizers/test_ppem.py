@@ -121,8 +121,8 @@ def test_columns_that_run_against_each_other_are_tilted_apart():
 
 def test_a_decoy_that_cannot_be_is_refused():
     constant = np.column_stack([np.random.default_rng(1).normal(size=500), np.ones(500)])
-    with pytest.raises(NacreError, match="no tilt of these rows"):
-        decoy.tilt(constant, 0.3)
+    with pytest.raises(NacreError, match=r"no tilt of these rows.*; 'b' stays behind: hide fewer"):
+        decoy.tilt(constant, 0.3, ["a", "b"])
 
 
 def flags(rows, columns, share=0.2):
@@ -245,6 +245,25 @@ def test_the_shift_of_class_logits_is_what_balanced_batches_do_to_the_shares():
     np.testing.assert_allclose(drawn, share, atol=5 * (0.25 / 512_000) ** 0.5)
 
 
+def test_the_likelihood_of_balanced_batches_is_largest_at_the_shares_of_all_rows():
+    """A class of one row in twenty: at its own share the slope of the last bias is 0 over 400 batches, within five sd
+    of their mean (0.25 per row at most); at the share it has in a batch it is not."""
+    kinds = (np.arange(1000) % 20 == 0).astype(int)
+    data = training.prepared(np.zeros((1000, 1)), np.zeros((1000, 1)), kinds, 2, [1.0])
+    game = Game(Heads(1, ()), Heads(1, ()), 2, ((0,),), batch=128, width=8)
+    still = jax.tree.map(jnp.zeros_like, game.chooser.start(KEY)[0])
+
+    @jax.jit
+    def slope(bias):
+        places = jax.vmap(lambda key: training.balanced(data, key, game))(jax.random.split(KEY, 400))
+        lose = lambda b, j: training.class_loss(game, {**still, "out.bias": b}, data, j)  # noqa: E731
+        return jax.vmap(jax.grad(lose), (None, 0))(bias, places).mean(axis=0)
+
+    off = 5 * (0.25 / (400 * 128)) ** 0.5
+    assert np.abs(slope(jnp.log(jnp.array([0.95, 0.05])))).max() < off
+    assert np.abs(slope(jnp.log(jnp.array([0.725, 0.275])))).max() > 5 * off
+
+
 def test_five_seeds_trained_together_equal_seeds_trained_alone_and_stay_finite():
     game = Game(Heads(2, ()), Heads(2, ()), 2, ((0, 1),), steps=20, batch=16, width=8)
     data = made_data()
@@ -329,6 +348,31 @@ def test_a_short_game_moves_both_generators_towards_the_rows():
     made = forward(game.omega, nets["omega"], (z[0],))
     other = forward(game.v, nets["v"], (z[1], made))
     assert abs(made.mean() - hidden[above].mean()) < 0.5 and 0.8 < other.mean() < 6
+
+
+def test_norms_over_batches_are_those_of_generated_rows():
+    """In training a generator is given real hidden numbers, around 2 here. The averages that are released are those of
+    generated rows, after few steps still around 0, with the averaged weights: the hidden mean is not in them."""
+    rng = np.random.default_rng(0)
+    hidden = 2 + rng.normal(size=(400, 1))
+    kinds = (rng.random(400) < 0.5).astype(int)
+    data = training.prepared(hidden, rng.normal(size=(400, 1)), kinds, 2, [1.0, 1.0])
+    game = Game(Heads(1, ()), Heads(1, ()), 2, ((0,),), penalty="none", steps=200, batch=32, width=16, norm="batch")
+    nets = training.train(data, game, [lane(1, 0.0)])[0]
+    z = rng.normal(size=(2, 20_000, LATENT)).astype(np.float32)
+
+    def averages(x):
+        kinds = np.eye(2)[rng.integers(0, 2, len(x))]  # the class says nothing here
+        v = nets["v"]
+        noise = z[1][: len(x)] @ v["in0.weight"] + v["in0.bias"]
+        scaled = (noise - noise.mean(0)) / np.sqrt(noise.var(0) + 1e-5) * v["in0.gain"] + v["in0.shift"]
+        given = np.concatenate([x, kinds], axis=1) @ v["in1.weight"] + v["in1.bias"]
+        both = np.concatenate([np.where(a > 0, a, 0.2 * a) for a in (scaled, given)], axis=1)
+        return (both @ v["mid0.weight"] + v["mid0.bias"]).mean(0)
+
+    own = forward(game.omega, nets["omega"], (z[0],))
+    far = np.abs(averages(own) - averages(np.tile(hidden, (50, 1)))).max()
+    assert far > 0.2 and np.abs(nets["v"]["mid0.mean"] - averages(own)).max() < 0.2 * far
 
 
 def test_every_hidden_set_has_its_own_weight():
@@ -487,6 +531,8 @@ def test_bounds_of_hidden_columns_that_were_read_are_warned_of():
         ({"hide": 5}, NacreError, "hide=5: expected column names"),
         ({"hide": None}, NacreError, "hide=None: expected column names"),
         ({"hide": ["age"], "width": 1}, NacreError, "width=1: .*at least 4"),
+        ({"hide": ["age"], "width": 20_000}, NacreError, "width=20000: .*at most 16,384"),
+        ({"hide": ["age"], "depth": 65}, NacreError, "depth=65: expected at most 64"),
         ({"hide": ["age"], "alpha": 1.0}, NacreError, "alpha=1.0"),
         ({"hide": ["age"], "decoy": 2}, NacreError, "decoy=2"),
         ({"hide": ["age"], "penalty": "x"}, NacreError, "normalised"),
@@ -553,6 +599,26 @@ def test_forward_runs_the_same_in_numpy_and_jax():
         wanted = np.asarray(forward(net, weights | running, [jnp.asarray(a) for a in x]))
         np.testing.assert_allclose(forward(net, both, x), wanted, rtol=1e-4, atol=1e-5)
         assert {k: a.shape for k, a in both.items()} == net.shapes()
+
+
+def test_a_hidden_column_without_two_values_is_refused_by_name(monkeypatch):
+    schema = nacre.Schema({"x": nacre.Numeric((0.0, 1.0)), "y": nacre.Numeric((0.0, 1.0))})
+    table = pd.DataFrame({"x": np.full(40, 0.5), "y": np.linspace(0, 1, 40)})
+    monkeypatch.setattr(training, "train", lambda *_: pytest.fail("trained"))
+    with pytest.raises(DataError, match="hide: all rows are alike in x"):
+        nacre.fit(table, epsilon=None, schema=schema, method="ppem", hide=["x"], options={**SMALL, "decoy": 0})
+
+
+def test_a_target_that_alone_is_not_hidden_is_made_like_a_visible_column():
+    schema = nacre.Schema({"x": nacre.Numeric((0.0, 1.0)), "y": nacre.Boolean()})
+    table = pd.DataFrame({"x": np.linspace(0, 1, 80), "y": np.arange(80) > 40})
+    made = nacre.fit(table, epsilon=None, schema=schema, method="ppem", hide=["x"], target="y", options=SMALL)
+    assert list(made.sample(5).columns) == ["x", "y"] and made.model.game.classes == 1
+
+
+def test_columns_given_without_an_order_get_one():
+    """A set has another order in every process, and the first hidden column is the one that a decoy moves upwards."""
+    assert Ppem(hide={"b", "a", "c"}).hide == (("a", "b", "c"),)  # type: ignore[arg-type]
 
 
 def test_the_certificate_names_hidden_columns_only_where_something_hides_them():

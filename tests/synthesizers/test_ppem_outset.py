@@ -39,6 +39,10 @@ def test_a_narrow_generator_keeps_its_weights():
     found = outset.normal(net, weights, 9)
     assert all(found[k] is weights[k] for k in weights)
     assert outset.width_for(27, 64) == 112 and outset.width_for(2, 64) == 64
+    wide = Branched((LATENT, 3), 200, 1024, 1, "layer", True)
+    weights = wide.start(KEY)[0]  # more numbers than coordinates of noise: width would buy nothing
+    assert outset.normal(wide, weights, 200)["in0.weight"] is weights["in0.weight"]
+    assert outset.width_for(LATENT, 64) == 4 * LATENT and outset.width_for(200, 64) == 64
 
 
 def test_classes_have_the_bought_shares_over_generated_rows():

@@ -9,17 +9,18 @@ import pyarrow as pa
 import pytest
 
 import nacre
-from nacre.errors import NacreError, SchemaError
-from nacre.fitting import prepare
+from nacre.errors import NacreError
 from nacre.nets.taps import Tape
 from nacre.privacy.budget import Budget
 from nacre.privacy.plan import Teach
 from nacre.synthesizers.base import METHODS, make
-from nacre.synthesizers.gans import bought, private
+from nacre.synthesizers.gans import bought, pategan, private
 from nacre.synthesizers.gans.dpcgan import DpcganRules
 from nacre.synthesizers.gans.dpgan import Duel, DuelRules
 from nacre.synthesizers.gans.gswgan import Class
+from nacre.synthesizers.gans.pategan import KEPT, Votes
 from nacre.synthesizers.gans.wgan import WganRules
+from nacre.synthesizers.ppem.training import ADAM
 from nacre.synthesizers.tabular.coding import Coding
 from nacre.synthesizers.tabular.heads import Heads
 from nacre.table import Boolean, Numeric
@@ -69,13 +70,6 @@ def test_a_batch_is_a_share_of_the_declared_rows_or_refused(method):
     assert make(method, {"target": "late_payment"}).plan(schema, None, budget)["training"].q == 1 / 32
     with pytest.raises(NacreError, match="batch=60: does nothing where the schema declares no number of rows"):
         made.plan(schema, None, budget)
-
-
-@pytest.mark.parametrize("method", ["dpcgan", "gswgan"])
-def test_a_table_of_nothing_but_its_target_is_refused_before_anything_is_spent(method):
-    schema = nacre.Schema({"y": Boolean()})
-    with pytest.raises(SchemaError, match="target 'y' is the only modelled column"):
-        prepare(["y"], schema, Budget(1.0, 1e-5), method, "y")
 
 
 def test_rows_that_are_not_there_or_have_no_class_count_for_nothing():
@@ -174,6 +168,59 @@ def test_the_generator_follows_the_gradients_of_a_critic():
     wanted = jax.grad(lambda m: -rules.value(critic, taught.asked(state, m)[0], None).mean() * rows**0.5)(maker)
     for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(wanted)):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-7)
+
+
+@pytest.mark.parametrize("total", [1, 20, 250, 2000])
+def test_the_released_average_holds_little_of_the_start(total):
+    """Weights that jump from 0 to -1 at the first step and stay: what is left of 0 at the end of a run."""
+    maker = {"w": jnp.zeros(1)}
+    state = {"maker": maker, "mean": maker, "making": ADAM.init(maker)}
+    step = jax.jit(lambda s, rate: private.improved(s, {"w": jnp.ones(1)}, rate, total))
+    for number in range(total):
+        state = step(state, float(number == 0))
+    assert 1 + float(state["mean"]["w"][0]) < np.exp(-2.5) * 1.001
+
+
+def generated_around_zero(rows, rate=2e-2):
+    rules = WganRules(Heads(1, ()), 1, 8, latent=4)
+    voting = Votes(rules, WganRules(rules.heads, 1, 8), 10, rows, rate)
+    known = bought.Bought(type("C", (), {"heads": lambda self, part: rules.heads})(), np.ones(1), np.zeros(1), None)
+    student = rules.start_judge(KEY)
+    state = {
+        **private.start(rules, known, KEY),
+        "student": student,
+        "studying": ADAM.init(student),
+        "key": jax.random.key_data(KEY),
+        "seen": jnp.zeros((KEPT, rows, 1)),
+        "votes": jnp.zeros((KEPT, rows)),
+        "moments": jnp.zeros((2, 1)),
+    }
+    return voting, state
+
+
+def test_a_teacher_learns_to_vote_for_the_rows_of_its_part():
+    voting, state = generated_around_zero(64)
+    teacher, rows = voting.start(), {"x": 5.0 + jax.random.normal(KEY, (32, 1))}
+    learn = jax.jit(lambda t, key: voting.learn(t, state, rows, jnp.ones(32), key))
+    for key in jax.random.split(KEY, 150):
+        teacher = learn(teacher, key)
+    said = np.asarray(voting.teacher.value(teacher["judge"], jnp.array([[0.0], [5.0]]), None))
+    assert said[0] < 0 < said[1]
+    assert np.mean(np.asarray(voting.answer(teacher, state))) < -0.3, "generated rows are seen for what they are"
+
+
+def test_the_generator_goes_where_votes_are(monkeypatch):
+    """Ten rounds of exact votes for large values move generated rows up, votes against them down."""
+    monkeypatch.setattr(pategan, "HOLD", 0.0)
+    voting, state = generated_around_zero(64)
+    update = jax.jit(voting.update)
+    ends = []
+    for sign in (0.5, -0.5):
+        now = state
+        for key in jax.random.split(KEY, 10):
+            now = update(now, sign * jnp.sign(voting.asked(now)[:, 0]), key)
+        ends.append(float(private.made(voting.rules, now["maker"], now["log_shares"], KEY, 500)[0].mean()))
+    assert ends[0] > 0.5 and ends[1] < -0.5
 
 
 def test_votes_are_as_long_as_planned():

@@ -19,6 +19,7 @@ EPS = 1e-5
 MEMORY = 0.99  # of the running averages
 GROUPS = 8  # of group norm
 LEAST_WIDTH = 4
+WIDEST, DEEPEST = 1 << 14, 64  # of networks that a release file may hold
 NORMS = ("batch", "layer", "group", "none")
 ACTIVATIONS = ("leaky", "elu", "softplus", "silu")
 
@@ -85,10 +86,14 @@ class Branched:
         return weights, running
 
 
-def check_width(width: int | None) -> None:
-    """Raise NacreError for a layer too narrow to be shared by three inputs."""
-    if width is not None and width < LEAST_WIDTH:
-        raise NacreError(f"width={width}: inputs share the first layer; expected at least {LEAST_WIDTH} units")
+def check_size(width: int | None, depth: int = 1) -> None:
+    """Raise NacreError for a layer too narrow to be shared by three inputs, and for what no release file may hold."""
+    if width is not None and not LEAST_WIDTH <= width <= WIDEST:
+        raise NacreError(
+            f"width={width}: inputs share the first layer; expected at least {LEAST_WIDTH} units, at most {WIDEST:,}"
+        )
+    if depth > DEEPEST:
+        raise NacreError(f"depth={depth}: expected at most {DEEPEST} layers")
 
 
 def train_forward(net: Branched, weights: Weights, running: Weights, inputs: Sequence[Any]) -> tuple[Any, Weights]:
@@ -104,6 +109,13 @@ def train_forward(net: Branched, weights: Weights, running: Weights, inputs: Seq
         return _scaled(weights, name, (x - mean) / (variance + EPS) ** 0.5)
 
     return _run(net, weights, inputs, norm), fresh
+
+
+def settled(net: Branched, weights: Weights, inputs: Sequence[Any]) -> tuple[Any, Weights]:
+    """Outputs, and running averages that are those of these rows alone. Nothing of earlier ones stays in them."""
+    none = {f"{name}.{what}": 0.0 for name in net.normed() for what in ("mean", "variance")}
+    found, fresh = train_forward(net, weights, none, inputs)
+    return found, {name: np.asarray(a / (1 - MEMORY), np.float32) for name, a in fresh.items()}
 
 
 def forward(net: Branched, weights: Mapping[str, Any], inputs: Sequence[Any]) -> Any:

@@ -180,7 +180,7 @@ METHODS: dict[str, Method] = {
     "ppem": Method(
         "nacre.synthesizers.ppem.method:Ppem",
         "proven (real arithmetic)",
-        "hides the distribution of chosen columns (--hide); with epsilon zero_out only; needs a declared schema",
+        "hides the distribution of columns (--hide); with epsilon zero_out or replace_one; needs a declared schema",
     ),
     **{
         name: Method(f"nacre.synthesizers.gans.{name}:{name.capitalize()}", "proven (real arithmetic)", text)

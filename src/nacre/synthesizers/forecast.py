@@ -40,6 +40,7 @@ _SMALL_PARTICLES_PER_S = 2e4  # particles times steps of a fit to low-order freq
 _SUMMED_PER_S = 3e7  # coordinates of a sum of vectors
 _DISTANCES_PER_S = 4e7  # records times moves of a chain
 _TRAINED_PER_S = 2e4  # records times steps of a flow
+_SHOWN_PER_S = 3e4  # raw rows that the judges of an adversarial method learn from
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def forecast(plan: Plan, schema: Schema, rows: int | None, synthesizer: Any, pla
         return _own_verdict(plan, schema, rows, synthesizer)
     sums = [e for e in plan.entries if e.door == "total"]
     if _trained(plan) or not (sums or _counted(plan)):
-        return _of_training(plan, schema, rows, getattr(synthesizer, "taught", 0))
+        return _of_training(plan, schema, rows, synthesizer)
     if sums:
         return _of_sums(plan, schema, rows, synthesizer, sums[-1])
     shape = _Shape.of(plan, schema, synthesizer, rows or 30_000)
@@ -134,14 +135,16 @@ def _counted(plan: Plan) -> bool:
     return not _trained(plan) and any(e.name == "one-way" for e in plan.entries)
 
 
-def _of_training(plan: Plan, schema: Schema, rows: int | None, taught: int) -> Forecast:
+def _of_training(plan: Plan, schema: Schema, rows: int | None, synthesizer: Any) -> Forecast:
     """Networks that learn from rows, with noise or without: what they will have learned nobody can say beforehand.
-    `taught`: how many rows of bought tables they learn from before."""
+    `taught` of a method: how many rows of bought tables they learn from before; `shown`: how many raw rows."""
+    taught, private = getattr(synthesizer, "taught", 0), plan.budget.epsilon is not None
     batches = [taught, *(getattr(e, "steps", 0) * getattr(e, "q", 1.0) * (rows or 0) for e in plan.entries)]
-    took = (
-        START_S + 8 * COMPILE_S + (rows or 0) * len(schema.columns) / CELLS_PER_S["csv"] + sum(batches) / _TRAINED_PER_S
-    )
-    why = "what a network learns under noise cannot be said beforehand: compare its release by `nacre evaluate`"
+    raw = 0 if private else getattr(synthesizer, "shown", 0)
+    reading = (rows or 0) * len(schema.columns) / CELLS_PER_S["csv"]
+    took = START_S + 8 * COMPILE_S + reading + sum(batches) / _TRAINED_PER_S + raw / _SHOWN_PER_S
+    noise = " under noise" if private else ""
+    why = f"what a network learns{noise} cannot be said beforehand: compare its release by `nacre evaluate`"
     return Forecast(rows, "unknown", why, None, (), None, 0, (), None, None, took, BASE_MB + 4 * FIT_MB)
 
 

@@ -123,7 +123,7 @@ class Duel:
             return self.rules.of_maker(self.rules.value(judge, Tape(len(x)), x, given)).mean()
 
         def turn(state: Any) -> Any:
-            return private.improved(state, jax.grad(lose)(state["maker"]), speed * self.rate)
+            return private.improved(state, jax.grad(lose)(state["maker"]), speed * self.rate, self.steps // self.turns)
 
         return jax.lax.cond(new["step"] % self.turns == 0, turn, lambda s: s, new)
 

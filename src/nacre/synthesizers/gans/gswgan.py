@@ -93,7 +93,7 @@ class Class:
 
         rows, back = jax.vjp(lambda maker: self.asked(state, maker)[0], state["maker"])
         (slope,) = back(-noisy.reshape(rows.shape))
-        new = private.improved(state, slope, pace(state["step"] / self.steps) * self.rate)
+        new = private.improved(state, slope, pace(state["step"] / self.steps) * self.rate, self.steps)
         return {**new, "step": state["step"] + 1, "key": jax.random.key_data(key)}
 
 

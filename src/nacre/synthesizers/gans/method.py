@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from nacre.nets.branched import check_width
+from nacre.errors import NacreError
+from nacre.nets.branched import check_size
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan
@@ -32,7 +33,13 @@ class GanMethod:
 
     def __post_init__(self) -> None:
         check_whole(self, "steps", "batch", "width")
-        check_width(self.width)
+        check_size(self.width)
+        if self.batch < 2:
+            raise NacreError(f"batch={self.batch}: judges compare the rows of a batch; expected at least 2")
+
+    @property
+    def shown(self) -> int:
+        return self.steps * self.batch
 
     def supports(self, schema: Schema) -> None:
         refuse_tensors(schema, self.name)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nacre.errors import ReleaseFileError, SchemaError
-from nacre.nets.branched import Branched, forward
+from nacre.nets.branched import WIDEST, Branched, forward
 from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.rejection import RowsByRejection
 from nacre.synthesizers.tabular import files
@@ -83,7 +83,7 @@ class GanModel(RowsByRejection):
 
 def _nets(coding: Coding, facts: Mapping[str, Any]) -> dict[str, Branched]:
     latent, width, code = (int(facts[name]) for name in ("latent", "width", "code"))
-    if not (1 <= latent <= 1 << 14 and 1 <= width <= 1 << 14 and 0 <= code <= 1 << 14):
+    if not (1 <= latent <= WIDEST and 1 <= width <= WIDEST and 0 <= code <= WIDEST):
         raise ValueError(f"latent {latent}, width {width}, code {code}")
     classes, out = coding.layout.classes, coding.heads(0).width
     condition = (classes,) if classes > 1 else ()

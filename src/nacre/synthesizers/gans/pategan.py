@@ -111,7 +111,9 @@ class Votes:
                 apart = jnp.stack([rows.mean(axis=0), jnp.square(rows).mean(axis=0)]) - state["moments"]
                 return HOLD * jnp.square(apart).sum() - self.rules.value(student, rows, None).mean()
 
-            return private.improved(state, jax.grad(please)(state["maker"]), speed * self.rate), None
+            return private.improved(
+                state, jax.grad(please)(state["maker"]), speed * self.rate, self.steps * STUDIES
+            ), None
 
         new, _ = jax.lax.scan(study, state, jax.random.split(key, STUDIES))
         return {**new, "seen": seen, "votes": votes, "step": state["step"] + 1, "key": jax.random.key_data(key)}

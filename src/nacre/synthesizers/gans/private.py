@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from nacre.errors import NacreError, SchemaError
-from nacre.nets.branched import check_width
+from nacre.errors import NacreError
+from nacre.nets.branched import check_size
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan, Scope, Teach
@@ -25,7 +25,7 @@ from nacre.synthesizers.tabular import revealed
 from nacre.table import Schema
 
 Tell = Callable[[int, int], None]  # steps done, steps in all
-MEMORY = 0.99  # of the averaged generator
+MEMORY, START = 0.99, 2.5  # of the averaged generator; less than e^-START of it are the weights it started with
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class PrivateGan:
 
     def __post_init__(self) -> None:
         check_whole(self, *(n for n in ("steps", "width", "batch", "parts", "turns", "rows") if hasattr(self, n)))
-        check_width(self.width)
+        check_size(self.width)
         for option in (n for n in ("clip", "rate") if hasattr(self, n)):
             above_zero(option, getattr(self, option))
         if isinstance(self.tables, bool) or not isinstance(self.tables, int | float) or not 0 < self.tables < 1:
@@ -55,11 +55,7 @@ class PrivateGan:
     def supports(self, schema: Schema) -> None:
         refuse_tensors(schema, self.name)
         refuse_unknown_target(schema, self.target)
-        if not self.layout(schema).width:
-            raise SchemaError(
-                f"target {self.target!r} is the only modelled column; method {self.name!r} makes the others given it: "
-                "leave the target out, or use a method that counts (sketch, independent)"
-            )
+        self.layout(schema)
 
     def layout(self, schema: Schema) -> Layout:
         return Layout.of(schema, revealed.class_column(schema, self.target) if self.conditional else None, self.name)
@@ -176,12 +172,13 @@ def made_for(rules: Rules, maker: Any, given: Any, key: Any, rows: int) -> Any:
     return soft + jax.lax.stop_gradient(whole - soft)
 
 
-def improved(state: Any, slope: Any, rate: Any) -> Any:
-    """The state after a step of the generator along `slope`, with its average."""
+def improved(state: Any, slope: Any, rate: Any, total: int) -> Any:
+    """The state after one of `total` steps of the generator along `slope`, with its average."""
     import jax
 
     from nacre.synthesizers.ppem.training import moved
 
     maker, making = moved(state["maker"], slope, state["making"], rate)
-    mean = jax.tree.map(lambda old, new: MEMORY * old + (1 - MEMORY) * new, state["mean"], maker)
+    share = min(MEMORY, max(0.0, 1 - START / max(total, 1)))
+    mean = jax.tree.map(lambda old, new: share * old + (1 - share) * new, state["mean"], maker)
     return {**state, "maker": maker, "making": making, "mean": mean}

@@ -10,6 +10,8 @@ columns a small distance may need weights that leave a single row: who imitates 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from nacre.errors import ConvergenceError
@@ -44,8 +46,10 @@ def directions(rank: np.ndarray) -> np.ndarray:
     return sign * sign[0]
 
 
-def tilt(hidden: np.ndarray, distance: float) -> np.ndarray:
-    """Weights of the rows, mean 1, with which the least moved hidden column is `distance` from the data."""
+def tilt(hidden: np.ndarray, distance: float, names: Sequence[str] = ()) -> np.ndarray:
+    """Weights of the rows, mean 1, with which the least moved hidden column is `distance` from the data.
+
+    ConvergenceError where there are none; by their `names`, columns that stay behind are told."""
     rank = ranks(np.asarray(hidden, np.float64))
     total = (rank - 0.5) @ directions(rank)
 
@@ -60,9 +64,12 @@ def tilt(hidden: np.ndarray, distance: float) -> np.ndarray:
     while least(high) < distance:
         low, high = high, 2 * high
         if high > _MOST:
+            short = column_distances(rank, weights(low)) < distance
+            which = ", ".join(repr(name) for name, lags in zip(names, short) if lags)
             raise ConvergenceError(
-                f"decoy={distance:g}: no tilt of these rows moves every hidden column that far (a column is nearly "
-                "constant); hide fewer columns or ask for less"
+                f"decoy={distance:g}: no tilt of these rows moves every hidden column that far"
+                f"{f'; {which} stays behind' if which else ''}: hide fewer columns (one that is nearly constant cannot "
+                "be moved), or ask for a smaller decoy"
             )
     for _ in range(30):
         middle = (low + high) / 2

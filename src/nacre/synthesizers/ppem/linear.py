@@ -49,7 +49,9 @@ def mean_bound(d: int) -> float:
 
 
 def square_bound(d: int) -> float:
-    return 2.0 * d
+    """Length to which the products of such a row are cut: twice the squared length that a row has on average; of few
+    numbers, whose squared length varies more (variance 2d), two standard deviations beyond it."""
+    return max(2.0 * d, d + 2.0 * math.sqrt(2.0 * d))
 
 
 def buy(

@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from nacre.errors import NacreError, PlanError, SchemaError
-from nacre.nets.branched import ACTIVATIONS, NORMS, check_width
+from nacre.errors import DataError, NacreError, PlanError, SchemaError
+from nacre.nets.branched import ACTIVATIONS, NORMS, check_size
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan
@@ -69,7 +69,7 @@ class Ppem:
 
     def __post_init__(self) -> None:
         check_whole(self, "steps", "batch", "width", "depth", "pairs")
-        check_width(self.width)
+        check_size(self.width, self.depth)
         object.__setattr__(self, "hide", sets_of(self.hide))
         inside("alpha", self.alpha, 0, 1, open_ends=True)
         object.__setattr__(self, "weight", weights_of(self.weight, len(self.hide)))
@@ -161,7 +161,10 @@ class Ppem:
             raise PlanError("penalty='one-sided' has no private form; with epsilon use 'normalised' or 'none'")
 
     def _class(self, schema: Schema) -> str | None:
-        return revealed.class_column(schema, self.target) if self.target not in self.hidden else None
+        rest = [name for name in schema.modelled if name not in self.hidden]
+        if rest == [self.target] or self.target in self.hidden:  # G_v makes it where it makes nothing else
+            return None
+        return revealed.class_column(schema, self.target)
 
     # ------------------------------------------------------------------- fit
 
@@ -222,7 +225,7 @@ class Ppem:
         `tell` gets what the tilted rows are worth, for the owner. DataError when it is fewer than 50 rows: the
         generator would imitate a few people."""
         if self.distance:
-            weights = Weights(tilt(rank_columns(rows, self.hidden), self.distance)).checked(
+            weights = Weights(tilt(rank_columns(rows, self.hidden), self.distance, self.hidden)).checked(
                 f"decoy={self.distance:g} over {len(self.hidden)} hidden columns",
                 "few people would be imitated; hide fewer columns, or ask for a smaller decoy",
             )
@@ -235,6 +238,11 @@ class Ppem:
         """What the owner's report says of the hiding (specs/ppem.md E7); no release shows it."""
         found = {name: getattr(self, name) for name in ("weight", "penalty", "rho", "steep", "effect")}
         return {**found, "decoy": 0.0 if private else self.distance, "steps": self.count(private)}
+
+    @property
+    def shown(self) -> int:
+        """Rows that the energies learn from without epsilon."""
+        return self.count(False) * self.batch
 
     def count(self, private: bool) -> int:
         return self.steps or (2_000 if private else 30_000)
@@ -275,6 +283,10 @@ class Ppem:
 
         hidden, visible = rows.vectors
         places = [list(rows.coding.places(0, one)) for one in (*self.hide, self.hidden)]
+        for p, names in zip(places, self.hide):
+            if not np.ptp(hidden[:, p], axis=0).any():
+                raise DataError(f"hide: all rows are alike in {', '.join(names)}, so that nothing can be hidden there; "
+                                "leave it out of the hidden columns")  # fmt: skip
         h = [median_distance(hidden[:, p]) for p in places]
         return prepared(hidden, visible, rows.kinds, rows.coding.layout.classes, h)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nacre.errors import ReleaseFileError, SchemaError
-from nacre.nets.branched import Branched, forward
+from nacre.nets.branched import DEEPEST, WIDEST, Branched, forward
 from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.ppem.game import LATENT, Game
 from nacre.synthesizers.rejection import RowsByRejection, pick
@@ -105,7 +105,7 @@ class PpemModel(RowsByRejection):
             layout = Layout.of(schema, facts["target"], "this release")
             parts = split(schema, layout.target, tuple(facts["hidden"]))
             width, depth, rows = (int(facts[name]) for name in ("width", "depth", "rows"))
-            if not (1 <= width <= 1 << 14 and 0 <= depth <= 64 and rows >= 0):
+            if not (1 <= width <= WIDEST and 0 <= depth <= DEEPEST and rows >= 0):
                 raise ValueError(f"width {width}, depth {depth}, rows {rows}")
             plain = Coding(layout, parts, np.zeros(len(layout.numbers)), np.ones(len(layout.numbers)))
             game = Game(plain.heads(0), plain.heads(1), layout.classes, (), width=width, depth=depth,

@@ -41,7 +41,9 @@ def sets_of(hide: Any) -> Sets:
     """Columns as one set, or sets as they are. NacreError for anything else."""
     if isinstance(hide, str):
         hide = (hide,)
-    given = tuple(hide) if isinstance(hide, list | tuple | set | frozenset) else (hide,)
+    if isinstance(hide, set | frozenset):  # whose order is another one in every process
+        hide = sorted(hide, key=str)
+    given = tuple(hide) if isinstance(hide, list | tuple) else (hide,)
     if all(isinstance(name, str) for name in given):
         return (given,) if given else ()
     sets = tuple(tuple(one) if isinstance(one, list | tuple) else () for one in given)

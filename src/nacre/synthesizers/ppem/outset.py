@@ -1,9 +1,9 @@
-"""Where private training begins and what is set right after it, from public and bought things alone.
+"""Where private training begins and what is set right after training, from public and bought things alone.
 
 Generators start at the standard normal law of their numbers and the bought shares of their labels. With the bought
 scales, class means and covariance that is the linear model of the table, so that noisy steps have to learn only what it
 lacks. After training p(class | x') is moved so that generated rows have the bought class shares: a normal x' seldom
-reaches where a rare class lives.
+reaches where a rare class lives. Norms over batches are set by generated rows.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from nacre.nets.branched import SLOPE, Branched, forward
+from nacre.nets.branched import SLOPE, Branched, forward, settled
 from nacre.synthesizers.ppem.game import LATENT, Game
+from nacre.synthesizers.rejection import pick
 
 DRAWN = 20_000  # generated x' over which class shares are compared
 ROUNDS = 60
@@ -23,8 +24,8 @@ QUIET = 0.3  # labels depend little on the noise at first
 
 def width_for(numbers: int, least: int) -> int:
     """A width at which `normal` can serve a conditional generator of so many numbers: two units for each in half of the
-    first layer."""
-    return max(least, -(-4 * numbers // 8) * 8)
+    first layer. Of more numbers than the noise has coordinates it can serve none."""
+    return max(least, -(-4 * numbers // 8) * 8) if numbers <= LATENT else least
 
 
 def begun(net: Branched, weights: Mapping[str, Any], numbers: int, labels: np.ndarray) -> dict[str, Any]:
@@ -71,3 +72,18 @@ def with_shares(game: Game, nets: Mapping[str, Any], shares: np.ndarray, seed: i
         share = (share / share.sum(axis=1, keepdims=True)).mean(axis=0)
         move += wanted - np.log(np.maximum(share, 1e-30))
     return {**nets["chooser"], "out.bias": (nets["chooser"]["out.bias"] + move - move.mean()).astype(np.float32)}
+
+
+def with_norms(game: Game, nets: Mapping[str, Any]) -> dict[str, Any]:
+    """The networks with norms over a batch of generated rows. The averages of training are over real x', so that the
+    hidden means would follow from them, and they belong to weights that were not averaged."""
+    rng = np.random.default_rng(317)
+    z = rng.standard_normal((2, DRAWN, LATENT)).astype(np.float32)
+    raw, omega = settled(game.omega, nets["omega"], (z[0],))
+    given = hidden = game.hidden.hard(raw, rng)[0]
+    if game.classes > 1:
+        logits = forward(game.chooser, nets["chooser"], (hidden,))
+        kinds = pick(np.exp(logits - logits.max(axis=1, keepdims=True)), rng)
+        given = np.concatenate([hidden, np.eye(game.classes, dtype=np.float32)[kinds]], axis=1)
+    _, v = settled(game.v, nets["v"], (z[1], given))
+    return {**nets, "omega": {**nets["omega"], **omega}, "v": {**nets["v"], **v}}

@@ -22,6 +22,7 @@ from nacre.errors import ConvergenceError
 from nacre.nets.branched import forward, train_forward
 from nacre.synthesizers.ppem import losses
 from nacre.synthesizers.ppem.game import LATENT, Game, kept
+from nacre.synthesizers.ppem.outset import with_norms
 
 CHUNK = 200  # generator steps per jitted call
 
@@ -259,9 +260,9 @@ def train(
     found = []
     for number in range(len(lanes)):
         own = jax.tree.map(lambda leaf: leaf[number], states)  # noqa: B023
-        makers = {name: {**own["mean"][name], **own["running"][name]} for name in ("omega", "v")}
-        nets = {**makers, "chooser": own["judges"]["chooser"], "xi": own["judges"]["xi"]}
-        found.append({n: {k: np.asarray(a, np.float32) for k, a in net.items()} for n, net in nets.items()})
+        nets = {**own["mean"], "chooser": own["judges"]["chooser"], "xi": own["judges"]["xi"]}
+        nets = {n: {k: np.asarray(a, np.float32) for k, a in net.items()} for n, net in nets.items()}
+        found.append(with_norms(game, nets) if game.norm == "batch" else nets)
     if not all(np.isfinite(a).all() for nets in found for net in nets.values() for a in net.values()):
         raise ConvergenceError("training left finite numbers: lower the option `weight`, or train fewer steps")
     return found

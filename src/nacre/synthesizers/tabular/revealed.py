@@ -55,8 +55,9 @@ def reveal_plan(method: str, schema: Schema, rows: int | None, budget: Budget, b
 
 
 def class_column(schema: Schema, target: str | None) -> str | None:
-    """The target where it has few labels; a number, or a column of many labels, is modelled like any other."""
-    if target is None or target not in schema.modelled:
+    """The target where it has few labels; a number, a column of many labels, or one that is all there is to model, is
+    modelled like any other."""
+    if target is None or target not in schema.modelled or len(schema.modelled) == 1:
         return None
     column = schema.columns[target]
     if column.kind in ("numeric", "datetime") or column.missing:

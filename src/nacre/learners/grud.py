@@ -21,7 +21,7 @@ class GRUD(PrivateClassifier):
     """A recurrent network with decays for what is missing; two classes.
 
     X is [records, hours, measurements] with NaN where nothing was measured. Parameters as of `LogisticRegression`,
-    whose trainings it shares (`Sgd` and `DpSgd` step with Adam here; exact draws are for linear models);
+    whose trainings it shares (`Sgd` and `DpSgd` step with Adam here; draws lie around public start weights);
     `bounds` are public bounds of the measurements, (low, high) or one pair of arrays, and `hidden` the units of the
     network. After `fit`: `parameters_`, `network_`, `classes_`, `certificate_`.
     """

@@ -117,7 +117,7 @@ def models(study: Study, some: list[Split], names: list[str], hidden: tuple[str,
     lacking = [(n, one) for n, one in asked if "coding" not in (nets[n, one.seed] or ())]
     if lacking:
         parts = {(n, one.seed): coded(method, n, one) for n, one in lacking}
-        ways = [_form(method, n) for n, _ in lacking]
+        ways = [form(method, n) for n, _ in lacking]
         data = [way.data(parts[n, one.seed], one.seed) for way, (n, one) in zip(ways, lacking)]
         game = method.game(next(iter(parts.values())).coding)
         found = trained(data, game, [way.lane(one.seed) for way, (_, one) in zip(ways, lacking)])
@@ -127,7 +127,7 @@ def models(study: Study, some: list[Split], names: list[str], hidden: tuple[str,
     for name, one in asked:
         own: Any = nets[name, one.seed]
         coding = coding_of(method, one, own["coding"])
-        yield (name, one), PpemModel(coding, method.game(coding), own, len(one.private), own["xi"])
+        yield (name, one), form(method, name).released(coding, own, len(one.private))
 
 
 def coded(method: Ppem, name: str, one: Split) -> revealed.Rows:
@@ -161,7 +161,8 @@ def coding_of(method: Ppem, one: Split, arrays: Mapping[str, np.ndarray]) -> Cod
     return files.coding_of(layout, split(one.schema, one.target, method.hidden), arrays)
 
 
-def _form(method: Ppem, name: str) -> Ppem:
+def form(method: Ppem, name: str) -> Ppem:
+    """The method as that lane has it."""
     if name.endswith("-control"):
         return method.without_hiding()
     return replace(method, decoy=0.0) if name.endswith("-paper") else method

@@ -72,7 +72,6 @@ def columns(plt: Any) -> None:
     from benchmarks.ppem.credit import HIDDEN, TARGET, study
     from benchmarks.results import Results
     from nacre.synthesizers.ppem.method import Ppem
-    from nacre.synthesizers.ppem.model import PpemModel
 
     job = study(Options(seeds=1), Results("ppem-credit", "", resume=True))
     one, hidden, made = job.splits[0], HIDDEN["2"], {}
@@ -82,7 +81,8 @@ def columns(plt: Any) -> None:
         if "coding" not in (nets or ()):
             raise SystemExit("run `python -m benchmarks run ppem-credit` first")
         coding = hiding.coding_of(method, one, nets["coding"])  # type: ignore[index]
-        made[words] = PpemModel(coding, method.game(coding), nets, 1).draw(40_000, np.random.default_rng(0))
+        model = hiding.form(method, name).released(coding, nets, 1)
+        made[words] = model.draw(40_000, np.random.default_rng(0))
     shown = [*hidden, "V3", "V4", "V10", "Amount"]
     figure, axes = plt.subplots(2, 3, figsize=(9, 4.6))
     for axis, name in zip(axes.ravel(), shown):

@@ -180,7 +180,7 @@ class Ppem:
         found = revealed.read(curator, plan, layout, parts, show=partial(self.show, tell=curator.diagnostics))
         game, data = self.game(found.coding), self.data(found, seed)
         nets = train(data, game, [self.lane(seed)], lambda done, of: progress("training", done, of))[0]
-        return PpemModel(found.coding, game, nets, plan.rows or len(found.kinds), nets["xi"], self.settings(False))
+        return self.released(found.coding, nets, plan.rows or len(found.kinds))
 
     def _fit_private(self, curator: Curator, plan: Plan, seed: int, progress: Progress) -> PpemModel:
         import jax
@@ -295,6 +295,15 @@ class Ppem:
             n, weights = len(rows.kinds), tilt(rank_columns(rows, self.hidden), self.distance, self.hidden)
             pool = np.random.default_rng([seed, 311]).choice(n, n, p=weights / weights.sum())
         return prepared(hidden, visible, rows.kinds, rows.coding.layout.classes, h, pool)
+
+    def released(self, coding: Coding, nets: Any, rows: int) -> PpemModel:
+        """What is released of trained networks."""
+        from nacre.synthesizers.ppem.outset import uncorrelated
+
+        game = self.game(coding)
+        if self.distance:
+            coding, nets = uncorrelated(game, nets, coding)
+        return PpemModel(coding, game, nets, rows, nets["xi"], self.settings(False))
 
     def lane(self, seed: int) -> Any:
         """One training."""

@@ -12,7 +12,8 @@ from nacre.errors import ReleaseFileError, SchemaError
 from nacre.nets.branched import DEEPEST, WIDEST, Branched, forward
 from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.ppem.game import LATENT, Game
-from nacre.synthesizers.rejection import RowsByRejection, pick
+from nacre.synthesizers.ppem.outset import with_class
+from nacre.synthesizers.rejection import RowsByRejection
 from nacre.synthesizers.tabular import files
 from nacre.synthesizers.tabular.coding import Coding
 from nacre.table import Schema
@@ -49,14 +50,9 @@ class PpemModel(RowsByRejection):
 
     def rest_given(self, hidden: np.ndarray, codes: list[np.ndarray], rng: np.random.Generator) -> dict[str, Values]:
         """Whole rows with these hidden columns (their vector and category numbers): the class and x* are drawn."""
-        game, given = self.game, hidden
+        game = self.game
         z = rng.standard_normal((len(hidden), LATENT)).astype(np.float32)
-        kinds = np.zeros(len(hidden), np.int64)
-        if game.classes > 1:
-            logits = forward(game.chooser, self.nets["chooser"], (hidden,))
-            share = np.exp(logits - logits.max(axis=1, keepdims=True))
-            kinds = pick(share, rng)
-            given = np.concatenate([hidden, np.eye(game.classes, dtype=np.float32)[kinds]], axis=1)
+        given, kinds = with_class(game, self.nets, hidden, rng)
         visible, second = game.visible.hard(forward(game.v, self.nets["v"], (z, given)), rng)
         return self.coding.decode((hidden, visible), (codes, second), kinds)
 

@@ -117,9 +117,10 @@ def models(study: Study, some: list[Split], names: list[str], hidden: tuple[str,
     lacking = [(n, one) for n, one in asked if "coding" not in (nets[n, one.seed] or ())]
     if lacking:
         parts = {(n, one.seed): coded(method, n, one) for n, one in lacking}
-        data = [method.data(rows) for rows in parts.values()]
+        ways = [form(method, n) for n, _ in lacking]
+        data = [way.data(parts[n, one.seed], one.seed) for way, (n, one) in zip(ways, lacking)]
         game = method.game(next(iter(parts.values())).coding)
-        found = trained(data, game, [form(method, n).lane(parts[n, one.seed], one.seed) for n, one in lacking])
+        found = trained(data, game, [way.lane(one.seed) for way, (_, one) in zip(ways, lacking)])
         for (name, one), own in zip(lacking, found):
             nets[name, one.seed] = own = {**own, "coding": arrays_of(parts[name, one.seed].coding)}
             keep(study, name, one.seed, own)

@@ -56,8 +56,7 @@ def several(states: Any, data: training.Data, lanes: training.Lane, first: Any, 
 def main(seeds: int, repeats: int, cores: int) -> None:
     now = time.process_time if cores == 1 else time.perf_counter
     data = training.prepared(*arrays(), 2, [1.0, 1.0])
-    pool = jnp.arange(ROWS, dtype=jnp.int32)
-    lanes = [training.Lane(jax.random.key(s), jnp.float32(10.0), jnp.float32(0.0), pool) for s in range(seeds)]
+    lanes = [training.Lane(jax.random.key(s), jnp.float32(10.0), jnp.float32(0.0)) for s in range(seeds)]
     stacked = jax.tree.map(lambda *found: jnp.stack(found), *lanes)
     states = jax.vmap(lambda k: training.start(GAME, k))(stacked.key)
     length = 4 if jax.default_backend() == "cpu" else 200

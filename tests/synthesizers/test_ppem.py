@@ -230,8 +230,8 @@ def made_data(n=400, seed=0):
     return training.prepared(hidden, visible, (hidden[:, 0] > 1).astype(int), 2, [1.0, 1.0])
 
 
-def lane(seed, weight=10.0, n=400):
-    return training.Lane(jax.random.key(seed), jnp.float32(weight), jnp.float32(0.0), jnp.arange(n, dtype=jnp.int32))
+def lane(seed, weight=10.0):
+    return training.Lane(jax.random.key(seed), jnp.float32(weight), jnp.float32(0.0))
 
 
 def test_the_shift_of_class_logits_is_what_balanced_batches_do_to_the_shares():
@@ -320,17 +320,39 @@ def test_losses_of_the_energies_and_generators_by_hand():
     assert (energies(nearer) < energies(state["makers"])).all()
 
 
-def test_the_marginal_energy_sees_the_rows_of_the_pool_alone():
-    """Other hidden numbers outside the pool change nothing of its gradient, those of the pool do."""
-    game = Game(Heads(2, ()), Heads(2, ()), 1, ((0, 1),), penalty="none", batch=16, width=8)
-    state, data = training.start(game, KEY), made_data()
-    some = lane(1, 0.0)._replace(pool=jnp.tile(jnp.arange(40, dtype=jnp.int32), 10))
-    slope = jax.jit(lambda d: jax.grad(training.judge)(state["judges"], state, d, some, KEY, game)["xi"])
-    own, outside, inside = (slope(data._replace(hidden=h)) for h in (
-        data.hidden, data.hidden.at[40:].add(5.0), data.hidden.at[:40].add(5.0)))  # fmt: skip
-    for name, a in own.items():
-        np.testing.assert_array_equal(outside[name], a)
-    assert any(not np.array_equal(inside[name], a) for name, a in own.items())
+def test_all_is_learnt_from_the_rows_of_the_pool():
+    """Other numbers outside the pool change no gradient of energies and generators where there is no penalty; those of
+    the pool do. The penalty looks at all rows."""
+    rng, pool = np.random.default_rng(0), np.tile(np.arange(40), 10)
+    hidden, visible = rng.normal(size=(400, 2)), rng.normal(size=(400, 2))
+    kinds = (hidden[:, 0] > 0).astype(int)
+    shift = {
+        "own": np.zeros(400),
+        "outside": np.r_[np.zeros(40), np.ones(360)],
+        "inside": np.r_[np.ones(40), np.zeros(360)],
+    }
+    data = {
+        name: training.prepared(hidden + s[:, None], visible + s[:, None], kinds, 2, [1.0, 1.0], pool)
+        for name, s in shift.items()
+    }
+
+    def slopes(penalty):
+        game = Game(
+            Heads(2, ()), Heads(2, ()), 2, ((0, 1),), penalty=penalty, batch=16, width=8, tilted=True, level=1e6
+        )
+        state = training.start(game, KEY)
+
+        def both(d):
+            makers = jax.grad(lambda m: training.make(m, state, d, lane(1), KEY, game)[0])(state["makers"])
+            return jax.grad(training.judge)(state["judges"], state, d, lane(1), KEY, game), makers
+
+        return {name: jax.tree.leaves(jax.jit(both)(d)) for name, d in data.items()}
+
+    same = lambda a, b: all(np.array_equal(x, y) for x, y in zip(a, b))  # noqa: E731
+    found = slopes("none")
+    assert same(found["own"], found["outside"]) and not same(found["own"], found["inside"])
+    found = slopes("normalised")
+    assert not same(found["own"], found["outside"])
 
 
 def test_a_short_game_moves_both_generators_towards_the_rows():
@@ -338,12 +360,11 @@ def test_a_short_game_moves_both_generators_towards_the_rows():
     which start around 0, come within a half of the former and near the latter."""
     rng = np.random.default_rng(0)
     hidden = rng.normal(size=(1000, 1))
-    data = training.prepared(hidden, 3 + rng.normal(size=(1000, 1)), np.zeros(1000, int), 1, [1.0, 1.0])
+    visible, above = 3 + rng.normal(size=(1000, 1)), np.flatnonzero(hidden[:, 0] > 1)
+    data = training.prepared(hidden, visible, np.zeros(1000, int), 1, [1.0, 1.0], rng.choice(above, 1000))
     game = Game(Heads(1, ()), Heads(1, ()), 1, ((0,),), penalty="none", steps=1000, batch=32, width=16, margin=5.0,
                 energy_rate=1e-2, generator_rate=5e-3)  # fmt: skip
-    above = np.flatnonzero(hidden[:, 0] > 1)
-    pool = jnp.asarray(rng.choice(above, 1000), jnp.int32)
-    nets = training.train(data, game, [lane(1, 0.0)._replace(pool=pool)])[0]
+    nets = training.train(data, game, [lane(1, 0.0)])[0]
     z = rng.normal(size=(2, 2000, LATENT)).astype(np.float32)
     made = forward(game.omega, nets["omega"], (z[0],))
     other = forward(game.v, nets["v"], (z[1], made))

@@ -178,8 +178,8 @@ class Ppem:
         warn_of_read_bounds(curator.schema, self.hidden)
         parts = split(curator.schema, layout.target, self.hidden)
         found = revealed.read(curator, plan, layout, parts, show=partial(self.show, tell=curator.diagnostics))
-        game, data = self.game(found.coding), self.data(found)
-        nets = train(data, game, [self.lane(found, seed)], lambda done, of: progress("training", done, of))[0]
+        game, data = self.game(found.coding), self.data(found, seed)
+        nets = train(data, game, [self.lane(seed)], lambda done, of: progress("training", done, of))[0]
         return self.released(found.coding, nets, plan.rows or len(found.kinds))
 
     def _fit_private(self, curator: Curator, plan: Plan, seed: int, progress: Progress) -> PpemModel:
@@ -276,8 +276,10 @@ class Ppem:
             activation=self.activation,
         )
 
-    def data(self, rows: revealed.Rows) -> Any:
-        """The arrays of training, with the median bandwidth of every hidden set and of all hidden columns."""
+    def data(self, rows: revealed.Rows, seed: int) -> Any:
+        """The arrays of training, with the median bandwidth of every hidden set and of all hidden columns. With a decoy
+        all is learnt from tilted rows: their weights depend on x' alone, so p(x*|x') is that of the data, and what is
+        released has not seen the real mix of x'."""
         from nacre.distances import median_distance
         from nacre.synthesizers.ppem.training import prepared
 
@@ -288,7 +290,11 @@ class Ppem:
                 raise DataError(f"hide: all rows are alike in {', '.join(names)}, so that nothing can be hidden there; "
                                 "leave it out of the hidden columns")  # fmt: skip
         h = [median_distance(hidden[:, p]) for p in places]
-        return prepared(hidden, visible, rows.kinds, rows.coding.layout.classes, h)
+        pool = None
+        if self.distance:
+            n, weights = len(rows.kinds), tilt(rank_columns(rows, self.hidden), self.distance, self.hidden)
+            pool = np.random.default_rng([seed, 311]).choice(n, n, p=weights / weights.sum())
+        return prepared(hidden, visible, rows.kinds, rows.coding.layout.classes, h, pool)
 
     def released(self, coding: Coding, nets: Any, rows: int) -> PpemModel:
         """What is released of trained networks."""
@@ -299,17 +305,11 @@ class Ppem:
             coding, nets = uncorrelated(game, nets, coding)
         return PpemModel(coding, game, nets, rows, nets["xi"], self.settings(False))
 
-    def lane(self, rows: revealed.Rows, seed: int) -> Any:
+    def lane(self, seed: int) -> Any:
         """One training."""
         import jax
         import jax.numpy as jnp
 
         from nacre.synthesizers.ppem.training import Lane
 
-        n = len(rows.kinds)
-        pool = np.arange(n)
-        if self.distance:
-            weights = tilt(rank_columns(rows, self.hidden), self.distance, self.hidden)
-            pool = np.random.default_rng([seed, 311]).choice(n, n, p=weights / weights.sum())
-        weight, push = jnp.asarray(self.weight, jnp.float32), jnp.float32(10.0 * (self.effect > 0))
-        return Lane(jax.random.key(seed), weight, push, jnp.asarray(pool, jnp.int32))
+        return Lane(jax.random.key(seed), jnp.asarray(self.weight, jnp.float32), jnp.float32(10.0 * (self.effect > 0)))

@@ -28,9 +28,12 @@ CHUNK = 200  # generator steps per jitted call
 
 
 class Data(NamedTuple):
-    """Encoded private rows: arguments of compiled code, never constants of it. `order`, `starts`, `counts` find the
-    rows of a class; `bandwidths` has one h per hidden set and, last, that of all hidden columns."""
+    """Encoded private rows: arguments of compiled code, never constants of it. With a decoy `hidden`, `visible` and
+    `kinds` are the tilted rows, from which all is learnt, and `real` the hidden columns that must not be met; without
+    one these are the same. `order`, `starts`, `counts` find the rows of a class; `bandwidths` has one h per hidden set
+    and, last, that of all hidden columns."""
 
+    real: Any
     hidden: Any
     visible: Any
     kinds: Any
@@ -41,13 +44,11 @@ class Data(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """One training: its key, λ_α (one, or one per hidden set), whether the penalty on the generator is on, and the rows
-    of x' to imitate."""
+    """One training: its key, λ_α (one, or one per hidden set), and whether the penalty on the generator is on."""
 
     key: Any
     weight: Any
     push: Any
-    pool: Any
 
 
 def start(game: Game, key: jax.Array) -> dict[str, Any]:
@@ -138,7 +139,7 @@ def hiding(game: Game, marginal: Callable, rows: jax.Array, data: Data, weight: 
 def judge(judges: Any, state: Any, data: Data, lane: Lane, key: jax.Array, game: Game) -> jax.Array:
     """J_xi + J_gamma + the likelihood of the class: disjoint weights, one gradient."""
     keys = jax.random.split(key, 8)
-    i = lane.pool[jax.random.randint(keys[0], (game.batch,), 0, len(lane.pool))]
+    i = jax.random.randint(keys[0], (game.batch,), 0, len(data.hidden))
     j = balanced(data, keys[1], game)
     real, given = data.hidden[i], condition(game, data.hidden[j], data.kinds[j])
     makers, running = state["makers"], state["running"]
@@ -160,8 +161,8 @@ def judge(judges: Any, state: Any, data: Data, lane: Lane, key: jax.Array, game:
     total += jnp.mean(losses.margin_loss(conditional(visible), conditional(other), game.margin))
     total += game.steep * jnp.mean(losses.lipschitz(conditional, visible, other, mix[1]))
     if game.penalty != "none":
-        k = jax.random.randint(keys[6], (game.batch,), 0, len(data.kinds)) if game.tilted else i
-        total += game.rho * hiding(game, marginal, blurred(game, data.hidden[k], keys[7]), data, lane.weight)
+        k = jax.random.randint(keys[6], (game.batch,), 0, len(data.real)) if game.tilted else i
+        total += game.rho * hiding(game, marginal, blurred(game, data.real[k], keys[7]), data, lane.weight)
     if game.classes > 1:
         total += class_loss(game, judges["chooser"], data, j)
     return total
@@ -181,8 +182,8 @@ def make(makers: Any, state: Any, data: Data, lane: Lane, key: jax.Array, game: 
     total = jnp.mean(losses.energy(game.xi, judges["xi"], fake, anchor=losses.ANCHOR))
     total += jnp.mean(losses.energy(game.gamma, judges["gamma"], other, given))
     if game.effect:
-        k = jax.random.randint(keys[4], (game.batch,), 0, len(data.kinds))
-        near = losses.nearness(fake, data.hidden[k], data.bandwidths[-1], game.effect)
+        k = jax.random.randint(keys[4], (game.batch,), 0, len(data.real))
+        near = losses.nearness(fake, data.real[k], data.bandwidths[-1], game.effect)
         total += lane.push * near / game.effect**2
     return total, {"omega": run_omega, "v": run_v}
 
@@ -221,11 +222,20 @@ def _chunk(states: Any, data: Data, lanes: Lane, first: Any, total: Any, game: G
 
 
 def prepared(
-    hidden: np.ndarray, visible: np.ndarray, kinds: np.ndarray, classes: int, bandwidths: Sequence[float]
+    hidden: np.ndarray,
+    visible: np.ndarray,
+    kinds: np.ndarray,
+    classes: int,
+    bandwidths: Sequence[float],
+    pool: np.ndarray | None = None,
 ) -> Data:
-    """The arrays that training reads."""
+    """The arrays that training reads; `pool`: which rows to learn from, where not from each once."""
+    real = jnp.asarray(hidden, jnp.float32)
+    if pool is not None:
+        hidden, visible, kinds = hidden[pool], visible[pool], kinds[pool]
     counts = np.bincount(kinds, minlength=classes)
     return Data(
+        real,
         jnp.asarray(hidden, jnp.float32),
         jnp.asarray(visible, jnp.float32),
         jnp.asarray(kinds, jnp.int32),

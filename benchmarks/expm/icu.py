@@ -3,8 +3,9 @@
 Neighbours replace one stay for all methods. For `expm-nf` and `expm-nf-paper` the column epsilon holds epsilon_tilde, a
 parameter of the target density that promises nothing; beside it `expm-exact` (rejection, where it ends), `expm-mh`
 (chains that the flow proposes to) and `expm-hmc` (Hamiltonian chains) draw from that density. Rates, steps and priors
-were chosen on seed 10. Features of the logistic regression are last values carried forward, in the public bounds ±4;
-GRU-D sees values and gaps. All values of a method and both outcomes are trained together (`icu_grid`).
+were chosen on seed 10, but for chains of GRU-D, whose prior and length were set beforehand. Features of the logistic
+regression are last values carried forward, in the public bounds ±4; GRU-D sees values and gaps. All values of a method
+and both outcomes are trained together (`icu_grid`).
 """
 
 from __future__ import annotations

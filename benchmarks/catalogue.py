@@ -70,6 +70,7 @@ LISTED = (
     ("hflow-adult", "hflow.tables", "the flow on Adult: nine classifiers, published figures beside"),
     ("hflow-census", "hflow.tables", "the flow on Census-Income (KDD)"),
     ("hflow-covertype", "hflow.tables", "the flow on Covertype: macro-F1 and Kendall"),
+    ("hflow-covertype-55", "hflow.tables", "the same with its 44 indicators as columns"),
     ("hflow-intrusion", "hflow.tables", "the flow on KDD Cup 1999, five groups of labels"),
     ("hflow-ablation", "hflow.ablation", "clippings and dequantisations of the flow on Adult"),
     ("ppem-credit", "ppem.credit", "hidden columns of credit-card payments: Table 1 of PPEM"),

@@ -66,7 +66,7 @@ def private(
     units = jax.device_put(unit_arrays.single(records))
     state = {"parameters": parameters, "optimiser": optimiser.init(parameters)}
     key = jnp.arange(4, dtype=jnp.uint32)
-    run = jax.jit(job.several)
+    run = descent.compiled(job.several)
     return lambda: jax.block_until_ready(run(state, (), units, key, jnp.int32(0), jnp.int32(steps)))
 
 

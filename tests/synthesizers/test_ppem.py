@@ -119,6 +119,21 @@ def test_columns_that_run_against_each_other_are_tilted_apart():
     assert means[0] > 0.4 and means[1] < -0.4
 
 
+@pytest.mark.parametrize("end", [1, -1])
+def test_of_two_opposite_tilts_that_is_taken_which_leaves_more_of_the_rarest_class(end):
+    """A class at one end of the hidden column, rows without a class and a class number that nobody has: the tilt goes
+    towards it, by the distance that was asked for. Without classes, or with one, it goes upwards."""
+    x = np.random.default_rng(2).normal(size=(3000, 1))
+    kinds = np.where(end * x[:, 0] > 1.8, 2, 0)
+    kinds[:50] = -1
+    weights = decoy.tilt(x, 0.2, kinds=kinds)
+    assert weights[kinds == 2].mean() > 1.2 and end * np.average(x[:, 0], weights=weights) > 0.3
+    assert decoy.column_distances(decoy.ranks(x), weights)[0] == pytest.approx(0.2, abs=1e-4)
+    for alone in (None, np.zeros(3000, int), np.full(3000, -1)):
+        np.testing.assert_array_equal(decoy.tilt(x, 0.2, kinds=alone), decoy.tilt(x, 0.2))
+    assert np.average(x[:, 0], weights=decoy.tilt(x, 0.2)) > 0.3
+
+
 def test_a_decoy_that_cannot_be_is_refused():
     constant = np.column_stack([np.random.default_rng(1).normal(size=500), np.ones(500)])
     with pytest.raises(NacreError, match=r"no tilt of these rows.*; 'b' stays behind: hide fewer"):

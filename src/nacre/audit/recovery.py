@@ -102,7 +102,8 @@ def _most_revealing(
         guessed = {name: _estimates(schema, name, v, weights) for name, v in made.items()}
         return max((abs(r.error) for r in _beside(guessed, truth, schema)), default=0.0)
 
-    return [float(s) for s in min((axis_signs(_numbered(truth)), *patterns(numbers)), key=worst)]
+    real = axis_signs(_numbered(truth))
+    return [float(s) for s in min((real, -real, *patterns(numbers)), key=worst)]
 
 
 def _beside(guessed: dict[str, dict[str, Interval]], real: dict[str, Values], schema: Schema) -> tuple[Recovered, ...]:

@@ -4,8 +4,8 @@ Method ppem imitates rows with the weight exp(θ Σ s_j r_j), r_j the rank of a 
 and s_j = ±1. Somebody with rows of that law looks for weights exp(−θ Σ s_j r_j) with r_j the ranks of the *weighted*
 rows: a fixed point. For one column it is the inverse of a truncated exponential law. θ is the one that moves the least
 moved column by the decoy's distance, which has a default and may be guessed. The signs are those of the real table's
-first principal axis: known, or guessed. Released rows may have another axis, so that all patterns of a few columns are
-tried; the right one is an axis of the rows that it gives back.
+first principal axis, or all of them turned around: known, or guessed. Released rows may have another axis, so that all
+patterns of a few columns are tried; the right one is an axis of the rows that it gives back.
 """
 
 from __future__ import annotations
@@ -15,20 +15,22 @@ from itertools import product
 import numpy as np
 
 ROUNDS, HALVINGS, MOST = 60, 24, 60.0
-PATTERNS = 6  # columns of which all signs are tried: 32 patterns
+PATTERNS = 6  # columns of which all signs are tried: 64 patterns
 TRIED = 2_000  # rows on which they are
 
 
 def untilted(hidden: np.ndarray, distance: float, signs: np.ndarray | None = None) -> np.ndarray:
     """Weights of released rows (mean 1) under which their columns are those of the table before the decoy.
 
-    `hidden` [n, columns]: numbers, or places of labels. `signs`: ±1 per column where they are known; else the pattern
-    that is nearest to an axis of the rows it gives back. All ones where no tilt explains that distance.
+    `hidden` [n, columns]: numbers, or places of labels. `signs`: ±1 per column where they are known; else, of the
+    patterns with the first column upwards, which a table without classes has, the one that is nearest to an axis of the
+    rows it gives back. All ones where no tilt explains that distance.
     """
     x = np.asarray(hidden, np.float64)
     if signs is None:
         some = x[:TRIED]
-        signs = max(patterns(x), key=lambda one: _agreement(some, distance, one))
+        upwards = [one for one in patterns(x) if one[0] > 0]
+        signs = max(upwards, key=lambda one: _agreement(some, distance, one))
     columns = _codes(x)
     plain = np.full(len(x), 1.0)
     low, high = 0.0, 1.0
@@ -74,19 +76,20 @@ def _moved(columns: list[np.ndarray], weights: np.ndarray) -> float:
 
 
 def patterns(hidden: np.ndarray) -> list[np.ndarray]:
-    """Signs that a decoy may have used, the first column upwards: those of the rows' own axis, and all others where
-    the columns are few."""
+    """Signs that a decoy may have used: those of the rows' own axis, either way, and all others where the columns are
+    few."""
     columns = hidden.shape[1]
     own = axis_signs(hidden)
+    likely = [own, -own]
     if columns > PATTERNS:
-        return [own]
-    others = (np.array((1.0, *rest)) for rest in product((1.0, -1.0), repeat=columns - 1))
-    return [own, *(one for one in others if not np.array_equal(one, own))]
+        return likely
+    others = (np.array(signs) for signs in product((1.0, -1.0), repeat=columns))
+    return [*likely, *(one for one in others if not any(np.array_equal(one, known) for known in likely))]
 
 
 def axis_signs(hidden: np.ndarray) -> np.ndarray:
     """+1 or −1 per column: the signs of the first principal axis of the ranks, the first column upwards. Of the real
-    rows these are the signs of the decoy."""
+    rows these are the signs of the decoy, or their opposites."""
     axis = _axis(_codes(np.asarray(hidden, np.float64)), np.ones(len(hidden)))
     sign = np.where(axis < 0, -1.0, 1.0)
     return sign * sign[0]

@@ -2,10 +2,13 @@
 
 Row i gets the weight exp(θ Σ_j s_j (r_ij − ½)), r_ij its rank in hidden column j as a share and s_j = ±1: columns that
 run against each other are moved in opposite directions, or the tilt would have to be far steeper and few rows would be
-left to imitate. Weights depend on x' alone, so p(x*|x') is that of the data; all values of x' stay inside the data's
-support. For one column the weighted ranks follow a truncated exponential law. θ is found on the rows, so that the
-smallest Kolmogorov-Smirnov distance of the hidden columns is the one asked for (specs/ppem.md 10.3). With many hidden
-columns a small distance may need weights that leave a single row: who imitates the rows asks first what they are worth.
+left to imitate. All signs turned around are as good a decoy; where there are classes, that of the two is taken which
+leaves more of the rarest one, of which a generator sees few rows as it is.
+
+Weights depend on x' alone, so p(x*|x') is that of the data; all values of x' stay inside the data's support. For one
+column the weighted ranks follow a truncated exponential law. θ is found on the rows, so that the smallest
+Kolmogorov-Smirnov distance of the hidden columns is the one asked for (specs/ppem.md 10.3). With many hidden columns a
+small distance may need weights that leave a single row: who imitates the rows asks first what they are worth.
 """
 
 from __future__ import annotations
@@ -46,12 +49,28 @@ def directions(rank: np.ndarray) -> np.ndarray:
     return sign * sign[0]
 
 
-def tilt(hidden: np.ndarray, distance: float, names: Sequence[str] = ()) -> np.ndarray:
-    """Weights of the rows, mean 1, with which the least moved hidden column is `distance` from the data.
+def tilt(hidden: np.ndarray, distance: float, names: Sequence[str] = (), kinds: np.ndarray | None = None) -> np.ndarray:
+    """Weights of the rows, mean 1, with which the least moved hidden column is `distance` from the data. `kinds`: the
+    class of every row, -1 for none.
 
     ConvergenceError where there are none; by their `names`, columns that stay behind are told."""
     rank = ranks(np.asarray(hidden, np.float64))
     total = (rank - 0.5) @ directions(rank)
+    upwards = _along(total, rank, distance, names)
+    counts = np.bincount(np.zeros(0, np.int64) if kinds is None else kinds[kinds >= 0])
+    there = np.flatnonzero(counts)
+    if len(there) < 2:
+        return upwards
+    try:
+        downwards = _along(-total, rank, distance, names)
+    except ConvergenceError:
+        return upwards
+    rarest = np.flatnonzero(kinds == there[counts[there].argmin()])
+    return max(upwards, downwards, key=lambda weights: weights[rarest].sum())
+
+
+def _along(total: np.ndarray, rank: np.ndarray, distance: float, names: Sequence[str]) -> np.ndarray:
+    """Weights exp(θ·total) with the least θ that moves every column by `distance`."""
 
     def weights(theta: float) -> np.ndarray:
         w = np.exp(theta * (total - total.max()))

@@ -225,7 +225,7 @@ class Ppem:
         `tell` gets what the tilted rows are worth, for the owner. DataError when it is fewer than 50 rows: the
         generator would imitate a few people."""
         if self.distance:
-            weights = Weights(tilt(rank_columns(rows, self.hidden), self.distance, self.hidden)).checked(
+            weights = Weights(self._tilt(rows)).checked(
                 f"decoy={self.distance:g} over {len(self.hidden)} hidden columns",
                 "few people would be imitated; hide fewer columns, or ask for a smaller decoy",
             )
@@ -233,6 +233,9 @@ class Ppem:
                 tell["decoy"] = {"what": "the rows that the decoy imitates", **weights.facts()}
             return weights.values
         return "range" if self._penalised or self.effect else None
+
+    def _tilt(self, rows: revealed.Rows) -> np.ndarray:
+        return tilt(rank_columns(rows, self.hidden), self.distance, self.hidden, rows.kinds)
 
     def settings(self, private: bool) -> dict[str, Any]:
         """What the owner's report says of the hiding (specs/ppem.md E7); no release shows it."""
@@ -292,7 +295,7 @@ class Ppem:
         h = [median_distance(hidden[:, p]) for p in places]
         pool = None
         if self.distance:
-            n, weights = len(rows.kinds), tilt(rank_columns(rows, self.hidden), self.distance, self.hidden)
+            n, weights = len(rows.kinds), self._tilt(rows)
             pool = np.random.default_rng([seed, 311]).choice(n, n, p=weights / weights.sum())
         return prepared(hidden, visible, rows.kinds, rows.coding.layout.classes, h, pool)
 
@@ -302,7 +305,7 @@ class Ppem:
 
         game = self.game(coding)
         if self.distance:
-            coding, nets = uncorrelated(game, nets, coding)
+            nets = uncorrelated(game, nets, coding)
         return PpemModel(coding, game, nets, rows, nets["xi"], self.settings(False))
 
     def lane(self, seed: int) -> Any:

@@ -31,13 +31,19 @@ def ranks(hidden: np.ndarray) -> np.ndarray:
 
 def column_distances(rank: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """max_t |F_weighted(t) − F(t)| of every column."""
-    found = []
-    for column in rank.T:
-        order = np.argsort(column, kind="stable")
-        last = np.append(np.diff(column[order]) > 0, True)  # ties: compare where a value ends
-        gap = np.cumsum(weights[order]) / weights.sum() - np.arange(1, len(column) + 1) / len(column)
-        found.append(np.abs(gap[last]).max())
-    return np.array(found)
+    return np.array([_distance(one, weights) for one in _sorted(rank)])
+
+
+def _sorted(rank: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Of every column the order of its rows, and where in it a value ends: with ties, functions are compared there."""
+    orders = [np.argsort(column, kind="stable") for column in rank.T]
+    return [(order, np.append(np.diff(column[order]) > 0, True)) for order, column in zip(orders, rank.T)]
+
+
+def _distance(column: tuple[np.ndarray, np.ndarray], weights: np.ndarray) -> float:
+    order, last = column
+    gap = np.cumsum(weights[order]) / weights.sum() - np.arange(1, len(order) + 1) / len(order)
+    return float(np.abs(gap[last]).max())
 
 
 def directions(rank: np.ndarray) -> np.ndarray:
@@ -76,8 +82,11 @@ def _along(total: np.ndarray, rank: np.ndarray, distance: float, names: Sequence
         w = np.exp(theta * (total - total.max()))
         return w / w.mean()
 
+    columns = _sorted(rank)
+
     def least(theta: float) -> float:
-        return float(column_distances(rank, weights(theta)).min())
+        w = weights(theta)
+        return min(_distance(one, w) for one in columns)
 
     low, high = 0.0, 1.0
     while least(high) < distance:

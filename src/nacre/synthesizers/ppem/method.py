@@ -305,7 +305,7 @@ class Ppem:
 
         game = self.game(coding)
         if self.distance:
-            nets = uncorrelated(game, nets, coding)
+            coding, nets = uncorrelated(game, nets, coding)
         return PpemModel(coding, game, nets, rows, nets["xi"], self.settings(False))
 
     def lane(self, seed: int) -> Any:

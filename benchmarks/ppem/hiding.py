@@ -19,6 +19,7 @@ from benchmarks.ppem.figures import Records, Split, column_distances, distances,
 from benchmarks.results import Results, Setting
 from nacre.errors import DataError
 from nacre.synthesizers.pearl.layout import Layout
+from nacre.synthesizers.ppem.finish import Moments
 from nacre.synthesizers.ppem.method import Ppem
 from nacre.synthesizers.ppem.model import PpemModel, split
 from nacre.synthesizers.tabular import files, revealed
@@ -118,16 +119,25 @@ def models(study: Study, some: list[Split], names: list[str], hidden: tuple[str,
     if lacking:
         parts = {(n, one.seed): coded(method, n, one) for n, one in lacking}
         ways = [form(method, n) for n, _ in lacking]
-        data = [way.data(parts[n, one.seed], one.seed) for way, (n, one) in zip(ways, lacking)]
+        rows = [parts[n, one.seed] for n, one in lacking]
+        pools = [way.pool(own, one.seed) for way, own, (_, one) in zip(ways, rows, lacking)]
+        data = [way.data(own, pool) for way, own, pool in zip(ways, rows, pools)]
         game = method.game(next(iter(parts.values())).coding)
         found = trained(data, game, [way.lane(one.seed) for way, (_, one) in zip(ways, lacking)])
-        for (name, one), own in zip(lacking, found):
-            nets[name, one.seed] = own = {**own, "coding": arrays_of(parts[name, one.seed].coding)}
+        for (name, one), way, own, coded_rows, pool in zip(lacking, ways, found, rows, pools):
+            moments = way.moments(coded_rows, pool)
+            linear = {} if moments is None else {"moments": moments._asdict()}
+            nets[name, one.seed] = own = {**own, "coding": arrays_of(coded_rows.coding), **linear}
             keep(study, name, one.seed, own)
     for name, one in asked:
-        own: Any = nets[name, one.seed]
-        coding = coding_of(method, one, own["coding"])
-        yield (name, one), form(method, name).released(coding, own, len(one.private))
+        yield (name, one), released(method, name, one, nets[name, one.seed], len(one.private))
+
+
+def released(method: Ppem, name: str, one: Split, nets: Any, rows: int) -> PpemModel:
+    """The model of kept weights."""
+    coding = coding_of(method, one, nets["coding"])
+    moments = Moments(**nets["moments"]) if "moments" in nets else None
+    return form(method, name).released(coding, nets, rows, moments)
 
 
 def coded(method: Ppem, name: str, one: Split) -> revealed.Rows:

@@ -80,8 +80,7 @@ def columns(plt: Any) -> None:
         nets = hiding.kept(job, name, one.seed)
         if "coding" not in (nets or ()):
             raise SystemExit("run `python -m benchmarks run ppem-credit` first")
-        coding = hiding.coding_of(method, one, nets["coding"])  # type: ignore[index]
-        model = hiding.form(method, name).released(coding, nets, 1)
+        model = hiding.released(method, name, one, nets, 1)
         made[words] = model.draw(40_000, np.random.default_rng(0))
     shown = [*hidden, "V3", "V4", "V10", "Amount"]
     figure, axes = plt.subplots(2, 3, figsize=(9, 4.6))

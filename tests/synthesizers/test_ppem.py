@@ -492,7 +492,7 @@ def test_the_energy_is_never_saved(release, tmp_path):
     with zipfile.ZipFile(tmp_path / "r.nacre") as archive:
         names = load(archive.read("arrays.safetensors"))
         facts = json.loads(archive.read("model.json"))["facts"]
-    assert {n.split("/")[0] for n in names if "/" in n} == {"omega", "v", "chooser"}
+    assert {n.split("/")[0] for n in names if "/" in n} == {"omega", "v", "chooser", "finish"}
     assert set(facts) == {"rows", "target", "hidden", "width", "depth", "norm", "linear"}
     assert release.model.scores(encode(people(20, 1).to_batches()[0], people_schema()).columns) is not None
     assert nacre.load(tmp_path / "r.nacre").model.scores({}) is None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import jax
 import numpy as np
 import pytest
@@ -12,7 +10,6 @@ from nacre.nets.branched import Branched, forward
 from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.ppem import linear, outset
 from nacre.synthesizers.ppem.game import LATENT, Game
-from nacre.synthesizers.tabular.coding import Coding
 from nacre.synthesizers.tabular.heads import Heads
 from nacre.table import Boolean, Categorical, Numeric, Schema
 from nacre.table.grid import Grid
@@ -64,49 +61,6 @@ def test_classes_have_the_bought_shares_over_generated_rows():
     p = np.exp(logits - logits.max(axis=1, keepdims=True))
     np.testing.assert_allclose((p / p.sum(axis=1, keepdims=True)).mean(axis=0), shares, rtol=0.15)
     np.testing.assert_array_equal(found["out.weight"], chooser["out.weight"])
-
-
-@pytest.mark.parametrize("slope", [0.0, 0.4])
-@pytest.mark.parametrize("classes", [1, 2])
-def test_numbers_are_made_unrelated_to_each_other_and_to_the_hidden_ones(classes, slope):
-    """Two numbers and a label that an untrained generator makes, related and off their means. Afterwards, over other
-    rows, whitened ones have mean 0 and no correlation, neither with each other nor, where the coding has a slope, with
-    the hidden number once its own slope is counted; their spreads and the labels are as they were."""
-    game = Game(Heads(1, ()), Heads(2, (3,)), classes, ((0,),), width=16)
-    nets = {n: {k: np.asarray(a) for k, a in getattr(game, n).start(jax.random.fold_in(KEY, i))[0].items()}
-            for i, n in enumerate(("omega", "v", "chooser"))}  # fmt: skip
-    nets["v"]["out.weight"] = nets["v"]["out.weight"] + np.array([0.4, 0.5, 0, 0, 0], np.float32)
-    nets["v"]["out.bias"] = nets["v"]["out.bias"] + np.array([1, -2, 0, 0, 0], np.float32)
-    schema = Schema({"x": Numeric(bounds=(0, 1)), "a": Numeric(bounds=(0, 1)), "b": Numeric(bounds=(0, 1)),
-                     "c": Categorical(tuple("pqr"))})  # fmt: skip
-    root = np.array([[1.0, 0.0], [0.5, 0.8]])
-    coding = Coding(Layout.of(schema, None, "t"), (("x",), ("a", "b", "c")), np.zeros(3), np.ones(3),
-                    np.full((1, 2), slope), root)  # fmt: skip
-    new, found = outset.uncorrelated(game, nets, coding)
-
-    def made(own, seed=5):
-        rng = np.random.default_rng(seed)
-        z = rng.standard_normal((2, 50_000, LATENT)).astype(np.float32)
-        hidden = forward(game.omega, own["omega"], (z[0],))
-        return hidden, forward(game.v, own["v"], (z[1], outset.with_class(game, own, hidden, rng)[0]))
-
-    (x, before), (_, after) = made(nets), made(found)
-    np.testing.assert_array_equal(after[:, 2:], before[:, 2:])
-    # What decoding makes of them, in whitened numbers of the old slope.
-    v = after[:, :2] + x @ (new.slope - coding.slope) @ np.linalg.inv(root.T)
-    assert abs(np.corrcoef(before[:, :2].T)[0, 1]) > 0.3 > 0.02 > abs(np.corrcoef(v.T)[0, 1])
-    assert (np.abs(v.mean(axis=0)) < 0.03).all()
-    if slope:
-        assert (
-            np.abs(np.corrcoef(v.T, x.T)[:2, 2]).max() < 0.02 < np.abs(np.corrcoef(before[:, :2].T, x.T)[:2, 2]).max()
-        )
-        held = before[:, :2] - x @ np.linalg.lstsq(x - x.mean(), before[:, :2] - before[:, :2].mean(0), rcond=None)[0]
-        np.testing.assert_allclose(v.std(axis=0), held.std(axis=0), rtol=0.03)
-    else:
-        np.testing.assert_array_equal(new.slope, coding.slope)
-        np.testing.assert_allclose(v.std(axis=0), before[:, :2].std(axis=0), rtol=0.03)
-    nothing = outset.uncorrelated(replace(game, visible=Heads(0, (3,))), nets, coding)
-    assert nothing[0] is coding and nothing[1] == nets
 
 
 def test_labels_begin_at_the_bought_shares():

@@ -21,6 +21,7 @@ from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan
 from nacre.synthesizers.base import Progress, check_whole, refuse_tensors, refuse_unknown_target, silent
 from nacre.synthesizers.pearl.layout import Layout
+from nacre.synthesizers.ppem import finish
 from nacre.synthesizers.ppem.decoy import tilt
 from nacre.synthesizers.ppem.losses import PENALTIES
 from nacre.synthesizers.ppem.model import PpemModel, split
@@ -28,7 +29,7 @@ from nacre.synthesizers.ppem.options import Sets, inside, rank_columns, sets_of,
 from nacre.synthesizers.tabular import revealed
 from nacre.synthesizers.tabular.coding import Coding
 from nacre.table import Schema
-from nacre.targets.weights import Weights
+from nacre.targets.weights import Weights, resample
 
 PAIRS, CLIP = 256, 1.0  # with epsilon: pairs of rows expected in a step, norm of what one may contribute
 
@@ -99,6 +100,11 @@ class Ppem:
     @property
     def _penalised(self) -> bool:
         return bool(np.any(self.weight)) and self.penalty != "none"
+
+    @property
+    def _ranged(self) -> bool:
+        """Without epsilon: does a penalty alone hide, so that nothing of hidden columns but their range may show?"""
+        return not self.distance and (self._penalised or self.effect > 0)
 
     def without_hiding(self) -> Ppem:
         """The control: the same method with neither penalty nor decoy."""
@@ -178,9 +184,10 @@ class Ppem:
         warn_of_read_bounds(curator.schema, self.hidden)
         parts = split(curator.schema, layout.target, self.hidden)
         found = revealed.read(curator, plan, layout, parts, show=partial(self.show, tell=curator.diagnostics))
-        game, data = self.game(found.coding), self.data(found, seed)
+        game, pool = self.game(found.coding), self.pool(found, seed)
+        data = self.data(found, pool)
         nets = train(data, game, [self.lane(seed)], lambda done, of: progress("training", done, of))[0]
-        return self.released(found.coding, nets, plan.rows or len(found.kinds))
+        return self.released(found.coding, nets, plan.rows or len(found.kinds), self.moments(found, pool))
 
     def _fit_private(self, curator: Curator, plan: Plan, seed: int, progress: Progress) -> PpemModel:
         import jax
@@ -232,7 +239,7 @@ class Ppem:
             if tell is not None:
                 tell["decoy"] = {"what": "the rows that the decoy imitates", **weights.facts()}
             return weights.values
-        return "range" if self._penalised or self.effect else None
+        return "range" if self._ranged else None
 
     def _tilt(self, rows: revealed.Rows) -> np.ndarray:
         return tilt(rank_columns(rows, self.hidden), self.distance, self.hidden, rows.kinds)
@@ -279,10 +286,15 @@ class Ppem:
             activation=self.activation,
         )
 
-    def data(self, rows: revealed.Rows, seed: int) -> Any:
-        """The arrays of training, with the median bandwidth of every hidden set and of all hidden columns. With a decoy
-        all is learnt from tilted rows: their weights depend on x' alone, so p(x*|x') is that of the data, and what is
-        released has not seen the real mix of x'."""
+    def pool(self, rows: revealed.Rows, seed: int) -> np.ndarray:
+        """Places of the rows to learn from: all, or with a decoy as many tilted ones. Their weights depend on x' alone,
+        so p(x*|x') is that of the data, and what is released has not seen the real mix of x'."""
+        if not self.distance:
+            return np.arange(len(rows.kinds))
+        return resample(self._tilt(rows), len(rows.kinds), np.random.default_rng([seed, 311]))
+
+    def data(self, rows: revealed.Rows, pool: np.ndarray) -> Any:
+        """The arrays of training, with the median bandwidth of every hidden set and of all hidden columns."""
         from nacre.distances import median_distance
         from nacre.synthesizers.ppem.training import prepared
 
@@ -293,20 +305,23 @@ class Ppem:
                 raise DataError(f"hide: all rows are alike in {', '.join(names)}, so that nothing can be hidden there; "
                                 "leave it out of the hidden columns")  # fmt: skip
         h = [median_distance(hidden[:, p]) for p in places]
-        pool = None
-        if self.distance:
-            n, weights = len(rows.kinds), self._tilt(rows)
-            pool = np.random.default_rng([seed, 311]).choice(n, n, p=weights / weights.sum())
         return prepared(hidden, visible, rows.kinds, rows.coding.layout.classes, h, pool)
 
-    def released(self, coding: Coding, nets: Any, rows: int) -> PpemModel:
-        """What is released of trained networks."""
-        from nacre.synthesizers.ppem.outset import uncorrelated
+    def moments(self, rows: revealed.Rows, pool: np.ndarray) -> finish.Moments | None:
+        """The linear part of p(x*|x', class) in the rows learnt from; None where there is no number to move, and where
+        nothing of the hidden columns but their range may be shown."""
+        (hidden, visible), coding = rows.vectors, rows.coding
+        h, d = coding.heads(0).numbers, coding.heads(1).numbers
+        if self._ranged or not d:
+            return None
+        times = np.bincount(pool, minlength=len(rows.kinds))
+        return finish.moments(hidden[:, :h], visible[:, :d], rows.kinds, coding.layout.classes, times)
 
+    def released(self, coding: Coding, nets: Any, rows: int, moments: finish.Moments | None) -> PpemModel:
+        """What is released of trained networks."""
         game = self.game(coding)
-        if self.distance:
-            coding, nets = uncorrelated(game, nets, coding)
-        return PpemModel(coding, game, nets, rows, nets["xi"], self.settings(False))
+        last = None if moments is None else finish.finish_of(game, nets, moments)
+        return PpemModel(coding, game, nets, rows, nets["xi"], self.settings(False), last)
 
     def lane(self, seed: int) -> Any:
         """One training."""

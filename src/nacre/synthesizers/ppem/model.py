@@ -11,6 +11,7 @@ import numpy as np
 from nacre.errors import ReleaseFileError, SchemaError
 from nacre.nets.branched import DEEPEST, WIDEST, Branched, forward
 from nacre.synthesizers.pearl.layout import Layout
+from nacre.synthesizers.ppem.finish import finished, shapes
 from nacre.synthesizers.ppem.game import LATENT, Game
 from nacre.synthesizers.ppem.outset import with_class
 from nacre.synthesizers.rejection import RowsByRejection
@@ -21,6 +22,7 @@ from nacre.table.encoding import Values
 
 Nets = Mapping[str, Mapping[str, np.ndarray]]
 RELEASED = ("omega", "v", "chooser")
+FINISH = "finish"
 
 
 class PpemModel(RowsByRejection):
@@ -28,10 +30,20 @@ class PpemModel(RowsByRejection):
 
     `energy` holds the weights of the marginal energy for the owner's diagnostics; it is never saved, because it has
     seen the hidden columns and the generator's penalty does not cover it. Nor is `hiding`, how they were hidden: who
-    knows the distance of a decoy undoes it.
+    knows the distance of a decoy undoes it. `finish` moves what G_v makes (ppem/finish.py), where something does.
     """
 
-    def __init__(self, coding: Coding, game: Game, nets: Nets, rows: int, energy: Any = None, hiding: Any = None):
+    def __init__(
+        self,
+        coding: Coding,
+        game: Game,
+        nets: Nets,
+        rows: int,
+        energy: Any = None,
+        hiding: Any = None,
+        finish: Mapping[str, np.ndarray] | None = None,
+    ):
+        self.finish = finish
         self.coding, self.game, self.rows, self.energy, self.hiding = coding, game, rows, energy, hiding
         self.nets = {name: dict(nets[name]) for name in RELEASED}
 
@@ -53,7 +65,11 @@ class PpemModel(RowsByRejection):
         game = self.game
         z = rng.standard_normal((len(hidden), LATENT)).astype(np.float32)
         given, kinds = with_class(game, self.nets, hidden, rng)
-        visible, second = game.visible.hard(forward(game.v, self.nets["v"], (z, given)), rng)
+        raw = np.array(forward(game.v, self.nets["v"], (z, given)))
+        if self.finish is not None:
+            d, h = game.visible.numbers, game.hidden.numbers
+            raw[:, :d] = finished(self.finish, raw[:, :d], hidden[:, :h], kinds)
+        visible, second = game.visible.hard(raw, rng)
         return self.coding.decode((hidden, visible), (codes, second), kinds)
 
     def filled(self, records: Mapping[str, Values], rng: np.random.Generator) -> dict[str, Values]:
@@ -93,7 +109,8 @@ class PpemModel(RowsByRejection):
         game = self.game
         facts = {"rows": self.rows, "target": self.coding.layout.target, "hidden": list(self.hidden),
                  "width": game.making, "depth": game.depth, "norm": game.norm, "linear": game.linear}  # fmt: skip
-        return facts, files.packed(self.nets, self.coding)
+        finish = {} if self.finish is None else {FINISH: self.finish}
+        return facts, files.packed({**self.nets, **finish}, self.coding)
 
     @classmethod
     def from_parts(cls, schema: Schema, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> PpemModel:
@@ -107,7 +124,8 @@ class PpemModel(RowsByRejection):
             game = Game(plain.heads(0), plain.heads(1), layout.classes, (), width=width, depth=depth,
                         norm=str(facts["norm"]), linear=bool(facts["linear"]))  # fmt: skip
             nets: dict[str, Branched] = {"omega": game.omega, "v": game.v, "chooser": game.chooser}
-            return cls(files.coding_of(layout, parts, arrays), game, files.unpacked(arrays, nets), rows)
+            found = files.unpacked(arrays, nets, optional={FINISH: shapes(game)})
+            return cls(files.coding_of(layout, parts, arrays), game, found, rows, finish=found.get(FINISH))
         except (KeyError, TypeError, ValueError, IndexError, OverflowError, SchemaError) as error:
             raise ReleaseFileError(f"release file: the model does not hold what it should ({error})") from None
 

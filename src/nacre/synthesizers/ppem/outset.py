@@ -3,14 +3,12 @@
 Generators start at the standard normal law of their numbers and the bought shares of their labels. With the bought
 scales, class means and covariance that is the linear model of the table, so that noisy steps have to learn only what it
 lacks. After training p(class | x') is moved so that generated rows have the bought class shares: a normal x' seldom
-reaches where a rare class lives. Norms over batches are set by generated rows, and so is the linear part of what a
-generator makes where a decoy was imitated.
+reaches where a rare class lives. Norms over batches are set by generated rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,11 +16,8 @@ import numpy as np
 from nacre.nets.branched import SLOPE, Branched, forward, settled
 from nacre.synthesizers.ppem.game import LATENT, Game
 from nacre.synthesizers.rejection import pick
-from nacre.synthesizers.tabular.coding import Coding
 
 DRAWN = 20_000  # generated x' over which class shares are compared
-MANY = 100_000  # generated rows over which correlations are taken out
-LEAST = 0.05  # of an eigenvalue of their correlations: what is less is left alone
 ROUNDS = 60
 QUIET = 0.3  # labels depend little on the noise at first
 
@@ -77,37 +72,6 @@ def with_shares(game: Game, nets: Mapping[str, Any], shares: np.ndarray, seed: i
         share = (share / share.sum(axis=1, keepdims=True)).mean(axis=0)
         move += wanted - np.log(np.maximum(share, 1e-30))
     return {**nets["chooser"], "out.bias": (nets["chooser"]["out.bias"] + move - move.mean()).astype(np.float32)}
-
-
-def uncorrelated(game: Game, nets: Mapping[str, Any], coding: Coding) -> tuple[Coding, dict[str, Any]]:
-    """(coding, networks) with which the numbers that G_v makes are, over generated x', what the coding says of the rows
-    they were learnt from: of mean 0, unrelated to each other and, where a slope was taken out, to the hidden numbers.
-
-    The coding holds second moments, in which rare extremes count for much; a generator makes few extremes, and among
-    ordinary rows the coded numbers are correlated. Left so, a regression on generated rows is that of ordinary rows and
-    fails at the extremes of real ones. Only generated rows are looked at; spreads stay as they are.
-    """
-    d = game.visible.numbers
-    if not d or coding.root is None or coding.slope is None:
-        return coding, dict(nets)
-    rng = np.random.default_rng(331)
-    z = rng.standard_normal((2, MANY, LATENT)).astype(np.float32)
-    hidden = game.hidden.hard(forward(game.omega, nets["omega"], (z[0],)), rng)[0]
-    made = forward(game.v, nets["v"], (z[1], with_class(game, nets, hidden, rng)[0]))[:, :d].astype(np.float64)
-    first = hidden[:, : len(coding.slope) if coding.slope.any() else 0].astype(np.float64)
-    known = np.concatenate([np.ones((MANY, 1)), first], axis=1)
-    found = np.linalg.lstsq(known, made, rcond=None)[0]
-    rest = made - known @ found
-    spread = np.maximum(rest.std(axis=0), 1e-9)
-    sizes, axes = np.linalg.eigh(rest.T @ rest / MANY / np.outer(spread, spread))
-    turn = (axes / np.sqrt(np.maximum(sizes, LEAST))) @ axes.T * spread[:, None] / spread
-    v = dict(nets["v"])
-    weight, bias = np.array(v["out.weight"], np.float64), np.array(v["out.bias"], np.float64)
-    weight[:, :d], bias[:d] = weight[:, :d] @ turn.T, (bias[:d] - found[0]) @ turn.T
-    v |= {"out.weight": weight.astype(np.float32), "out.bias": bias.astype(np.float32)}
-    slope = coding.slope.copy()
-    slope[: first.shape[1]] -= found[1:] @ turn.T @ coding.root.T
-    return replace(coding, slope=slope), {**nets, "v": v}
 
 
 def with_class(game: Game, nets: Mapping[str, Any], hidden: np.ndarray, rng: np.random.Generator) -> tuple[Any, Any]:

@@ -20,9 +20,16 @@ def packed(nets: Mapping[str, Mapping[str, np.ndarray]], coding: Coding) -> dict
     return {**arrays, **{name: a for name in CODING if (a := getattr(coding, name)) is not None}}
 
 
-def unpacked(arrays: Mapping[str, np.ndarray], nets: Mapping[str, Branched]) -> dict[str, dict[str, np.ndarray]]:
-    """Weights by net. ValueError unless names, shapes, types and ranges are those of these nets and a coding."""
-    wanted: dict[str, Any] = {f"{n}/{key}": shape for n, net in nets.items() for key, shape in net.shapes().items()}
+def unpacked(
+    arrays: Mapping[str, np.ndarray],
+    nets: Mapping[str, Branched],
+    optional: Mapping[str, Mapping[str, tuple[int, ...]]] | None = None,
+) -> dict[str, dict[str, np.ndarray]]:
+    """Weights by net. ValueError unless names, shapes, types and ranges are those of these nets, of all or none of each
+    further set of arrays (name -> shapes), and of a coding."""
+    there = {name: s for name, s in (optional or {}).items() if any(a.startswith(f"{name}/") for a in arrays)}
+    expected = {**{name: net.shapes() for name, net in nets.items()}, **there}
+    wanted: dict[str, Any] = {f"{n}/{key}": shape for n, own in expected.items() for key, shape in own.items()}
     found: Any = {name: a.shape for name, a in arrays.items() if name not in CODING}
     if found != wanted:
         odd = sorted({*found.items()} ^ {*wanted.items()})[0][0]
@@ -32,7 +39,7 @@ def unpacked(arrays: Mapping[str, np.ndarray], nets: Mapping[str, Branched]) -> 
             raise ValueError(f"array {name!r} does not hold finite numbers")
         if name.endswith(".variance") and (a < 0).any():
             raise ValueError(f"array {name!r} holds a negative variance")
-    weights: dict[str, dict[str, np.ndarray]] = {name: {} for name in nets}
+    weights: dict[str, dict[str, np.ndarray]] = {name: {} for name in expected}
     for name, a in arrays.items():
         if name not in CODING:
             net, _, key = name.partition("/")

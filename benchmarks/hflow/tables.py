@@ -43,7 +43,6 @@ FLOWS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "hflow-constant-rate": ("hflow", {"decay": "constant", "averaging": 0.0}),
     "hflow-no-marginals": ("hflow", {**COLD, "marginals": 0.0, "space": "uniform"}),
     "hflow-paper-marginals": ("hflow-paper", {"marginals": 0.1, "space": "normal"}),
-    "hflow-paper-warm": ("hflow-paper", {"warm": 0.5, "space": "normal"}),
 }  # method and options: ours; without its warm start; with next to nothing else; the published form; steps between them
 
 

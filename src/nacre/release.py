@@ -200,18 +200,21 @@ class Release:
         """A lower bound of the log-probability of each row of a table, in nats, for models that have one (hflow).
 
         Labels, whole numbers, nulls and atoms count by their mass, other numbers by their density per unit; values
-        outside the declared domain are moved into it or summed over, as when fitting. More `samples` tighten the bound.
+        outside the declared domain are moved into it or summed over, as when fitting: a row that the schema rules out
+        has the probability of what stands in its place. Shares asked for by `with_target` play no part. More `samples`
+        tighten the bound.
         It says nothing about privacy, but on private rows it is a fact about them: for their owner alone.
         """
+        from nacre.engines import open_rows
         from nacre.table.encoding import encode
-        from nacre.table.frames import to_arrow
 
         find = getattr(self.model, "log_prob", None)
         if find is None:
             raise NacreError(f"method {self.method!r} has no log-probability; method 'hflow' has")
         if isinstance(samples, bool) or not isinstance(samples, int) or samples < 1:
             raise NacreError(f"samples={samples!r}: expected a whole number, at least 1")
-        return find(encode(to_arrow(table), self.schema).columns, samples, seed)
+        parts = [encode(batch, self.schema).columns for batch in open_rows(table).batches()]
+        return np.concatenate([np.zeros(0), *(find(part, samples, seed) for part in parts)])
 
     def save(self, path: str | os.PathLike, force: bool = False) -> None:
         """Write the release file (zip of JSON and safetensors); an existing file is kept unless `force`."""

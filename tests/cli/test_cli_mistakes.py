@@ -54,7 +54,7 @@ MISTAKES = {
     ),
     "option unknown": (
         (*SYNTH[:-2], "--option", "speed=9"),
-        "--option 'speed=9': expected NAME=VALUE; method 'sketch' has the options particles, groups, *",
+        "--option 'speed=9': no option 'speed'; method 'sketch' has the options particles, groups, *",
     ),
     "option of the wrong kind": (
         (*SYNTH[:-2], "--option", "steps=many"),

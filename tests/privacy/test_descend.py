@@ -49,6 +49,17 @@ def test_a_plan_with_a_descent_survives_its_file():
 
 
 @pytest.mark.parametrize(
+    "wrong", [{"units": 0}, {"units": float("nan")}, {"units": -40}, {"units": True}, {"batch": -3}, {"batch": 2.5}]
+)
+def test_sizes_that_no_step_can_use_are_refused_before_a_row_is_read(wrong):
+    planned = logistic.entry()
+    room = logistic.room(logistic.people(20), planned)
+    with pytest.raises(PlanError, match=next(iter(wrong))):
+        logistic.fit(room, planned, **wrong)
+    logistic.fit(room, planned)  # the entry is still closed
+
+
+@pytest.mark.parametrize(
     "wrong",
     [
         {"q": 0.0},

@@ -7,9 +7,14 @@ from pathlib import Path
 
 import jax
 import jax.numpy as jnp
+import pytest
+from jax.experimental.compilation_cache import compilation_cache
+from tests.privacy import logistic
+from tests.privacy_contract import teaching
 
 from nacre.privacy import unit_arrays
 
+FOLDER = "jax_compilation_cache_dir"
 OPTION = "jax_persistent_cache_min_compile_time_secs"
 
 
@@ -33,3 +38,35 @@ def test_no_program_of_the_room_is_kept_on_disk(monkeypatch):
         assert kept(), "the cache was not in use, so nothing was shown"
     finally:
         jax.config.update(OPTION, before)
+
+
+@pytest.fixture
+def own_cache(tmp_path, monkeypatch):
+    """A cache of this test alone that keeps whatever it may."""
+    monkeypatch.setattr(unit_arrays, "NEVER", 1e9)
+    before = {option: getattr(jax.config, option) for option in (OPTION, FOLDER)}
+    jax.config.update(OPTION, 0.0)
+    jax.config.update(FOLDER, str(tmp_path))
+    compilation_cache.reset_cache()
+    yield tmp_path
+    for option, value in before.items():
+        jax.config.update(option, value)
+    compilation_cache.reset_cache()
+
+
+@pytest.mark.parametrize("door", ["descend", "teach"])
+def test_one_row_more_leaves_no_other_program_on_disk(door, own_cache):
+    """The programs of a door at two tables, those of the second table's sizes compiled anew."""
+
+    def kept(rows):
+        if door == "descend":
+            planned = logistic.entry(steps=1)
+            logistic.fit(logistic.room(logistic.people(rows), planned), planned, logistic.plain)
+        else:
+            planned = teaching.entry(steps=1)
+            teaching.fit(logistic.room(logistic.people(rows), planned), planned)
+        return {p.name for p in own_cache.iterdir()}
+
+    first = kept(61)
+    assert first, "the cache was not in use, so nothing was shown"
+    assert kept(62) == first

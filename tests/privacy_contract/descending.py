@@ -28,16 +28,20 @@ def job(planned: Descend, query: Any, units: float, batch: int = 8) -> descent.D
 
 
 def law(tmp_path) -> None:
-    """What a step adds to a sum is a multiple of the grid with the law of σ times the declared sensitivity."""
-    part = Part("g", clip=0.3, sigma=1.7)
-    query = lambda state, unit, key: {"g": jnp.zeros(SIZE)}  # noqa: E731
+    """An answer is a multiple of the grid, though the sums are none; what it adds to them, rounded, has the law of σ
+    times the declared sensitivity, and the noise of one part says nothing about that of another."""
+    parts = tuple(Part(name, clip=0.3, sigma=1.7) for name in "gh")
+    little = np.float32(1e-3 / 3)
+    query = lambda state, unit, key: {p.name: jnp.full(SIZE, little) for p in parts}  # noqa: E731
     units = unit_arrays.single(np.zeros((2, 1), np.float32))
-    noisy = jax.jit(job(Descend("t", q=1.0, steps=1, parts=(part,)), query, 1.0).answer)(0.0, units, KEY, 0)["g"]
-    grid = descent.grid_of(part)
-    drawn = np.asarray(noisy, np.float64) / grid
+    noisy = jax.jit(job(Descend("t", q=1.0, steps=1, parts=parts), query, 1.0).answer)(0.0, units, KEY, 0)
+    grid = descent.grid_of(parts[0])
+    assert grid <= 1.7 * 0.3 * 2.0**-20 and 2 * little % grid
     told = 1.7 * (0.3 * (1 + 2.0**-8) + grid * SIZE**0.5)  # the accountant's σ times the sensitivity
-    assert grid <= 1.7 * 0.3 * 2.0**-20
-    checks.check_noise_law(drawn, told / grid)
+    drawn = [np.asarray(noisy[p.name], np.float64) / grid - np.rint(2 * little / grid) for p in parts]
+    for one in drawn:
+        checks.check_noise_law(one, told / grid)
+    checks.check_independence(*drawn)
 
 
 def exact_sums(tmp_path) -> None:

@@ -31,6 +31,22 @@ def noise_that_is_not_rounded(patch):
     patch.setattr(descent, "with_noise", plain)
 
 
+@twin(descending.law)
+def a_sum_that_is_not_rounded(patch):
+    real = descent.with_noise
+
+    def kept(part, total, *where):
+        return jax.tree.map(lambda x, y: x + y, total, real(part, jax.tree.map(jnp.zeros_like, total), *where))
+
+    patch.setattr(descent, "with_noise", kept)
+
+
+@twin(descending.law)
+def one_noise_for_all_parts(patch):
+    real = descent.with_noise
+    patch.setattr(descent, "with_noise", lambda part, total, key, step, place: real(part, total, key, step, 0))
+
+
 @twin(descending.exact_sums)
 def mean_instead_of_sum(patch):
     def mean(chunk_sum, entered, size):

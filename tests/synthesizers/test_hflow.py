@@ -236,6 +236,13 @@ def test_without_epsilon_nothing_is_promised_and_nothing_is_clipped():
     assert (part.sigma, part.clip) == (0.0, None) and plan.level.name == "NONE"
 
 
+def test_log_probabilities_of_a_file_are_those_of_its_rows(release, tmp_path):
+    table(40, 5).to_csv(tmp_path / "t.csv", index=False)
+    np.testing.assert_allclose(
+        release.log_prob(tmp_path / "t.csv", samples=4), release.log_prob(table(40, 5), samples=4), rtol=1e-6
+    )
+
+
 def test_log_probabilities_are_refused_where_there_are_none(release):
     with pytest.raises(NacreError, match="samples"):
         release.log_prob(table(5), samples=0)

@@ -31,8 +31,8 @@ from nacre.table.simulate import people, people_schema
 KEY = jax.random.key(1)
 HEADS = Heads(2, (3,))
 SMALL = {
-    "dpgan": {"steps": 3, "width": 8},
-    "dpcgan": {"steps": 3, "width": 8},
+    "dpgan": {"steps": 3, "width": 8, "turns": 1},
+    "dpcgan": {"steps": 3, "width": 8, "turns": 1},
     "gswgan": {"steps": 3, "width": 8, "parts": 6, "batch": 3, "rows": 4},
     "pategan": {"steps": 3, "width": 8, "parts": 6, "rows": 4},
 }
@@ -53,6 +53,14 @@ def test_fit_sample_save_load(method, tmp_path):
 def test_without_epsilon_nothing_is_promised(method):
     made = nacre.fit(people(200, 1), epsilon=None, schema=people_schema(), method=method, options=SMALL[method])
     assert made.certificate.guarantee == "none" and made.certificate.epsilon is None
+
+
+@pytest.mark.parametrize(
+    ("method", "wrong"), [("dpgan", {"turns": 5, "steps": 4}), ("gswgan", {"batch": 11, "parts": 10})]
+)
+def test_settings_with_which_nothing_would_be_learnt_are_refused(method, wrong):
+    with pytest.raises(NacreError, match=f"{next(iter(wrong))}=.*more than {list(wrong)[1]}="):
+        make(method, wrong)
 
 
 @pytest.mark.parametrize("wrong", [{"tables": 0}, {"tables": 1.0}, {"clip": -1.0}, {"turns": 0}, {"parts": 2}])

@@ -37,7 +37,8 @@ def parse_options(texts: Sequence[str], method: str) -> dict[str, Any]:
         name, equals, value = text.partition("=")
         if not equals or name not in known or name == "target":
             names = ", ".join(n for n in known if n != "target") or "none"
-            raise NacreError(f"--option {text!r}: expected NAME=VALUE; method {method!r} has the options {names}")
+            wrong = f"no option {name!r}" if equals else "expected NAME=VALUE"
+            raise NacreError(f"--option {text!r}: {wrong}; method {method!r} has the options {names}")
         found[name] = _typed(name, value, known[name].type)
     return found
 

@@ -41,7 +41,7 @@ class Part:
         if self.clip is not None and not LEAST_CLIP <= self.clip <= MAX_SIGMA:
             raise BudgetError(
                 f"{where}: clip {self.clip!r}; expected a number from 2**-40 to 2**34: norms are measured in single "
-                "precision, which cannot tell smaller ones from 0. Scale the loss instead"
+                "precision, whose squares end there. Scale the loss instead"
             )
         if not 0 <= self.sparsity < 1:
             raise PlanError(f"{where}: sparsity {self.sparsity!r}; expected a number in [0, 1)")

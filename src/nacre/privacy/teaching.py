@@ -19,7 +19,7 @@ import numpy as np
 
 from nacre.privacy import clipping, descent, poisson, stream
 from nacre.privacy.plan import Teach
-from nacre.privacy.unit_arrays import Units
+from nacre.privacy.unit_arrays import Units, no_cache_on_disk
 
 AT_ONCE = 64  # teachers of one physical chunk
 PARTITION = 0  # the step of the words that divide the units, under a key of their own
@@ -53,7 +53,8 @@ def part_of(key: Any, units: int, parts: int) -> jax.Array:
 
 def divided(units: Units, parts: int, key: np.ndarray) -> Parts:
     """Each unit in one part: independent numbers under a secret key, equal in law for all units."""
-    part = np.asarray(jax.jit(part_of, static_argnums=(1, 2))(key, len(units.there), parts))
+    with no_cache_on_disk():
+        part = np.asarray(jax.jit(part_of, static_argnums=(1, 2))(key, len(units.there), parts))
     there = np.flatnonzero(units.there)
     order = there[np.argsort(part[there], kind="stable")]
     count = np.bincount(part[there], minlength=parts)

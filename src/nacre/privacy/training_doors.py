@@ -6,9 +6,11 @@ They are methods of the `Curator`. What they need of JAX is imported when a door
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
+from nacre.errors import PlanError
 from nacre.privacy import work
 from nacre.privacy.plan import Descend, Teach
 
@@ -56,6 +58,7 @@ class TrainingDoors:
         from nacre.privacy.checkpoint import Checkpoint
 
         entry.events(self._plan.scope)  # refuses groups where the number of rows is private
+        _check_sizes(entry, units, batch)
         state = unit_arrays.as_arrays(state)
         devices = jax.local_device_count()
         size = -(-batch // devices) if batch else poisson.physical_size(entry.q, units / devices)
@@ -125,3 +128,11 @@ class TrainingDoors:
         like = jax.tree.map(lambda x: x[:0], made_up)
         mapped = functools.partial(unit_arrays.mapped, records, public, like=like)
         return unit_arrays.joined([like, *self._told(work.Arrays(self.schema, mapped))])
+
+
+def _check_sizes(entry: Descend, units: Any, batch: Any) -> None:
+    """Raise PlanError for a public number of units, or units of one chunk, that no step can use."""
+    if isinstance(units, bool) or not isinstance(units, int | float) or not 0 < units < math.inf:
+        raise PlanError(f"entry {entry.name!r}: units {units!r}; expected the public number of units, above 0")
+    if batch is not None and (isinstance(batch, bool) or not isinstance(batch, int) or batch < 1):
+        raise PlanError(f"entry {entry.name!r}: batch {batch!r}; expected a whole number of units, 1 or more")

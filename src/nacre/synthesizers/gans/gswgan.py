@@ -116,7 +116,7 @@ class Gswgan(private.PrivateGan):
     ) -> Entry:
         size = self.rows * (len(layout.numbers) + layout.edges[-1])
         return private.teaching(
-            Teach(self.entry, self.parts, min(1.0, self.batch / self.parts), self.steps, size), budget, scope, others
+            Teach(self.entry, self.parts, self.batch / self.parts, self.steps, size), budget, scope, others
         )
 
     def rules(self, known: Bought) -> WganRules:

@@ -25,6 +25,7 @@ from nacre.synthesizers.tabular import revealed
 from nacre.table import Schema
 
 Tell = Callable[[int, int], None]  # steps done, steps in all
+IDLE = {"turns": "the generator would never learn", "batch": "no more than all parts can enter a step"}
 MEMORY, START = 0.99, 2.5  # of the averaged generator; less than e^-START of it are the weights it started with
 
 
@@ -47,6 +48,10 @@ class PrivateGan:
     def __post_init__(self) -> None:
         check_whole(self, *(n for n in ("steps", "width", "batch", "parts", "turns", "rows") if hasattr(self, n)))
         check_size(self.width)
+        for option, most in (("turns", "steps"), ("batch", "parts")):
+            if hasattr(self, option) and hasattr(self, most) and getattr(self, option) > getattr(self, most):
+                given = f"{option}={getattr(self, option)}"
+                raise NacreError(f"{given}: more than {most}={getattr(self, most)}, so that {IDLE[option]}")
         for option in (n for n in ("clip", "rate") if hasattr(self, n)):
             above_zero(option, getattr(self, option))
         if isinstance(self.tables, bool) or not isinstance(self.tables, int | float) or not 0 < self.tables < 1:

@@ -81,6 +81,34 @@ def test_probabilities_sum_to_one_and_are_those_of_the_drawn_rows(encoding):
     assert (np.abs(p - seen) <= 4 * np.sqrt(p / 40_000) + 2 * error * p + 1e-4).all()
 
 
+def test_the_bound_of_one_point_lies_below_the_probability():
+    """E[log p(x + u)] ≤ log E[p(x + u)], the mass of the box, for each of the 30 records; 400 draws of u, and 4,000 for
+    the mass, which sums to 1 over the records (above)."""
+    model = random_model(LABELS, "codes", bought=True, blocks=1, linear="none")
+    frame = pd.DataFrame([(c, y, d) for c in "abcde" for y in (False, True) for d in "uvw"], columns=["c", "y", "d"])
+    mass = model.log_prob(encode(to_arrow(frame), LABELS).columns, 4000, 0)
+    many = pd.concat([frame] * 400, ignore_index=True)
+    drawn = model.log_prob(encode(to_arrow(many), LABELS).columns, 1, 1).reshape(400, 30)
+    assert (drawn.mean(axis=0) <= mass + 3 * drawn.std(axis=0) / 20).all()
+    assert (mass - drawn.mean(axis=0)).max() > 0.005, "the flow is flat: nothing was shown"
+
+
+@pytest.mark.slow
+def test_a_known_law_of_three_labels_is_learnt():
+    """Without privacy the bound on fresh rows is within 0.05 nats of the entropy (specs/dphflow.md 11)."""
+    rng = np.random.default_rng(7)
+    law = rng.dirichlet(np.full(30, 0.5))
+    names = [(c, y, d) for c in "abcde" for y in (False, True) for d in "uvw"]
+    first, fresh = (
+        pd.DataFrame([names[i] for i in rng.choice(30, 20_000, p=law)], columns=["c", "y", "d"]) for _ in range(2)
+    )
+    schema = Schema(LABELS.columns, rows=20_000)
+    options = {"hidden": 32, "bins": 8, "steps": 600, "batch": 1024, "rate": 0.01, "warm": 0.0}
+    got = nacre.fit(first, schema=schema, epsilon=None, method="hflow", options=options)
+    entropy = -(law * np.log(law)).sum()
+    assert -got.log_prob(fresh, samples=64).mean() == pytest.approx(entropy, abs=0.05)
+
+
 def test_a_learned_dequantiser_scores_the_same_flow_and_is_saved_with_it():
     """p(record) = E_q[p/q] is the same number for every dequantiser that covers the box; the estimates by 2,000
     points agree to Monte-Carlo error, and weights of the dequantiser are in the file."""

@@ -14,7 +14,7 @@ from tests.privacy import coarse, logistic
 from tests.privacy_contract import checks
 
 from nacre.errors import BudgetError, ConvergenceError, DataError, PlanError
-from nacre.privacy import accounting, calibration, descent
+from nacre.privacy import accounting, calibration, descent, unit_arrays
 from nacre.privacy.accounting import Gaussian, PoissonGaussian
 from nacre.privacy.budget import Budget, Level
 from nacre.privacy.certificate import certify
@@ -213,6 +213,15 @@ def test_a_person_is_one_unit_with_all_rows_up_to_the_cap():
     table = logistic.people(50, per_person=5)
     found = counted(table, logistic.schema(Unit("who", 3)), planned)
     assert float(found["units"]) == 10 and float(found["rows"]) == 30
+
+
+def test_a_person_has_the_rows_of_their_own_and_no_others():
+    """Persons with fewer rows than the cap: the places left over hold nothing that is there."""
+    codes = np.array([2, 0, 2, 1, 2, 1])
+    units = unit_arrays.units_of({"x": np.arange(6, dtype=np.float32)}, 1, 0, (codes, 3))
+    held = [x[present].tolist() for x, present in zip(units.tree["x"], units.present)]
+    assert held == [[1], [3, 5], [0, 2, 4], []]
+    assert units.there.tolist() == [True, True, True, False]
 
 
 def test_pairs_are_fixed_units():

@@ -117,3 +117,16 @@ def test_coins_and_normals_use_the_words_of_the_stream():
     blocks = np.asarray(jax.jit(lambda: stream.words(KEY, 4 * 50, 3, stream.NOISE))()).reshape(4, 50)
     drawn = jax.jit(lambda: stream.normals(KEY, 50, 3, stream.NOISE))()
     np.testing.assert_allclose(drawn, jax.jit(stream.normal_of)(blocks[0], blocks[1]), rtol=1e-6)
+
+
+def test_every_unit_has_keys_of_its_own_wherever_it_stands():
+    """No two units, steps or shards share a key, nor do query and clipping; the place in a batch changes none."""
+    keys = jax.jit(
+        lambda units, step, shard: [jax.random.key_data(k) for k in stream.record_keys(KEY, units, step, shard)]
+    )
+    units = jnp.arange(50)
+    drawn = [np.asarray(keys(units, step, shard)) for step, shard in ((0, 0), (1, 0), (0, 1))]
+    assert len({key.tobytes() for key in np.concatenate(drawn).reshape(-1, 2)}) == 3 * 2 * 50
+    order = np.random.default_rng(0).permutation(50)
+    assert np.array_equal(keys(units[order], 0, 0), drawn[0][:, order])
+    assert np.array_equal(keys(units[7:12], 0, 0), drawn[0][:, 7:12])

@@ -14,6 +14,7 @@ from tests.privacy_contract import checks, teaching
 
 from nacre.errors import BudgetError, PlanError
 from nacre.privacy import accounting, descent
+from nacre.privacy import teaching as lessons
 from nacre.privacy.accounting import PoissonGaussian, Unbounded
 from nacre.privacy.budget import Budget, Level
 from nacre.privacy.calibration import teaching_noise_for
@@ -102,6 +103,23 @@ def test_parts_teach_a_regression():
     planned = teaching.entry(parts=4, q=1.0, steps=80, clip=10.0, sigma=1e-3)
     w = teaching.fit(logistic.room(logistic.people(400), planned), planned)
     assert w[0] > 1 and w[1] < -0.4 and abs(w[2]) < 1
+
+
+@pytest.mark.parametrize("at_once", [3, 64])
+def test_teachers_that_did_not_enter_keep_their_state_bit_for_bit(at_once, monkeypatch):
+    """In steps of several chunks or of one, the last not full: a lesson only where the coin lets in, as proven."""
+    monkeypatch.setattr(lessons, "AT_ONCE", at_once)
+    older = lessons.Lesson(lambda: jnp.zeros(2), lambda t, *rest: t + 1, lambda t, state: t, 2)
+    one = teaching.job(Teach("t", parts=9, q=0.4, steps=1, size=2, clip=1.0, sigma=1.0), older)
+    parts = jax.device_put(lessons.divided(teaching.six_units(), 9, teaching.OTHER))
+    teachers = np.random.default_rng(0).normal(size=(9, 2)).astype(np.float32)
+    sums = jax.jit(lambda step: one.sums(jnp.asarray(teachers), 0.0, parts, teaching.KEY, step)[0])
+    last = set()
+    for step in range(12):
+        entered = np.asarray(one.entered(parts, teaching.KEY, step))
+        np.testing.assert_array_equal(sums(step), np.where(entered[:, None], teachers + 1, teachers))
+        last.add(bool(entered[-1]))
+    assert last == {True, False}
 
 
 def test_compiled_and_recorded_steps_are_the_same(monkeypatch):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,9 +19,10 @@ from nacre.synthesizers.base import METHODS, make
 from nacre.synthesizers.gans import bought, pategan, private
 from nacre.synthesizers.gans.dpcgan import DpcganRules
 from nacre.synthesizers.gans.dpgan import Duel, DuelRules
-from nacre.synthesizers.gans.gswgan import Class
+from nacre.synthesizers.gans.gswgan import LESSONS, Class
 from nacre.synthesizers.gans.pategan import KEPT, Votes
 from nacre.synthesizers.gans.wgan import WganRules
+from nacre.synthesizers.ppem.losses import steepness
 from nacre.synthesizers.ppem.training import ADAM
 from nacre.synthesizers.tabular.coding import Coding
 from nacre.synthesizers.tabular.heads import Heads
@@ -176,6 +179,123 @@ def test_the_generator_follows_the_gradients_of_a_critic():
     wanted = jax.grad(lambda m: -rules.value(critic, taught.asked(state, m)[0], None).mean() * rows**0.5)(maker)
     for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(wanted)):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-7)
+
+
+PAIR = Heads(2, ())
+DUELS = {"dpgan": DuelRules(PAIR, 1, 8, latent=4), "dpcgan": DpcganRules(PAIR, 1, 8, latent=4)}
+
+
+def made_around_zero(rules):
+    """The public state of a generator of two numbers that starts around 0."""
+    known = bought.Bought(type("C", (), {"heads": lambda self, part: PAIR})(), np.ones(1), np.zeros(2), None)
+    return private.start(rules, known, KEY)
+
+
+@partial(jax.jit, static_argnums=0)
+def generated(rules, state):
+    return private.made(rules, state["maker"], state["log_shares"], KEY, 200)[0]
+
+
+def rows_beside(side, rows=64):
+    """Rows whose first number lies around `side`, the second around 0."""
+    return jnp.array([side, 0.0]) + jax.random.normal(KEY, (rows, 2))
+
+
+def dueling(rules, steps=60):
+    judge = rules.start_judge(KEY)
+    return Duel(rules, steps, 2, 1.0, 1e-2), {**made_around_zero(rules), "judge": judge, "judging": ADAM.init(judge)}
+
+
+def real_slope(duel, judge, x):
+    """What `descend` would give without clip and noise: the mean over real rows of the gradient of their loss."""
+    units = {"x": x, "kind": jnp.zeros(len(x), int), "there": jnp.ones(len(x), bool)}
+    keys = jax.random.split(KEY, len(x))
+    return jax.grad(lambda j: duel.loss(j, Tape(len(x)), units, keys, None).mean())(judge)
+
+
+def short_step(weights, slope):
+    """The weights a hundredth further down the slope."""
+    norm = jnp.sqrt(sum(jnp.square(g).sum() for g in jax.tree.leaves(slope)))
+    return jax.tree.map(lambda w, g: w - 1e-2 * g / norm, weights, slope)
+
+
+@pytest.mark.parametrize("method", DUELS)
+def test_the_critic_raises_real_rows_and_lowers_generated_ones(method):
+    """A short step down each half of its loss alone: together, one half may hide the wrong sign of the other. The
+    critic is flat, so that there is no penalty."""
+    rules = DUELS[method]
+    duel, state = dueling(rules)
+    real, fake = rows_beside(3.0), generated(rules, state)
+
+    @jax.jit
+    def raised(judge):
+        value = lambda judge, x: rules.value(judge, Tape(len(x)), x, None).mean()  # noqa: E731
+        slopes = (real_slope(duel, judge, real), real), (duel.public_slope({**state, "judge": judge}, KEY), fake)
+        return [value(short_step(judge, slope), x) - value(judge, x) for slope, x in slopes]
+
+    up, down = raised(jax.tree.map(lambda w: w / 2, state["judge"]))
+    assert up > 1e-3 and down < -1e-3
+
+
+def test_the_penalty_makes_a_steep_critic_less_steep():
+    """A critic with slopes far above one: they fall when the public half of its loss is followed."""
+    rules = DUELS["dpgan"]
+    duel, state = dueling(rules)
+    near = generated(rules, state)
+
+    @jax.jit
+    def steep(judge):
+        after = short_step(judge, duel.public_slope({**state, "judge": judge}, KEY))
+        return [steepness(lambda x: rules.value(j, Tape(len(x)), x, None), near).mean() for j in (judge, after)]  # noqa: B023
+
+    before, after = steep(jax.tree.map(lambda w: 2 * w, state["judge"]))
+    assert before > 2, "this critic is not steep"
+    assert after < before - 1e-3
+
+
+@pytest.mark.parametrize("method", DUELS)
+def test_a_duel_moves_generated_rows_to_the_real_ones(method):
+    """Real rows around 3 or −3, no noise: sixty steps of the critic, thirty of the generator."""
+    rules = DUELS[method]
+    duel, state = dueling(rules)
+
+    @jax.jit
+    def trained(state, x):
+        def step(state, key):
+            return duel.update(state, {"gradient": real_slope(duel, state["judge"], x)}, key), None
+
+        return jax.lax.scan(step, state, jax.random.split(KEY, duel.steps))[0]
+
+    for side in (3.0, -3.0):
+        end = trained(state, rows_beside(side))
+        moved = float((generated(rules, end) - generated(rules, state))[:, 0].mean()) / side
+        assert moved > 0.25, f"generated rows went {moved:.2f} of the way to the real ones"
+
+
+def test_teachers_lead_the_generator_to_the_rows_of_their_part():
+    """Rows around 3 or −3: a critic learns to value them above generated ones, with slopes of about one, as the penalty
+    asks; the generator follows its answers. In one dimension a slope of one could not turn around: hence two."""
+    rules = WganRules(PAIR, 1, 8, latent=4)
+    taught = Class(rules, 100, 32, 2e-2)
+    state = {**made_around_zero(rules), "key": jax.random.key_data(KEY)}
+    there = jnp.ones(LESSONS * 16, bool)
+
+    @jax.jit
+    def learnt(x):
+        part = {"x": x, "kind": jnp.zeros(len(x), int), "there": there}
+        step = lambda teacher, key: (taught.learn(teacher, state, part, there, key), None)  # noqa: E731
+        return jax.lax.scan(step, taught.start(), jax.random.split(KEY, 60))[0]
+
+    answer, value = jax.jit(taught.answer), jax.jit(lambda teacher, x: rules.value(teacher["critic"], x, None).mean())
+    follow = jax.jit(lambda now, teacher, key: taught.update(now, taught.answer(teacher, now), key))
+    for side in (3.0, -3.0):
+        teacher = learnt(rows_beside(side, len(there)))
+        assert value(teacher, rows_beside(side)) > value(teacher, generated(rules, state)) + 1
+        assert 0.5 < float(jnp.linalg.norm(answer(teacher, state))) < 1.5
+        now = state
+        for key in jax.random.split(KEY, 10):
+            now = follow(now, teacher, key)
+        assert float((generated(rules, now) - generated(rules, state))[:, 0].mean()) / side > 0.2
 
 
 @pytest.mark.parametrize("total", [1, 20, 250, 2000])

@@ -1,8 +1,9 @@
 """What the benchmarks of hidden columns share: splits, trainings of all seeds together, and figures of hidden columns.
 
-Every PPEM is three trainings: the method, `-paper` (the penalty on the energy alone) and `-control` (neither penalty
-nor decoy). On an accelerator the trainings of all seeds are one compiled loop; on a processor they run one by one.
-Trained weights are kept beside the logs, so that training and scoring may happen in different runs.
+Every PPEM is three trainings: the method, `-paper` (the penalty on the energy alone; without a decoy it may not set
+right what is linear at the end) and `-control` (neither penalty nor decoy). On an accelerator the trainings of all
+seeds are one compiled loop; on a processor they run one by one. Trained weights are kept beside the logs, so that
+training and scoring may happen in different runs.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from nacre.targets.weights import LEAST
 LANES = ("", "-paper", "-control")
 PRIVATE_LANES = ("", "-start", "-control")
 EPSILON, DELTA = 1.0, 1e-6
+FORM = 2  # of kept weights: one more whenever what is trained or kept changes
 BEFORE = {"steps": 1}  # the generators move once in five steps of the energies: with one they stay where they start
 
 
@@ -284,7 +286,7 @@ def scored(
 
 
 def _path(study: Study, name: str, seed: int) -> Any:
-    return WORK / study.bench / f"{study.table}-{name}-{seed}.npz"
+    return WORK / study.bench / f"{study.table}-{name}-{seed}-{FORM}.npz"
 
 
 def kept(study: Study, name: str, seed: int) -> dict[str, dict[str, np.ndarray]] | None:

@@ -10,16 +10,20 @@ import numpy as np
 import pytest
 from tests.privacy_contract import checks, tables
 
+import nacre
 from nacre.distances import stein
 from nacre.errors import PlanError
 from nacre.privacy import accounting, descent, unit_arrays
 from nacre.privacy.accounting import PoissonGaussian
+from nacre.privacy.budget import Budget
 from nacre.privacy.certificate import verify
 from nacre.privacy.plan import Descend, Part
 from nacre.release import load
 from nacre.synthesizers.ppem import losses, private, training
 from nacre.synthesizers.ppem.game import Game
+from nacre.synthesizers.ppem.method import Ppem
 from nacre.synthesizers.tabular.heads import Heads
+from nacre.table.simulate import people, people_schema
 
 SMALL = {"hide": ["age"], "steps": 6, "width": 8, "batch": 16, "pairs": 20}
 GAME = Game(Heads(2, ()), Heads(3, ()), 2, ((0, 1),), width=8, batch=8, level=1e9, norm="layer", linear=True)
@@ -118,6 +122,45 @@ def test_scores_of_labels_are_taken_after_a_little_noise():
     game = replace(GAME, hidden=Heads(1, (1,)))
     seen = training.blurred(game, jnp.asarray(drawn["hidden"]), jax.random.key(0))
     assert np.array_equal(seen[:, 0], drawn["hidden"][:, 0]) and not np.array_equal(seen[:, 1], drawn["hidden"][:, 1])
+
+
+def test_noisy_gradients_count_half_and_the_known_noise_of_averages_adds_up():
+    """Sums are per pair and losses per row: in Adam's first memory, half of the gradient, a noisy answer of 1 counts a
+    quarter. The variance of an average of noisy sums after k steps, each kept with the weight A, in closed form."""
+    after = jax.jit(private.update(JOB, 10))
+    now = {**state(), "variance": jnp.zeros(())}
+    still = {n: jax.tree.map(jnp.zeros_like, now["judges"][n]) for n in ("xi", "gamma")} | {"sums": jnp.zeros((1, 2))}
+    ones = jax.tree.map(jnp.ones_like, still)
+    first, second = (after(now, noisy, jax.random.key(0))["judging"] for noisy in (still, ones))
+    for name in ("xi", "gamma"):
+        gaps = jax.tree.map(lambda a, b: np.asarray(b - a), first[name].mu, second[name].mu)
+        for gap in jax.tree.leaves(gaps):
+            np.testing.assert_allclose(gap, 0.25, rtol=1e-3)
+    keep, each = private.AVERAGE, (1 - private.AVERAGE) * JOB.noise / JOB.pairs
+    for k in range(1, 5):
+        now = after(now, still, jax.random.key(k))
+        wanted = each**2 * (1 - keep ** (2 * k)) / (1 - keep**2)
+        assert float(now["variance"]) == pytest.approx(wanted, rel=1e-4)
+
+
+def test_the_noise_that_averages_are_corrected_for_is_that_of_the_door(monkeypatch):
+    """A descent is told how noisy its sums will be: against 4,000 sums that the door makes noisy."""
+
+    class Asked(Exception):
+        pass
+
+    def stop(job):
+        raise Asked(job.noise)
+
+    monkeypatch.setattr(private, "query", stop)
+    budget = Budget(2.0, 1e-6, neighbours="zero_out")
+    method = Ppem(target="late_payment", **SMALL)
+    part = next(p for p in method.plan(people_schema(), 120, budget)["pairs"].parts if p.name == "sums")
+    with pytest.raises(Asked) as told:
+        nacre.fit(people(120, 1), epsilon=2.0, delta=1e-6, schema=people_schema(), target="late_payment",
+                  method="ppem", neighbours="zero_out", options=SMALL)  # fmt: skip
+    draw = jax.jit(jax.vmap(lambda step: descent.with_noise(part, jnp.zeros((1, 2)), KEY, step, 2)))
+    assert np.std(draw(jnp.arange(4000))) == pytest.approx(told.value.args[0], rel=0.05)
 
 
 def test_the_penalty_is_off_once_the_average_rejects():

@@ -15,17 +15,22 @@ import pytest
 from scipy.stats import chi2, norm
 
 import nacre
-from nacre.distances import stein
+from nacre.distances import mmd, stein
+from nacre.distances.kernels import RBF
+from nacre.engines import open_rows
 from nacre.errors import DataError, NacreError, PlanError, SchemaError
 from nacre.nets.branched import Branched, forward
+from nacre.privacy.budget import Budget
+from nacre.privacy.curator import Curator
 from nacre.synthesizers.pearl.layout import Layout
-from nacre.synthesizers.ppem import decoy, losses, training
+from nacre.synthesizers.ppem import decoy, finish, losses, training
 from nacre.synthesizers.ppem.game import LATENT, Game, kept
 from nacre.synthesizers.ppem.method import Ppem
 from nacre.synthesizers.ppem.model import split
 from nacre.synthesizers.tabular import revealed
 from nacre.synthesizers.tabular.coding import Coding, moments, whitening
 from nacre.synthesizers.tabular.heads import Heads
+from nacre.table import Boolean, Numeric, Schema
 from nacre.table.encoding import encode
 from nacre.table.simulate import people, people_schema
 
@@ -299,6 +304,78 @@ def test_the_released_average_holds_next_to_nothing_of_the_start(total):
         left *= float(kept(total))
     assert left <= np.exp(-8.0) * 1.001 and (total < 9 or left > 1e-6)
     assert float(kept(10**6)) == pytest.approx(0.999)
+
+
+def test_the_ridge_on_class_weights_comes_on_top_of_the_likelihood():
+    """Rows at 0 say nothing of the first weights, whatever they are: their loss differs by the ridge alone."""
+    data = training.prepared(np.zeros((40, 1)), np.zeros((40, 1)), np.arange(40) % 2, 2, [1.0])
+    game = Game(Heads(1, ()), Heads(1, ()), 2, ((0,),), batch=16, width=8)
+    still = jax.tree.map(jnp.zeros_like, game.chooser.start(KEY)[0])
+    some = {**still, "in0.weight": still["in0.weight"] + 3.0, "in0.bias": still["in0.bias"] + 5.0}
+    none, more = (float(training.class_loss(game, w, data, jnp.arange(16))) for w in (still, some))
+    assert more - none == pytest.approx(1e-3 * 9.0 * still["in0.weight"].size, rel=1e-4)
+
+
+def test_nearness_is_what_the_squared_effect_has_over_the_squared_distance():
+    fake, real = (jax.random.normal(k, (12, 2)) for k in jax.random.split(KEY))
+    far = float(mmd.plain(*(RBF(1.3)(a, b) for a, b in ((fake, fake), (fake, real), (real, real)))))
+    for effect in (0.4, 0.9):
+        wanted = max(0.0, effect**2 - far)
+        assert float(losses.nearness(fake, real, 1.3, effect)) == pytest.approx(wanted, abs=1e-6)
+
+
+# Two hidden numbers that have next to nothing to do with each other, many of them missing: which way their ranks are
+# tilted hangs on where missing ones stand.
+GAPS = Schema({"a": Numeric((0.0, 30.0), nullable=True), "b": Numeric((0.0, 30.0), nullable=True),
+               "x": Numeric((-9.0, 9.0)), "y": Boolean()}, rows=600)  # fmt: skip
+
+
+def gappy(seed):
+    rng = np.random.default_rng(seed)
+    numbers = rng.exponential(size=(600, 2))
+    numbers[rng.random((600, 2)) < 0.3] = np.nan
+    return pd.DataFrame({"a": numbers[:, 0], "b": numbers[:, 1], "x": rng.normal(size=600), "y": rng.random(600) < 0.3})
+
+
+def read(method, table, schema):
+    plan = revealed.reveal_plan("test", schema, None, Budget(None), ())
+    layout = Layout.of(schema, "y", "test")
+    parts = split(schema, "y", method.hidden)
+    return revealed.read(Curator(open_rows(table), plan, schema), plan, layout, parts, show=method.show)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_moments_and_the_rows_learnt_from_have_one_tilt(seed):
+    """Otherwise a file could hold the mean of rows tilted downwards beside generated ones tilted upwards, and the real
+    mean in the middle. Numbers are standardised by the moments of the tilted rows, so those learnt from have mean 0."""
+    method = Ppem(target="y", hide=["a", "b"])
+    rows = read(method, gappy(seed), GAPS)
+    pool = method.pool(rows, 0)
+    assert len(pool) == 600
+    numbers = rows.vectors[0][:, :2]
+    there = rows.vectors[0][:, [2, 4]] == 1  # blocks of (present, missing)
+    for j in (0, 1):
+        own = numbers[pool, j][there[pool, j]]
+        assert abs(own.mean()) < 0.06, "the coding has the moments of other rows"
+        assert abs(numbers[there[:, j], j].mean()) > 0.15, "nothing was tilted, so nothing was shown"
+
+
+def test_what_is_linear_is_taken_from_the_rows_learnt_from():
+    """With a decoy from the tilted rows; with a penalty alone from none; the control has that of all rows."""
+    table = gappy(1)
+    # A line that is bent: other rows, another slope.
+    table["x"] = np.where(np.nan_to_num(table["a"]) > 1, table["a"], -1.0) + 0.1 * table["x"]
+    method = Ppem(target="y", hide=["a", "b"])
+    rows = read(method, table, GAPS)
+    pool = method.pool(rows, 0)
+    found = method.moments(rows, pool)
+    hidden, visible = rows.vectors[0][:, :2], rows.vectors[1][:, :1]
+    for places, alike in ((pool, True), (np.arange(600), False)):
+        wanted = finish.moments(hidden[places], visible[places], rows.kinds[places], 2, np.ones(len(places), int))
+        assert np.allclose(found.lean, wanted.lean, atol=1e-5) == alike
+    assert Ppem(target="y", hide=["a", "b"], decoy=0.0).moments(rows, pool) is None
+    assert Ppem(target="y", hide=["a", "b"], decoy=0.0, weight=0.0, effect=0.1).moments(rows, pool) is None
+    assert method.without_hiding().moments(rows, np.arange(600)) is not None
 
 
 def test_the_effect_penalises_a_generator_that_is_too_near():

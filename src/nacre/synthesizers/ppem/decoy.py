@@ -3,7 +3,7 @@
 Row i gets the weight exp(θ Σ_j s_j (r_ij − ½)), r_ij its rank in hidden column j as a share and s_j = ±1: columns that
 run against each other are moved in opposite directions, or the tilt would have to be far steeper and few rows would be
 left to imitate. All signs turned around are as good a decoy; where there are classes, that of the two is taken which
-leaves more of the rarest one, of which a generator sees few rows as it is.
+leaves more of the rarest one that has some rows, of which a generator sees few as it is.
 
 Weights depend on x' alone, so p(x*|x') is that of the data; all values of x' stay inside the data's support. For one
 column the weighted ranks follow a truncated exponential law. θ is found on the rows, so that the smallest
@@ -19,6 +19,7 @@ import numpy as np
 
 from nacre.errors import ConvergenceError
 
+FEW = 20  # rows of a class below which it does not choose the direction: that would tell of single rows
 _MOST = 60.0  # of θ: beyond, one row in e^30 counts
 
 
@@ -64,7 +65,7 @@ def tilt(hidden: np.ndarray, distance: float, names: Sequence[str] = (), kinds: 
     total = (rank - 0.5) @ directions(rank)
     upwards = _along(total, rank, distance, names)
     counts = np.bincount(np.zeros(0, np.int64) if kinds is None else kinds[kinds >= 0])
-    there = np.flatnonzero(counts)
+    there = np.flatnonzero(counts >= FEW)
     if len(there) < 2:
         return upwards
     try:

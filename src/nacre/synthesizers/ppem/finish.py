@@ -21,7 +21,7 @@ from nacre.targets.weights import Weights, resample
 
 ENOUGH = 20  # rows of a class for each number, hidden and visible, from which on its numbers are moved
 DRAWN = 50_000  # generated rows of each class
-LEAST = 0.05  # of an eigenvalue of their correlations: what is less is left alone
+LEAST = 0.05  # of an eigenvalue of their correlations: what is less counts as this much
 RIDGE = 1e-6  # on variances: columns that follow from others
 
 
@@ -70,7 +70,7 @@ def finish_of(game: Game, nets: Mapping[str, Any], wanted: Moments) -> dict[str,
             given = np.concatenate([own, kind], axis=1)
         z = rng.standard_normal((DRAWN, LATENT)).astype(np.float32)
         made = forward(game.v, nets["v"], (z, given))[:, :d].astype(np.float64)
-        found["turn"][c], found["lean"][c] = _map(made, _known(own[:, :h]), wanted, c)
+        found["turn"][c], found["lean"][c] = _map(made, _known(own[:, :h]), wanted, int(c))
     return found
 
 

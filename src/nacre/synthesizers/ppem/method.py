@@ -232,7 +232,8 @@ class Ppem:
         `tell` gets what the tilted rows are worth, for the owner. DataError when it is fewer than 50 rows: the
         generator would imitate a few people."""
         if self.distance:
-            weights = Weights(self._tilt(rows)).checked(
+            tilted = tilt(rank_columns(rows, self.hidden), self.distance, self.hidden, rows.kinds)
+            weights = Weights(tilted).checked(
                 f"decoy={self.distance:g} over {len(self.hidden)} hidden columns",
                 "few people would be imitated; hide fewer columns, or ask for a smaller decoy",
             )
@@ -240,9 +241,6 @@ class Ppem:
                 tell["decoy"] = {"what": "the rows that the decoy imitates", **weights.facts()}
             return weights.values
         return "range" if self._ranged else None
-
-    def _tilt(self, rows: revealed.Rows) -> np.ndarray:
-        return tilt(rank_columns(rows, self.hidden), self.distance, self.hidden, rows.kinds)
 
     def settings(self, private: bool) -> dict[str, Any]:
         """What the owner's report says of the hiding (specs/ppem.md E7); no release shows it."""
@@ -287,11 +285,11 @@ class Ppem:
         )
 
     def pool(self, rows: revealed.Rows, seed: int) -> np.ndarray:
-        """Places of the rows to learn from: all, or with a decoy as many tilted ones. Their weights depend on x' alone,
-        so p(x*|x') is that of the data, and what is released has not seen the real mix of x'."""
-        if not self.distance:
+        """Places of the rows to learn from: all, or with a decoy as many by the weights of `show`. These depend on x'
+        alone, so p(x*|x') is that of the data, and the real mix of x' is seen by the penalty on the energy alone."""
+        if rows.shown is None:
             return np.arange(len(rows.kinds))
-        return resample(self._tilt(rows), len(rows.kinds), np.random.default_rng([seed, 311]))
+        return resample(rows.shown, len(rows.kinds), np.random.default_rng([seed, 311]))
 
     def data(self, rows: revealed.Rows, pool: np.ndarray) -> Any:
         """The arrays of training, with the median bandwidth of every hidden set and of all hidden columns."""

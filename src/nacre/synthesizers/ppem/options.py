@@ -45,8 +45,8 @@ def sets_of(hide: Any) -> Sets:
         hide = sorted(hide, key=str)
     given = tuple(hide) if isinstance(hide, list | tuple) else (hide,)
     if all(isinstance(name, str) for name in given):
-        return (given,) if given else ()
-    sets = tuple(tuple(one) if isinstance(one, list | tuple) else () for one in given)
+        return (tuple(dict.fromkeys(given)),) if given else ()
+    sets = tuple(tuple(dict.fromkeys(one)) if isinstance(one, list | tuple) else () for one in given)
     if not all(one and all(isinstance(name, str) for name in one) for one in sets):
         raise NacreError(f"hide={hide!r}: expected column names, or several lists of column names")
     return sets

@@ -27,13 +27,14 @@ Show = Callable[["Rows"], "np.ndarray | str | None"]
 
 @dataclass(frozen=True)
 class Rows:
-    """Encoded rows: one array per part, the class of each row (none is missing), how the coding was made, and the
-    weights where a target was stated."""
+    """Encoded rows: one array per part, the class of each row (none is missing), how the coding was made, the weights
+    where a target was stated, and the weights by which rows count in the moments of the coding, where not all alike."""
 
     coding: Coding
     vectors: list[np.ndarray]
     kinds: np.ndarray
     weights: Weights | None = None
+    shown: np.ndarray | None = None
 
     @property
     def shares(self) -> np.ndarray:
@@ -94,7 +95,13 @@ def read(
     if not keep.any():
         raise DataError(f"no row has a declared class in column {layout.target!r}; correct its categories")
     if show is not None and (shown := show(found)) is not None:
-        found, keep = encoded(layout, parts, batches, whiten, shown if isinstance(shown, str) else _spread(shown, keep))
+        if isinstance(shown, str):
+            found, keep = encoded(layout, parts, batches, whiten, shown)
+        else:
+            # Kept with the rows: weights made anew from this coding could be others, and moments of two kinds of rows
+            # would tell more than those of one.
+            found, keep = encoded(layout, parts, batches, whiten, _spread(shown, keep))
+            found = replace(found, shown=shown)
     if target is None:
         return found
     whole = target.weights(pa.Table.from_batches(raw), layout.schema)

@@ -17,7 +17,7 @@ from benchmarks.speed.clock import best, one_core, step_figures
 from nacre.nets import dense, flow
 from nacre.nets.flow_shape import Shape
 from nacre.nets.taps import Tape, Tapped
-from nacre.privacy import descent, poisson, unit_arrays
+from nacre.privacy import descent, unit_arrays
 from nacre.privacy.plan import Descend, Part
 
 ROWS, WIDTHS = 39_073, (108, 256, 256, 1)
@@ -62,9 +62,10 @@ def private(
         moves, own = optimiser.update(noisy["gradient"], state["optimiser"], state["parameters"])
         return {"parameters": optax.apply_updates(state["parameters"], moves), "optimiser": own}
 
-    job = descent.Descent(entry, query, update, float(batch), poisson.physical_size(entry.q, ROWS))
     units = jax.device_put(unit_arrays.single(records))
     state = {"parameters": parameters, "optimiser": optimiser.init(parameters)}
+    size = descent.chunk_size(entry, query, state, units.take(jnp.arange(1)), ROWS)
+    job = descent.Descent(entry, query, update, float(batch), size)
     key = jnp.arange(4, dtype=jnp.uint32)
     run = descent.compiled(job.several)
     return lambda: jax.block_until_ready(run(state, (), units, key, jnp.int32(0), jnp.int32(steps)))

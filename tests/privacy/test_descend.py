@@ -14,7 +14,7 @@ from tests.privacy import coarse, logistic
 from tests.privacy_contract import checks
 
 from nacre.errors import BudgetError, ConvergenceError, DataError, PlanError
-from nacre.privacy import accounting, calibration, descent, unit_arrays
+from nacre.privacy import accounting, calibration, descent, poisson, unit_arrays
 from nacre.privacy.accounting import Gaussian, PoissonGaussian
 from nacre.privacy.budget import Budget, Level
 from nacre.privacy.certificate import certify
@@ -57,6 +57,23 @@ def test_sizes_that_no_step_can_use_are_refused_before_a_row_is_read(wrong):
     with pytest.raises(PlanError, match=next(iter(wrong))):
         logistic.fit(room, planned, **wrong)
     logistic.fit(room, planned)  # the entry is still closed
+
+
+def test_contributions_that_are_formed_in_full_come_in_small_chunks(monkeypatch):
+    """Of 100,000 numbers each, 40 fit; taps form none, unless they are thinned; an accelerator has the room."""
+    large = {"w": jnp.zeros(100_000)}
+    query = lambda state, unit, key: {"gradient": state["w"] * unit["x"][0]}  # noqa: E731
+    planned = logistic.entry(q=0.5)
+    some = {"x": np.zeros((1, 2), np.float32), "y": np.zeros(1, bool)}
+    size = functools.partial(descent.chunk_size, some=some, units=1000)
+    whole = poisson.physical_size(0.5, 1000)
+    assert size(planned, query, large) == 40 and size(planned, query, {"w": jnp.zeros(10)}) == whole
+    assert size(planned, logistic.TAPPED, logistic.start()) == whole
+    monkeypatch.setattr(descent, "FORMED", 200)
+    thin = logistic.entry(q=0.5, parts=(Part("gradient", clip=0.5, clipping="sparse"),))
+    assert size(thin, logistic.TAPPED, logistic.start()) == 64  # two weights and a bias
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    assert size(planned, query, large) == whole
 
 
 @pytest.mark.parametrize(

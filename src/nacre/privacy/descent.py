@@ -31,6 +31,9 @@ from nacre.privacy.unit_arrays import SHARDS, Units, device_units, mesh, no_cach
 RECORDED_STEPS = 64  # up to here every noisy answer stands in the transcript, beyond it the last state does
 CHUNK_STEPS = 200  # steps of one compiled call, after which progress is shown
 GRID_BITS = 20
+FORMED = (
+    1 << 22
+)  # numbers of contributions that are formed at once on a processor: with more a step takes several times as long
 
 Query = Callable[[Any, Any, jax.Array], Mapping[str, Any]]  # state, unit, key -> contribution to every part
 Update = Callable[[Any, Mapping[str, Any], jax.Array], Any]  # state, noisy parts, public key -> state
@@ -151,6 +154,19 @@ class Descent(Stepwise):
 
     def step(self, own: Any, state: Any, units: Units, key: Any, step: Any) -> tuple[Any, dict[str, Any]]:
         return own, self.answer(state, units, key, step)
+
+
+def chunk_size(entry: Descend, query: Query, state: Any, some: Any, units: float) -> int:
+    """How many units the first physical chunk holds, from public things: a batch; on a processor, where contributions
+    are formed in full (no taps, or sparse clipping), as many as fit its caches. `some`: units that show their shapes."""
+    size = poisson.physical_size(entry.q, units)
+    formed = not hasattr(query, "contributions") or any(p.clipping == "sparse" for p in entry.parts)
+    if not formed or jax.default_backend() != "cpu":
+        return size
+    keys = jax.random.split(jax.random.key(0), len(jax.tree.leaves(some)[0]))
+    found = jax.eval_shape(jax.vmap(query, (None, 0, 0)), state, some, keys)
+    numbers = sum(leaf.size for leaf in jax.tree.leaves(found)) // len(keys)
+    return min(size, max(16, FORMED // max(numbers, 1) // 8 * 8))
 
 
 def clipped_sum(part: Part, layers: Mapping[str, Any], mask: jax.Array, keys: jax.Array) -> Any:

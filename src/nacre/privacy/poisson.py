@@ -42,12 +42,12 @@ def physical_size(q: float, units: float) -> int:
 
 def batch_sum(chunk_sum: Callable[[jax.Array, jax.Array], Any], entered: jax.Array, size: int) -> Any:
     """Σ over the units that entered of what `chunk_sum(places, mask)` gives for `size` of them, and for an eighth of
-    that at a time where there are more.
+    that at a time, or 32, where there are more.
 
     `places` are indices of units, any index where `mask` is False; the sum over an empty mask must be zero.
     """
     ranks = Ranks(entered)
-    rest = min(size, 8 * math.ceil(size / 64))
+    rest = min(size, max(32, 8 * math.ceil(size / 64)))
 
     def more(carried: Any) -> Any:
         done, total = carried

@@ -8,7 +8,10 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from nacre.errors import PlanError
 from nacre.privacy import work
@@ -64,8 +67,11 @@ class TrainingDoors:
         size = -(-batch // devices) if batch else poisson.physical_size(entry.q, units / devices)
         job = descent.Descent(entry, query, update, entry.q * units, size, seed, devices)
         made_up = unit_arrays.check_records(records, public, self.schema, f"entry {entry.name!r}")
-        group = max(entry.group, self._plan.cap)
-        query_checks.check_descent(job, state, unit_arrays.made_up_units(made_up, group), public)
+        tried = unit_arrays.made_up_units(made_up, max(entry.group, self._plan.cap))
+        query_checks.check_descent(job, state, tried, public)
+        if not batch:
+            some = tried.take(np.arange(1))
+            job = replace(job, batch=descent.chunk_size(entry, query, state, some, units / devices))
         self._open(entry, Descend)
         tree = self._mapped(records, public, made_up)
         return descent.train(

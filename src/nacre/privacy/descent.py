@@ -31,9 +31,7 @@ from nacre.privacy.unit_arrays import SHARDS, Units, device_units, mesh, no_cach
 RECORDED_STEPS = 64  # up to here every noisy answer stands in the transcript, beyond it the last state does
 CHUNK_STEPS = 200  # steps of one compiled call, after which progress is shown
 GRID_BITS = 20
-FORMED = (
-    1 << 22
-)  # numbers of contributions that are formed at once on a processor: with more a step takes several times as long
+FORMED = 1 << 22  # numbers of contributions formed at once on a processor: beyond, a step takes several times as long
 
 Query = Callable[[Any, Any, jax.Array], Mapping[str, Any]]  # state, unit, key -> contribution to every part
 Update = Callable[[Any, Mapping[str, Any], jax.Array], Any]  # state, noisy parts, public key -> state
@@ -158,7 +156,7 @@ class Descent(Stepwise):
 
 def chunk_size(entry: Descend, query: Query, state: Any, some: Any, units: float) -> int:
     """How many units the first physical chunk holds, from public things: a batch; on a processor, where contributions
-    are formed in full (no taps, or sparse clipping), as many as fit its caches. `some`: units that show their shapes."""
+    are formed in full (no taps, or sparse clipping), what fits its caches. `some`: units that show their shapes."""
     size = poisson.physical_size(entry.q, units)
     formed = not hasattr(query, "contributions") or any(p.clipping == "sparse" for p in entry.parts)
     if not formed or jax.default_backend() != "cpu":

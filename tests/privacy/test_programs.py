@@ -67,6 +67,7 @@ def test_one_row_more_leaves_no_other_program_on_disk(door, own_cache):
             teaching.fit(logistic.room(logistic.people(rows), planned), planned)
         return {p.name for p in own_cache.iterdir()}
 
-    first = kept(61)
+    jax.jit(lambda x: jnp.cos(x) @ x)(jnp.ones((5, 5)))
+    first = kept(171)
     assert first, "the cache was not in use, so nothing was shown"
-    assert kept(62) == first
+    assert kept(172) == first

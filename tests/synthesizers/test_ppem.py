@@ -689,18 +689,21 @@ def test_a_method_that_promises_nothing_takes_no_budget(method):
 
 
 @pytest.mark.slow
-def test_a_decoy_moves_the_hidden_column_and_keeps_the_others_given_it():
-    """Two thousand steps: the hidden mean moves in the direction of the tilt by more than the control's error."""
+def test_a_decoy_moves_the_hidden_columns_to_the_tilted_rows():
+    """Two hidden numbers that run apart: their means move as the tilted rows do, by about 0.7 and -0.6 standard
+    deviations, and no column collapses; the control stays. A single hidden number is another matter (docs)."""
     data, schema = people(4000, 3), people_schema()
     real = data.to_pandas()
     found = {}
     for distance in (0.0, 0.3):
-        options = {"steps": 3000, "batch": 64, "width": 64, "decoy": distance}
-        made = nacre.fit(data, epsilon=None, schema=schema, method="ppem", hide=["age"], options=options)
+        options = {"steps": 6000, "batch": 128, "width": 128, "decoy": distance}
+        hide = ["age", "income"]
+        made = nacre.fit(data, epsilon=None, schema=schema, method="ppem", hide=hide, options=options)
         found[distance] = made.sample(4000, seed=1)
-    moved = (found[0.3]["age"].mean() - real["age"].mean()) / real["age"].std()
-    control = (found[0.0]["age"].mean() - real["age"].mean()) / real["age"].std()
-    assert moved > 0.4 and moved - abs(control) > 0.25
+    for column, low, high in (("age", 0.5, 1.0), ("income", -0.8, -0.3)):
+        moved, control = ((found[d][column].mean() - real[column].mean()) / real[column].std() for d in (0.3, 0.0))
+        assert low < moved < high and abs(control) < 0.3
+        assert found[0.3][column].std() > 0.45 * real[column].std()
 
 
 def test_forward_runs_the_same_in_numpy_and_jax():

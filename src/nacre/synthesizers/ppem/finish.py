@@ -17,12 +17,12 @@ import numpy as np
 
 from nacre.nets.branched import forward
 from nacre.synthesizers.ppem.game import LATENT, Game
+from nacre.synthesizers.tabular.coding import whitening
 from nacre.targets.weights import Weights, resample
 
 ENOUGH = 20  # rows of a class for each number, hidden and visible, from which on its numbers are moved
 DRAWN = 50_000  # generated rows of each class
 LEAST = 0.05  # of an eigenvalue of their correlations: what is less counts as this much
-RIDGE = 1e-6  # on variances: columns that follow from others
 
 
 class Moments(NamedTuple):
@@ -42,12 +42,7 @@ def moments(hidden: np.ndarray, visible: np.ndarray, kinds: np.ndarray, classes:
         own = np.flatnonzero((kinds == c) & (times > 0))
         if not len(own):
             continue
-        w = times[own] / times[own].sum()
-        known, numbers = _known(hidden[own]), visible[own].astype(np.float64)
-        lean = _regressed(known, numbers, w)
-        left = numbers - known @ lean
-        found.lean[c] = lean
-        found.root[c] = np.linalg.cholesky((left * w[:, None]).T @ left + RIDGE * np.eye(d))
+        found.lean[c], found.root[c] = whitening(_known(hidden[own]), visible[own], times[own])
         found.rows[c] = Weights(times[own]).effective
     return found
 
@@ -91,10 +86,10 @@ def shapes(game: Game) -> dict[str, tuple[int, ...]]:
 
 def _map(made: np.ndarray, known: np.ndarray, wanted: Moments, c: int) -> tuple[np.ndarray, np.ndarray]:
     """(turn, lean) with which made @ turn + known @ lean has the wanted moments of class c."""
-    lean, same = wanted.lean[c], np.full(len(made), 1 / len(made))
+    lean = wanted.lean[c]
     white = np.linalg.inv(wanted.root[c]).T  # what a regression leaves = white numbers @ root.T
     numbers = (made - known @ lean) @ white
-    off = _regressed(known, numbers, same)
+    off = np.linalg.lstsq(known, numbers, rcond=1e-8)[0]  # a hidden number that does not vary gets no slope
     numbers = numbers - known @ off
     spread = np.maximum(numbers.std(axis=0), 1e-9)
     sizes, axes = np.linalg.eigh(numbers.T @ numbers / len(numbers) / np.outer(spread, spread))
@@ -104,9 +99,3 @@ def _map(made: np.ndarray, known: np.ndarray, wanted: Moments, c: int) -> tuple[
 
 def _known(hidden: np.ndarray) -> np.ndarray:
     return np.concatenate([np.ones((len(hidden), 1)), hidden], axis=1, dtype=np.float64)
-
-
-def _regressed(known: np.ndarray, numbers: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """Weighted least squares; a hidden number that does not vary gets no slope."""
-    root = np.sqrt(w)[:, None]
-    return np.linalg.lstsq(known * root, numbers * root, rcond=1e-8)[0]

@@ -318,8 +318,8 @@ class Ppem:
     def released(self, coding: Coding, nets: Any, rows: int, moments: finish.Moments | None) -> PpemModel:
         """What is released of trained networks."""
         game = self.game(coding)
-        last = None if moments is None else finish.finish_of(game, nets, moments)
-        return PpemModel(coding, game, nets, rows, nets["xi"], self.settings(False), last)
+        linear = None if moments is None else finish.finish_of(game, nets, moments)
+        return PpemModel(coding, game, nets, rows, nets["xi"], self.settings(False), linear)
 
     def lane(self, seed: int) -> Any:
         """One training."""

@@ -26,7 +26,7 @@ from benchmarks.ppem.figures import Records, Split, matrix, predicted
 from benchmarks.results import Results
 from nacre.table.simulate_codes import CODES, ROWS, code_matrix, code_names, codes_schema
 
-HIDDEN_CODES = {"50": 0.05, "200": 0.005}  # most frequent groups -> distance of the decoy: rare codes have little room
+HIDDEN_CODES = {"50": 0.05, "200": 0.01}  # most frequent groups -> distance of the decoy: rare codes have little room
 HIDDEN = {"2": ("age", "gender"), "5": ("age", "gender", "num_medications", "number_diagnoses", "insulin")}
 BATCH, PASSES = 256, 40
 RIDGE, CASES = 0.05, 20  # on the correlation matrix; held-out cases that a code must have to be predicted

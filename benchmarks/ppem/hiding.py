@@ -30,7 +30,7 @@ from nacre.targets.weights import LEAST
 LANES = ("", "-paper", "-control")
 PRIVATE_LANES = ("", "-start", "-control")
 EPSILON, DELTA = 1.0, 1e-6
-FORM = 2  # of kept weights: one more whenever what is trained or kept changes
+FORM = 3  # of kept weights: one more whenever what is trained or kept changes
 BEFORE = {"steps": 1}  # the generators move once in five steps of the energies: with one they stay where they start
 
 
@@ -124,8 +124,7 @@ def models(study: Study, some: list[Split], names: list[str], hidden: tuple[str,
         rows = [parts[n, one.seed] for n, one in lacking]
         pools = [way.pool(own, one.seed) for way, own, (_, one) in zip(ways, rows, lacking)]
         data = [way.data(own, pool) for way, own, pool in zip(ways, rows, pools)]
-        game = method.game(next(iter(parts.values())).coding)
-        found = trained(data, game, [way.lane(one.seed) for way, (_, one) in zip(ways, lacking)])
+        found = trained(data, joint_game(ways, rows[0].coding), [w.lane(one.seed) for w, (_, one) in zip(ways, lacking)])
         for (name, one), way, own, coded_rows, pool in zip(lacking, ways, found, rows, pools):
             moments = way.moments(coded_rows, pool)
             linear = {} if moments is None else {"moments": moments._asdict()}
@@ -133,6 +132,14 @@ def models(study: Study, some: list[Split], names: list[str], hidden: tuple[str,
             keep(study, name, one.seed, own)
     for name, one in asked:
         yield (name, one), released(method, name, one, nets[name, one.seed], len(one.private))
+
+
+def joint_game(ways: list[Ppem], coding: Coding) -> Any:
+    """The game of lanes that are trained together: with the penalty, whose weight is 0 in some of them, where one has
+    it; and with real rows apart from those that are imitated, where one tilts them."""
+    games = [way.game(coding) for way in ways]
+    penalty = next((game.penalty for game in games if game.penalty != "none"), "none")
+    return replace(games[0], penalty=penalty, tilted=any(game.tilted for game in games))
 
 
 def released(method: Ppem, name: str, one: Split, nets: Any, rows: int) -> PpemModel:

@@ -16,6 +16,7 @@ from nacre.distances.kernels import RBF
 from nacre.nets.branched import Branched, forward
 
 ANCHOR = 1e-3  # of ‖x'‖² in the marginal energy: exp(−E) is integrable, as Stein's identity asks (E9)
+LEVEL = 0.1  # of the square of how far energies have drifted from half the margin
 LABEL_BLUR = 0.1  # noise on one-hot coordinates before a score is taken there: a spike has none (E4)
 PENALTIES = ("normalised", "one-sided", "none")
 
@@ -31,6 +32,12 @@ def margin_loss(real: jax.Array, fake: jax.Array, margin: float) -> jax.Array:
     return real + jnp.maximum(0.0, margin - fake)
 
 
+def drift(real: jax.Array, fake: jax.Array, margin: float) -> jax.Array:
+    """LEVEL times the squared distance of a batch's mean energy from half the margin. The margin loss does not say how
+    high an energy is, and one that has drifted down to 0 is flat there by its softplus: it says nothing any more."""
+    return LEVEL * ((real.mean() + fake.mean()) / 2 - margin / 2) ** 2
+
+
 def steepness(energy_of: Callable[[jax.Array], jax.Array], x: jax.Array) -> jax.Array:
     """‖∇_x E(x)‖ of every row, [n]."""
     slope = jax.grad(lambda rows: energy_of(rows).sum())(x)
@@ -40,8 +47,19 @@ def steepness(energy_of: Callable[[jax.Array], jax.Array], x: jax.Array) -> jax.
 def lipschitz(
     energy_of: Callable[[jax.Array], jax.Array], real: jax.Array, fake: jax.Array, mix: jax.Array
 ) -> jax.Array:
-    """(‖∇E‖ − 1)² at mix·real + (1 − mix)·fake, [n]; mix [n, 1] in [0, 1]."""
-    return (steepness(energy_of, mix * real + (1 - mix) * fake) - 1.0) ** 2
+    """`steepness_off` at mix·real + (1 − mix)·fake, [n]; mix [n, 1] in [0, 1]."""
+    return steepness_off(energy_of, mix * real + (1 - mix) * fake)
+
+
+def steepness_off(energy_of: Callable[[jax.Array], jax.Array], x: jax.Array) -> jax.Array:
+    """(‖∇E‖ − 1)² of every row, [n]; of rows of a single number max(0, ‖∇E‖ − 1)².
+
+    A single number has no direction to be steep in but its own: a slope of norm 1 is +1 or −1 everywhere, the energy of
+    an equilibrium, which is flat, would be forbidden, and generated rows would be pushed to one side for as long as
+    training lasts.
+    """
+    off = steepness(energy_of, x) - 1.0
+    return (off if x.shape[1] > 1 else jnp.maximum(0.0, off)) ** 2
 
 
 def scores(energy_of: Callable[[jax.Array], jax.Array], x: jax.Array) -> jax.Array:

@@ -31,6 +31,7 @@ from nacre.synthesizers.tabular.coding import Coding
 from nacre.table import Schema
 from nacre.targets.weights import Weights, resample
 
+WEIGHT = 10.0  # λ_α, as published
 PAIRS, CLIP = 256, 1.0  # with epsilon: pairs of rows expected in a step, norm of what one may contribute
 
 
@@ -44,7 +45,8 @@ class Ppem:
     energies; the paper makes 100 passes. `rho`: share of the penalty in the loss (specs/ppem.md E7). `steep`: λ_L of
     the Lipschitz penalty. `activation` of the energies; `norm` of the generators. `pairs`, `clip`: with epsilon alone,
     pairs of rows per step (256) and the norm of what one may contribute (1). None is a default that depends on
-    epsilon: `decoy` 0.2 without and 0 with it, `steps` 30,000 and 2,000, `width` 256 and 64.
+    epsilon: `decoy` 0.2 without and 0 with it, `steps` 30,000 and 600, `width` 256 and 64; that of `weight` depends on
+    the decoy: 0 beside one, which hides by itself, and 10 without.
     """
 
     name: ClassVar[str] = "ppem"
@@ -53,7 +55,7 @@ class Ppem:
     target: str | None = None
     hide: Sets = ()
     alpha: float = 0.05
-    weight: Any = 10.0
+    weight: Any = None
     penalty: str = "normalised"
     effect: float = 0.0
     decoy: float | None = None
@@ -73,7 +75,8 @@ class Ppem:
         check_size(self.width, self.depth)
         object.__setattr__(self, "hide", sets_of(self.hide))
         inside("alpha", self.alpha, 0, 1, open_ends=True)
-        object.__setattr__(self, "weight", weights_of(self.weight, len(self.hide)))
+        if self.weight is not None:
+            object.__setattr__(self, "weight", weights_of(self.weight, len(self.hide)))
         inside("steep", self.steep, 0, 1e3)
         inside("rho", self.rho, 0, 1)
         inside("effect", self.effect, 0, 1)
@@ -94,17 +97,23 @@ class Ppem:
     def public_facts(self, private: bool) -> dict[str, Any]:
         """What the certificate may say of the hidden columns: which, and at which level. Nothing measured, and nothing
         at all where no option of this run hides them."""
-        used = self._penalised or (not private and (self.distance > 0 or self.effect > 0))
+        used = self._penalised(private) or (not private and (self.distance > 0 or self.effect > 0))
         return {"hidden": {"sets": [list(one) for one in self.hide], "alpha": self.alpha}} if used else {}
 
-    @property
-    def _penalised(self) -> bool:
-        return bool(np.any(self.weight)) and self.penalty != "none"
+    def strength(self, private: bool) -> Any:
+        """λ_α. Beside a decoy the penalty is off unless it is asked for: the generator would follow an energy that is
+        bent away from the rows that it is to imitate."""
+        if self.weight is None:
+            return WEIGHT if private or not self.distance else 0.0
+        return self.weight
+
+    def _penalised(self, private: bool) -> bool:
+        return bool(np.any(self.strength(private))) and self.penalty != "none"
 
     @property
     def _ranged(self) -> bool:
         """Without epsilon: does a penalty alone hide, so that nothing of hidden columns but their range may show?"""
-        return not self.distance and (self._penalised or self.effect > 0)
+        return not self.distance and (self._penalised(False) or self.effect > 0)
 
     def without_hiding(self) -> Ppem:
         """The control: the same method with neither penalty nor decoy."""
@@ -141,7 +150,7 @@ class Ppem:
         scope = Scope(budget.neighbours, 1)
         entries = (*before, *linear.entries(layout, scope, gaussian_share(budget, scope, before)))
         q = min(1.0, (self.pairs or PAIRS) / (int(rows or 2) // 2))
-        shares = {n: s for n, s in private.PARTS.items() if n != "sums" or self._penalised}
+        shares = {n: s for n, s in private.PARTS.items() if n != "sums" or self._penalised(True)}
         noise = split(noise_for(budget, scope, q, self.count(True), entries), list(shares.values()))
         clip = self.clip or CLIP
         clips = {"xi": clip, "gamma": clip, "sums": math.sqrt(2 * len(self.hide))}
@@ -205,7 +214,7 @@ class Ppem:
         sums = [p for p in entry.parts if p.name == "sums"]
         noise = sums[0].sigma * sums[0].clip if sums else 0.0
         h = tuple(math.sqrt(len(one)) for one in game.sets)  # public: standardised columns (specs/ppem.md E4)
-        job = private.Descent(game, pairs, noise, self.weight if game.penalty != "none" else 0.0, h)
+        job = private.Descent(game, pairs, noise, self.strength(True) if game.penalty != "none" else 0.0, h)
         chooser = linear.chooser_weights(coding, shares, game.hidden.width)
         public = {"coding": coding, "job": job, "chooser": chooser}
         state = curator.descend(
@@ -244,8 +253,9 @@ class Ppem:
 
     def settings(self, private: bool) -> dict[str, Any]:
         """What the owner's report says of the hiding (specs/ppem.md E7); no release shows it."""
-        found = {name: getattr(self, name) for name in ("weight", "penalty", "rho", "steep", "effect")}
-        return {**found, "decoy": 0.0 if private else self.distance, "steps": self.count(private)}
+        found = {name: getattr(self, name) for name in ("penalty", "rho", "steep", "effect")}
+        decoy = 0.0 if private else self.distance
+        return {"weight": self.strength(private), **found, "decoy": decoy, "steps": self.count(private)}
 
     @property
     def shown(self) -> int:
@@ -253,7 +263,7 @@ class Ppem:
         return self.count(False) * self.batch
 
     def count(self, private: bool) -> int:
-        return self.steps or (2_000 if private else 30_000)
+        return self.steps or (600 if private else 30_000)
 
     @property
     def distance(self) -> float:
@@ -270,7 +280,7 @@ class Ppem:
             coding.heads(1),
             coding.layout.classes,
             tuple(coding.places(0, one) for one in self.hide),
-            self.penalty if self._penalised else "none",
+            self.penalty if self._penalised(private) else "none",
             level_of(self.penalty, self.alpha, len(self.hide)),
             self.effect,
             not private and self.distance > 0,
@@ -328,4 +338,5 @@ class Ppem:
 
         from nacre.synthesizers.ppem.training import Lane
 
-        return Lane(jax.random.key(seed), jnp.asarray(self.weight, jnp.float32), jnp.float32(10.0 * (self.effect > 0)))
+        weight = jnp.asarray(self.strength(False), jnp.float32)
+        return Lane(jax.random.key(seed), weight, jnp.float32(10.0 * (self.effect > 0)))

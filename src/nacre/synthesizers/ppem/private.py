@@ -153,7 +153,7 @@ def update(job: Descent, steps: int) -> Callable[[Any, Any, jax.Array], Any]:
         conditional = lambda x: losses.energy(game.gamma, judges["gamma"], x, given)  # noqa: E731
         total = jnp.maximum(0.0, game.margin - marginal(hidden)).mean()
         for energy_of, x in ((marginal, near), (conditional, beside)):
-            total += game.steep * ((losses.steepness(energy_of, x) - 1.0) ** 2).mean()
+            total += game.steep * losses.steepness_off(energy_of, x).mean()
         return total
 
     def generators(state: Any, key: jax.Array, speed: Any) -> Any:

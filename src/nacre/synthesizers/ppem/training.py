@@ -159,10 +159,12 @@ def judge(judges: Any, state: Any, data: Data, lane: Lane, key: jax.Array, game:
     def conditional(x: jax.Array) -> jax.Array:
         return losses.energy(game.gamma, judges["gamma"], x, given)
 
-    total = jnp.mean(losses.margin_loss(marginal(real), marginal(fake), game.margin))
+    high, low = marginal(fake), marginal(real)
+    total = jnp.mean(losses.margin_loss(low, high, game.margin)) + losses.drift(low, high, game.margin)
     total += game.steep * jnp.mean(losses.lipschitz(marginal, real, fake, mix[0]))
     visible = data.visible[j]
-    total += jnp.mean(losses.margin_loss(conditional(visible), conditional(other), game.margin))
+    high, low = conditional(other), conditional(visible)
+    total += jnp.mean(losses.margin_loss(low, high, game.margin)) + losses.drift(low, high, game.margin)
     total += game.steep * jnp.mean(losses.lipschitz(conditional, visible, other, mix[1]))
     if game.penalty != "none":
         k = jax.random.randint(keys[6], (game.batch,), 0, len(data.real)) if game.tilted else i

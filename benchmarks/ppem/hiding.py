@@ -30,7 +30,7 @@ from nacre.targets.weights import LEAST
 LANES = ("", "-paper", "-control")
 PRIVATE_LANES = ("", "-start", "-control")
 EPSILON, DELTA = 1.0, 1e-6
-FORM = 3  # of kept weights: one more whenever what is trained or kept changes
+FORM = 4  # of kept weights: one more whenever what is trained or kept changes
 BEFORE = {"steps": 1}  # the generators move once in five steps of the energies: with one they stay where they start
 
 

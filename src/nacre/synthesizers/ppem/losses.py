@@ -16,7 +16,7 @@ from nacre.distances.kernels import RBF
 from nacre.nets.branched import Branched, forward
 
 ANCHOR = 1e-3  # of ‖x'‖² in the marginal energy: exp(−E) is integrable, as Stein's identity asks (E9)
-LEVEL = 0.1  # of the square of how far energies have drifted from half the margin
+FLOOR = 2.0  # of the marginal energy on average: softplus is nearly straight there
 LABEL_BLUR = 0.1  # noise on one-hot coordinates before a score is taken there: a spike has none (E4)
 PENALTIES = ("normalised", "one-sided", "none")
 
@@ -32,10 +32,10 @@ def margin_loss(real: jax.Array, fake: jax.Array, margin: float) -> jax.Array:
     return real + jnp.maximum(0.0, margin - fake)
 
 
-def drift(real: jax.Array, fake: jax.Array, margin: float) -> jax.Array:
-    """LEVEL times the squared distance of a batch's mean energy from half the margin. The margin loss does not say how
-    high an energy is, and one that has drifted down to 0 is flat there by its softplus: it says nothing any more."""
-    return LEVEL * ((real.mean() + fake.mean()) / 2 - margin / 2) ** 2
+def sunk(real: jax.Array, fake: jax.Array) -> jax.Array:
+    """How far the mean energy of a batch has fallen below `FLOOR`, squared. The margin loss does not say how high an
+    energy is, and one that has drifted down to 0 is flat there by its softplus: it says nothing any more."""
+    return jnp.maximum(0.0, FLOOR - (real.mean() + fake.mean()) / 2) ** 2
 
 
 def steepness(energy_of: Callable[[jax.Array], jax.Array], x: jax.Array) -> jax.Array:

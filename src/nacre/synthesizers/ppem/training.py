@@ -160,11 +160,10 @@ def judge(judges: Any, state: Any, data: Data, lane: Lane, key: jax.Array, game:
         return losses.energy(game.gamma, judges["gamma"], x, given)
 
     high, low = marginal(fake), marginal(real)
-    total = jnp.mean(losses.margin_loss(low, high, game.margin)) + losses.drift(low, high, game.margin)
+    total = jnp.mean(losses.margin_loss(low, high, game.margin)) + losses.sunk(low, high)
     total += game.steep * jnp.mean(losses.lipschitz(marginal, real, fake, mix[0]))
     visible = data.visible[j]
-    high, low = conditional(other), conditional(visible)
-    total += jnp.mean(losses.margin_loss(low, high, game.margin)) + losses.drift(low, high, game.margin)
+    total += jnp.mean(losses.margin_loss(conditional(visible), conditional(other), game.margin))
     total += game.steep * jnp.mean(losses.lipschitz(conditional, visible, other, mix[1]))
     if game.penalty != "none":
         k = jax.random.randint(keys[6], (game.batch,), 0, len(data.real)) if game.tilted else i

@@ -1,11 +1,11 @@
 """An attacker who knows that a decoy was used, and how far it moved the columns, and undoes it.
 
-Method ppem imitates rows with the weight exp(θ Σ s_j r_j), r_j the rank of a row in hidden column j of the real table
-and s_j = ±1. Somebody with rows of that law looks for weights exp(−θ Σ s_j r_j) with r_j the ranks of the *weighted*
-rows: a fixed point. For one column it is the inverse of a truncated exponential law. θ is the one that moves the least
-moved column by the decoy's distance, which has a default and may be guessed. The signs are those of the real table's
-first principal axis, or all of them turned around: known, or guessed. Released rows may have another axis, so that all
-patterns of a few columns are tried; the right one is an axis of the rows that it gives back.
+Method ppem imitates rows with the weight exp(Σ θ_j s_j r_j), r_j the rank of a row in hidden column j of the real
+table, s_j = ±1 and θ_j ≥ 0 the least that move every column by the decoy's distance. Somebody with rows of that law
+looks for weights exp(−Σ θ_j s_j r_j) with r_j the ranks of the *weighted* rows and θ_j such that every column has moved
+by that distance: a fixed point. For one column it is the inverse of a truncated exponential law. The distance has a
+default and may be guessed. The signs are those under which the tilted rows are worth most, or of many columns those of
+the real table's first principal axis or their opposites. All patterns of a few columns are tried.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from itertools import product
 
 import numpy as np
 
-ROUNDS, HALVINGS, MOST = 60, 24, 60.0
+ROUNDS, MOST = 300, 60.0
 PATTERNS = 6  # columns of which all signs are tried: 64 patterns
 TRIED = 2_000  # rows on which they are
 
@@ -23,41 +23,33 @@ def untilted(hidden: np.ndarray, distance: float, signs: np.ndarray | None = Non
     """Weights of released rows (mean 1) under which their columns are those of the table before the decoy.
 
     `hidden` [n, columns]: numbers, or places of labels. `signs`: ±1 per column where they are known; else, of the
-    patterns with the first column upwards, which a table without classes has, the one that is nearest to an axis of the
-    rows it gives back. All ones where no tilt explains that distance.
+    patterns with the first column upwards, which a table without classes has, the one whose tilt would leave most. All
+    ones where no tilt explains that distance.
     """
     x = np.asarray(hidden, np.float64)
     if signs is None:
         some = x[:TRIED]
         upwards = [one for one in patterns(x) if one[0] > 0]
-        signs = max(upwards, key=lambda one: _agreement(some, distance, one))
+        signs = max(upwards, key=lambda one: _worth(untilted(some, distance, one)))
     columns = _codes(x)
-    plain = np.full(len(x), 1.0)
-    low, high = 0.0, 1.0
-    while _moved(columns, weights := _fixed(columns, signs, high)) < distance:
-        low, high = high, 2 * high
-        if high > MOST:
-            return plain
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        weights = _fixed(columns, signs, middle)
-        low, high = (middle, high) if _moved(columns, weights) < distance else (low, middle)
-    return weights
-
-
-def _fixed(columns: list[np.ndarray], signs: np.ndarray, theta: float) -> np.ndarray:
-    """Weights that are exp(−θ Σ s_j r_j) of their own ranks, by damped repetition."""
-    weights = np.ones(len(columns[0]))
-    rank = np.stack([_ranks(codes, weights) for codes in columns], axis=1)
+    theta = np.full(len(columns), 4.0 * distance)
+    rank = np.stack([_ranks(codes, np.ones(len(x))) for codes in columns], axis=1)
     for _ in range(ROUNDS):
-        exponent = -theta * (rank - 0.5) @ signs
+        exponent = -(rank - 0.5) @ (theta * signs)
         weights = np.exp(exponent - exponent.max())
         weights /= weights.mean()
         new = np.stack([_ranks(codes, weights) for codes in columns], axis=1)
-        if np.abs(new - rank).max() < 1e-9:
+        ratio = distance / np.maximum(_moved(columns, weights, signs), 1e-9)
+        if np.abs(new - rank).max() < 1e-6 and np.all((np.abs(ratio - 1) < 1e-4) | ((ratio < 1) & (theta < 1e-3))):
             break
         rank = (rank + new) / 2
-    return weights
+        theta = np.minimum(theta * np.clip(ratio, 0.5, 2.0) ** 0.5, 2 * MOST)
+    return weights if theta.max() <= MOST else np.ones(len(x))
+
+
+def _worth(weights: np.ndarray) -> float:
+    """The share of rows that a tilt is worth which these weights undo; less than all of it where nothing was found."""
+    return 1.0 / float(np.mean(1.0 / weights)) if np.ptp(weights) else 0.0
 
 
 def _ranks(codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -66,13 +58,13 @@ def _ranks(codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return ((np.cumsum(mass) - mass / 2) / mass.sum())[codes]
 
 
-def _moved(columns: list[np.ndarray], weights: np.ndarray) -> float:
-    """The least Kolmogorov-Smirnov distance of a weighted column from the unweighted one."""
-    found = []
-    for codes in columns:
+def _moved(columns: list[np.ndarray], weights: np.ndarray, signs: np.ndarray) -> np.ndarray:
+    """How far every column has moved from the weighted rows to the unweighted ones, in the direction of its sign."""
+    found = np.empty(len(columns))
+    for j, codes in enumerate(columns):
         gap = np.cumsum(np.bincount(codes, weights)) / weights.sum() - np.cumsum(np.bincount(codes)) / len(codes)
-        found.append(float(np.abs(gap).max()))
-    return min(found)
+        found[j] = (signs[j] * gap).max()
+    return found
 
 
 def patterns(hidden: np.ndarray) -> list[np.ndarray]:
@@ -89,26 +81,14 @@ def patterns(hidden: np.ndarray) -> list[np.ndarray]:
 
 def axis_signs(hidden: np.ndarray) -> np.ndarray:
     """+1 or −1 per column: the signs of the first principal axis of the ranks, the first column upwards. Of the real
-    rows these are the signs of the decoy, or their opposites."""
-    axis = _axis(_codes(np.asarray(hidden, np.float64)), np.ones(len(hidden)))
+    rows of many columns these are the signs of the decoy, or their opposites."""
+    ones = np.ones(len(hidden))
+    rank = np.stack([_ranks(codes, ones) for codes in _codes(np.asarray(hidden, np.float64))], axis=1)
+    spread = rank.std(axis=0)
+    standard = (rank - rank.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    axis = np.linalg.eigh(standard.T @ standard / len(rank))[1][:, -1]
     sign = np.where(axis < 0, -1.0, 1.0)
     return sign * sign[0]
-
-
-def _agreement(hidden: np.ndarray, distance: float, signs: np.ndarray) -> float:
-    """How well signs fit the principal axis of the rows that they give back: 1 where they are its signs."""
-    weights = untilted(hidden, distance, signs)
-    axis = _axis(_codes(hidden), weights)
-    return abs(float(axis @ signs)) / max(float(np.abs(axis).sum()), 1e-300)
-
-
-def _axis(columns: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
-    rank = np.stack([_ranks(codes, weights) for codes in columns], axis=1)
-    w = weights / weights.sum()
-    centred = rank - w @ rank
-    spread = np.sqrt(w @ centred**2)
-    standard = centred / np.where(spread > 0, spread, 1.0)
-    return np.linalg.eigh((standard * w[:, None]).T @ standard)[1][:, -1]
 
 
 def _codes(x: np.ndarray) -> list[np.ndarray]:

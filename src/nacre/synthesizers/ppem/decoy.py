@@ -26,7 +26,7 @@ FEW = 20  # rows of a class below which it does not choose the direction: that w
 PATTERNS = 6  # columns of which all signs are tried
 MOST = 60.0  # of θ: beyond, one row in e^30 counts
 ROUNDS = 100
-CLOSE = 1e-4  # of the distance, by which it may be missed
+CLOSE, SHORT = 1e-6, 1e-4  # of the distance: where the search ends, and by how much it may be missed
 RIDGE = 1e-3  # of the Newton step
 
 
@@ -59,15 +59,11 @@ def tilt(hidden: np.ndarray, distance: float, names: Sequence[str] = (), kinds: 
         signs += [np.array(one) for one in product((1.0, -1.0), repeat=rank.shape[1])]
     if len(groups) == 1:
         signs = [one for one in signs if one[0] > 0]
-    found, behind = [], np.ones(rank.shape[1], bool)
     columns = Columns(rank)
-    for one in {tuple(s): s for s in signs}.values():
-        weights, short = along(columns, one, distance)
-        if short.any():
-            behind &= short
-        else:
-            found.append(weights)
+    tried = [along(columns, one, distance) for one in {tuple(s): s for s in signs}.values()]
+    found = [weights for weights, short in tried if not short.any()]
     if not found:
+        behind = np.all([short for _, short in tried], axis=0)
         which = ", ".join(repr(name) for name, lags in zip(names, behind) if lags)
         raise ConvergenceError(
             f"decoy={distance:g}: no tilt of these rows moves every hidden column that far"
@@ -134,8 +130,8 @@ def along(columns: Columns, signs: np.ndarray, distance: float) -> tuple[np.ndar
         part = (slope * signs[:, None])[np.ix_(free, free)]
         step = np.zeros(len(signs))
         step[free] = np.linalg.solve(part + RIDGE * np.abs(np.diag(part)).mean() * np.eye(free.sum()), lack[free])
-        theta = np.maximum(0.0, theta + step / max(1.0, np.abs(step).max()))
-    return weights, lack > CLOSE * distance
+        theta = np.maximum(0.0, theta + np.clip(step, -1.0, 1.0))
+    return weights, lack > SHORT * distance
 
 
 def _weights(exponent: np.ndarray) -> np.ndarray:

@@ -124,7 +124,9 @@ def models(study: Study, some: list[Split], names: list[str], hidden: tuple[str,
         rows = [parts[n, one.seed] for n, one in lacking]
         pools = [way.pool(own, one.seed) for way, own, (_, one) in zip(ways, rows, lacking)]
         data = [way.data(own, pool) for way, own, pool in zip(ways, rows, pools)]
-        found = trained(data, joint_game(ways, rows[0].coding), [w.lane(one.seed) for w, (_, one) in zip(ways, lacking)])
+        found = trained(
+            data, joint_game(ways, rows[0].coding), [w.lane(one.seed) for w, (_, one) in zip(ways, lacking)]
+        )
         for (name, one), way, own, coded_rows, pool in zip(lacking, ways, found, rows, pools):
             moments = way.moments(coded_rows, pool)
             linear = {} if moments is None else {"moments": moments._asdict()}

@@ -23,7 +23,7 @@ from nacre.nets.branched import Branched, forward
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.synthesizers.pearl.layout import Layout
-from nacre.synthesizers.ppem import decoy, finish, losses, training
+from nacre.synthesizers.ppem import finish, losses, training
 from nacre.synthesizers.ppem.game import LATENT, Game, kept
 from nacre.synthesizers.ppem.method import Ppem
 from nacre.synthesizers.ppem.model import split
@@ -65,6 +65,45 @@ def test_scores_and_steepness_are_the_gradient_of_the_energy():
     assert (np.asarray(energy_of(100 * x)) >= 0).all()
 
 
+@pytest.mark.parametrize("coordinates", [1, 3])
+def test_an_energy_may_be_flat_in_a_single_number_and_nowhere_be_steep(coordinates):
+    """E = k·x₀ has the slope k everywhere: (k − 1)², but 0 for k ≤ 1 where there is one coordinate."""
+    x = jax.random.normal(KEY, (4, coordinates))
+    for k, wanted in ((0.0, 0.0 if coordinates == 1 else 1.0), (0.25, 0.0 if coordinates == 1 else 0.5625), (3.0, 4.0)):
+        energy_of = lambda rows: k * rows[:, 0]  # noqa: B023, E731
+        np.testing.assert_allclose(losses.steepness_off(energy_of, x), wanted, atol=1e-5)
+        np.testing.assert_allclose(losses.lipschitz(energy_of, x, 2 * x, jnp.full((4, 1), 0.3)), wanted, atol=1e-5)
+
+
+def test_only_an_energy_that_has_sunk_is_lifted():
+    at = lambda a, b: float(losses.sunk(jnp.array([a, a]), jnp.array([b, b + 1])))  # noqa: E731
+    assert at(0.0, 0.0) == pytest.approx((2 - 0.25) ** 2) and at(1.0, 1.0) == pytest.approx((2 - 1.25) ** 2)
+    assert at(2.0, 2.0) == at(5.0, 50.0) == 0.0
+    assert float(jax.grad(lambda e: losses.sunk(e[:1], e[1:]))(jnp.array([0.1, 0.3]))[0]) < 0  # upwards
+
+
+def test_a_marginal_energy_that_has_sunk_is_lifted_in_training():
+    """The bias of an energy at 0: nothing but its floor moves it, upwards. That of the conditional one stays."""
+    data, game = made_data(), Game(Heads(2, ()), Heads(2, ()), 1, ((0, 1),), penalty="none", batch=16, width=8)
+    state = training.start(game, KEY)
+    flat = jax.tree.map(jnp.zeros_like, state["judges"])
+    for net in ("xi", "gamma"):
+        flat[net]["out.bias"] = jnp.full(1, -3.0)
+    slope = jax.grad(training.judge)(flat, state, data, lane(1, 0.0), KEY, game)
+    assert float(slope["xi"]["out.bias"][0]) < -0.05 and float(slope["gamma"]["out.bias"][0]) == pytest.approx(0.0)
+
+
+def test_the_penalty_is_off_beside_a_decoy_and_on_without_or_with_epsilon():
+    coding = coded()[0]
+    beside, alone = (Ppem(hide=("age", "income", "region"), **how) for how in ({}, {"decoy": 0.0}))
+    assert beside.strength(False) == 0.0 and beside.strength(True) == alone.strength(False) == 10.0
+    assert beside.game(coding).penalty == "none" and beside.game(coding, private=True).penalty == "normalised"
+    assert alone.game(coding).penalty == "normalised" and alone.settings(False)["weight"] == 10.0
+    asked = replace(beside, weight=3.0)
+    assert asked.game(coding).penalty == "normalised" and float(asked.lane(0).weight) == 3.0
+    assert alone.without_hiding().strength(False) == 0.0 and alone.show(None) == "range"  # type: ignore[arg-type]
+
+
 def test_gradient_of_the_penalty_is_the_weighted_sum_of_pair_gradients():
     """∇P = −Σ c_i ∇u_i with the closed form of c (specs/ppem.md 3.4), against differentiation of the whole."""
     net, weights = energy_net()
@@ -100,94 +139,6 @@ def test_levels_are_quantiles_shared_by_the_sets():
     assert losses.level_of("normalised", 0.05, 1) == pytest.approx(3.8415, abs=1e-4)
     assert chi2.sf(losses.level_of("normalised", 0.05, 4), 1) == pytest.approx(0.0125)
     assert norm.sf(losses.level_of("one-sided", 0.05, 2)) == pytest.approx(0.025)
-
-
-def moved(x, weights):
-    """max_t |F_weighted(t) − F(t)| of every column, straight from the definition."""
-    found = []
-    for column in np.asarray(x, float).T:
-        below = column[:, None] <= np.unique(column)
-        found.append(np.abs(weights @ below / weights.sum() - below.mean(axis=0)).max())
-    return np.array(found)
-
-
-def test_tilted_ranks_follow_the_truncated_exponential_law():
-    """One column: F(u) = (e^{θu} − 1)/(e^θ − 1), so the weights' θ gives the distance in closed form."""
-    x = np.random.default_rng(0).normal(size=(4000, 1)) ** 3
-    weights = decoy.tilt(x, 0.25)
-    rank = decoy.ranks(x)[:, 0]
-    theta = np.polyfit(rank, np.log(weights), 1)[0]
-    u = np.linspace(0, 1, 2001)
-    assert np.abs((np.exp(theta * u) - 1) / (np.exp(theta) - 1) - u).max() == pytest.approx(0.25, abs=2e-3)
-    assert moved(x, weights)[0] == pytest.approx(0.25, abs=1e-4)
-    assert weights.mean() == pytest.approx(1.0)
-
-
-def test_columns_that_run_against_each_other_are_tilted_apart():
-    """For x and −x no tilt upwards moves either; in opposite directions the weights are those of one column."""
-    x = np.random.default_rng(1).normal(size=(500, 1))
-    both = np.concatenate([x, -x], axis=1)
-    weights = decoy.tilt(both, 0.3)
-    np.testing.assert_allclose(weights, decoy.tilt(x, 0.3), rtol=1e-6)
-    means = np.average(both, axis=0, weights=weights)
-    assert means[0] > 0.4 and means[1] < -0.4
-
-
-@pytest.mark.parametrize("end", [1, -1])
-def test_of_two_opposite_tilts_that_is_taken_which_leaves_more_of_the_rarest_class(end):
-    """A class at one end of the hidden column, rows without a class and a class number that nobody has: the tilt goes
-    towards it, by the distance that was asked for. Without classes, or with one, it goes upwards."""
-    x = np.random.default_rng(2).normal(size=(3000, 1))
-    kinds = np.where(end * x[:, 0] > 1.8, 2, 0)
-    kinds[:50] = -1
-    weights = decoy.tilt(x, 0.2, kinds=kinds)
-    assert weights[kinds == 2].mean() > 1.2 and end * np.average(x[:, 0], weights=weights) > 0.3
-    assert moved(x, weights)[0] == pytest.approx(0.2, abs=1e-4)
-    for alone in (None, np.zeros(3000, int), np.full(3000, -1)):
-        np.testing.assert_array_equal(decoy.tilt(x, 0.2, kinds=alone), decoy.tilt(x, 0.2))
-    assert np.average(x[:, 0], weights=decoy.tilt(x, 0.2)) > 0.3
-
-
-def test_a_decoy_that_cannot_be_is_refused():
-    constant = np.column_stack([np.random.default_rng(1).normal(size=500), np.ones(500)])
-    with pytest.raises(NacreError, match=r"no tilt of these rows.*; 'b' stays behind: hide fewer"):
-        decoy.tilt(constant, 0.3, ["a", "b"])
-
-
-def flags(rows, columns, share=0.2):
-    names = [f"c{i}" for i in range(columns)]
-    values = np.random.default_rng(0).random((rows, columns)) < share
-    schema = nacre.Schema({n: nacre.Boolean() for n in [*names, "seen"]})
-    table = dict(zip(names, values.T)) | {"seen": values[:, 0] ^ values[:, 1]}
-    return pd.DataFrame(table), schema, names
-
-
-def test_a_decoy_that_imitates_a_few_people_is_refused_before_training(monkeypatch):
-    """Forty flags, each asked to move: the tilt leaves about one row. Nothing may be trained on it."""
-    frame, schema, names = flags(2000, 40)
-    weights = decoy.tilt(frame[names].to_numpy(float), 0.15)
-    assert weights.sum() ** 2 / (weights**2).sum() < 50
-    monkeypatch.setattr(training, "train", lambda *_: pytest.fail("trained"))
-    with pytest.raises(DataError, match=r"decoy=0.15 over 40 hidden columns: 2,000 .*hide fewer columns, or ask for a"):
-        nacre.fit(frame, epsilon=None, schema=schema, method="ppem", hide=names, options={**SMALL, "decoy": 0.15})
-
-
-def test_the_owner_is_told_what_the_rows_of_the_decoy_are_worth():
-    """A warning below a tenth of the rows; the number itself always, and to the owner alone."""
-    from nacre.cli.running import diagnostic_lines
-
-    frame, schema, names = flags(2000, 12)
-    told = {}
-    fast = {**SMALL, "steps": 5, "width": 8, "decoy": 0.13}
-    with pytest.warns(UserWarning, match="decoy=0.13 over 12 hidden columns: 2,000 weighted rows are worth"):
-        made = nacre.fit(frame, epsilon=None, schema=schema, method="ppem", hide=names, options=fast,
-                         tell_diagnostics=told.update)  # fmt: skip
-    weights = decoy.tilt(frame[names].to_numpy(float), 0.13)
-    worth = weights.sum() ** 2 / (weights**2).sum()
-    assert 50 < worth < 200 and told["decoy"]["effective_rows"] == pytest.approx(worth)
-    (line,) = diagnostic_lines(told["decoy"])
-    assert line.startswith("the rows that the decoy imitates") and f"worth {worth:.0f} equal ones" in line
-    assert "effective" not in str(made.certificate.to_json())
 
 
 # ---------------------------------------------------------------------------------------------------- coding
@@ -695,24 +646,6 @@ def test_hiding_needs_a_method_that_hides():
 def test_a_method_that_promises_nothing_takes_no_budget(method):
     with pytest.raises(PlanError, match="promises nothing"):
         nacre.fit(people(30), epsilon=1.0, schema=people_schema(), method=method)
-
-
-@pytest.mark.slow
-def test_a_decoy_moves_the_hidden_columns_to_the_tilted_rows():
-    """Two hidden numbers that run apart: their means move as the tilted rows do, by about 0.7 and -0.6 standard
-    deviations, and no column collapses; the control stays. A single hidden number is another matter (docs)."""
-    data, schema = people(4000, 3), people_schema()
-    real = data.to_pandas()
-    found = {}
-    for distance in (0.0, 0.3):
-        options = {"steps": 6000, "batch": 128, "width": 128, "decoy": distance}
-        hide = ["age", "income"]
-        made = nacre.fit(data, epsilon=None, schema=schema, method="ppem", hide=hide, options=options)
-        found[distance] = made.sample(4000, seed=1)
-    for column, low, high in (("age", 0.5, 1.0), ("income", -0.8, -0.3)):
-        moved, control = ((found[d][column].mean() - real[column].mean()) / real[column].std() for d in (0.3, 0.0))
-        assert low < moved < high and abs(control) < 0.3
-        assert found[0.3][column].std() > 0.45 * real[column].std()
 
 
 def test_forward_runs_the_same_in_numpy_and_jax():

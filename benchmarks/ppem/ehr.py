@@ -1,9 +1,9 @@
 """PPEM on medical records: a simulated matrix of diagnosis codes, and an open hospital table.
 
 `codes`: 46,520 made-up people with 1,071 groups of codes (nacre.table.simulate_codes), the size of the paper's table;
-hidden are the 50 or 200 most frequent groups, each moved by 0.05 or 0.01. auroc_codes: every group with at least 20 held-out cases is predicted
-from all others by ridge regression, trained on synthetic rows. The paper's figures beside it are of MIMIC-III: another
-table, to compare the pattern and not the numbers.
+hidden are the 50 or 200 most frequent groups, each moved by 0.05 or 0.01. auroc_codes: every group with at least 20
+held-out cases is predicted from all others by ridge regression, trained on synthetic rows. The paper's figures beside
+it are of MIMIC-III: another table, to compare the pattern and not the numbers.
 
 `hospital`: first stays of 71,518 diabetes patients in 130 US hospitals, 27 columns; hidden are age and gender
 (`ppem-2`), or these with the numbers of drugs and diagnoses and insulin (`ppem-5`). Readmission by logistic regression,

@@ -117,6 +117,7 @@ def along(columns: Columns, signs: np.ndarray, distance: float) -> tuple[np.ndar
     """
     centred = (columns.rank - 0.5) * signs
     theta = np.full(len(signs), 0.1 / len(signs))
+    weights, lack = np.ones(len(centred)), np.full(len(signs), distance)
     for _ in range(ROUNDS):
         weights = _weights(centred @ theta)
         far, at = columns.moved(weights, signs)

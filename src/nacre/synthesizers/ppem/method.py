@@ -296,7 +296,8 @@ class Ppem:
 
     def pool(self, rows: revealed.Rows, seed: int) -> np.ndarray:
         """Places of the rows to learn from: all, or with a decoy as many by the weights of `show`. These depend on x'
-        alone, so p(x*|x') is that of the data, and the real mix of x' is seen by the penalty on the energy alone."""
+        alone, so p(x*|x') is that of the data, and the real mix of x' is seen by nothing but a penalty on the energy or
+        on the generator, where one is asked for."""
         if rows.shown is None:
             return np.arange(len(rows.kinds))
         return resample(rows.shown, len(rows.kinds), np.random.default_rng([seed, 311]))

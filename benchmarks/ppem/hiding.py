@@ -18,7 +18,7 @@ from benchmarks.catalogue import Options
 from benchmarks.places import WORK
 from benchmarks.ppem.figures import Records, Split, column_distances, distances, stein_p, untilted
 from benchmarks.results import Results, Setting
-from nacre.errors import DataError
+from nacre.errors import ConvergenceError, DataError
 from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.ppem.finish import Moments
 from nacre.synthesizers.ppem.method import Ppem
@@ -125,7 +125,7 @@ def models(study: Study, some: list[Split], names: list[str], hidden: tuple[str,
         pools = [way.pool(own, one.seed) for way, own, (_, one) in zip(ways, rows, lacking)]
         data = [way.data(own, pool) for way, own, pool in zip(ways, rows, pools)]
         found = trained(
-            data, joint_game(ways, rows[0].coding), [w.lane(one.seed) for w, (_, one) in zip(ways, lacking)]
+            data, joint_game(method, rows[0].coding), [w.lane(one.seed) for w, (_, one) in zip(ways, lacking)]
         )
         for (name, one), way, own, coded_rows, pool in zip(lacking, ways, found, rows, pools):
             moments = way.moments(coded_rows, pool)
@@ -136,12 +136,9 @@ def models(study: Study, some: list[Split], names: list[str], hidden: tuple[str,
         yield (name, one), released(method, name, one, nets[name, one.seed], len(one.private))
 
 
-def joint_game(ways: list[Ppem], coding: Coding) -> Any:
-    """The game of lanes that are trained together: with the penalty, whose weight is 0 in some of them, where one has
-    it; and with real rows apart from those that are imitated, where one tilts them."""
-    games = [way.game(coding) for way in ways]
-    penalty = next((game.penalty for game in games if game.penalty != "none"), "none")
-    return replace(games[0], penalty=penalty, tilted=any(game.tilted for game in games))
+def joint_game(method: Ppem, coding: Coding) -> Any:
+    """The game of all lanes, together or alone: with the penalty, whose weight is 0 in some of them."""
+    return replace(method.game(coding), penalty=form(method, "-paper").game(coding).penalty)
 
 
 def released(method: Ppem, name: str, one: Split, nets: Any, rows: int) -> PpemModel:
@@ -164,10 +161,11 @@ def imitable(study: Study, method: Ppem, name: str, one: Split) -> bool:
     """Whether the decoy leaves enough rows to imitate; where not, a note says so."""
     try:
         method.show(coded(method, "-control", one))
-    except DataError:
+    except (DataError, ConvergenceError):
         study.results.note(
             f"{study.table}/{name} is left out: a decoy of {method.distance:g} in {len(method.hidden)} hidden columns "
-            f"leaves fewer than {LEAST} effective rows, so that it would imitate a few people; nacre refuses it."
+            f"is out of reach or leaves fewer than {LEAST} effective rows, so that it would imitate a few people; nacre "
+            "refuses it."
         )
         return False
     return True

@@ -63,8 +63,8 @@ def test_a_decoy_that_would_imitate_a_few_people_is_left_out_with_a_note(tmp_pat
     results = Results("ppem-ehr", "test", tmp_path, tmp_path)
     study = hiding.Study("ppem-ehr", "codes", [one], lambda *_: {}, 5, 16, (), Options(1, True), results)
     names = tuple(code_names(45)[:40])
-    method = Ppem(hide=names, decoy=0.05)
+    method = Ppem(hide=names, decoy=0.4)
     assert not hiding.imitable(study, method, "ppem-40", one) and not hiding.imitable(study, method, "ppem-40", one)
-    assert len(results.notes) == 1 and "codes/ppem-40 is left out: a decoy of 0.05 in 40" in results.notes[0]
+    assert len(results.notes) == 1 and "codes/ppem-40 is left out: a decoy of 0.4 in 40" in results.notes[0]
     assert hiding.imitable(study, Ppem(hide=names[:1], decoy=0.05), "ppem-1", one)
-    assert list(hiding.models(study, [one], ["ppem-40"], names, 0.05)) == []
+    assert list(hiding.models(study, [one], ["ppem-40"], names, 0.4)) == []

@@ -101,6 +101,8 @@ def test_the_penalty_is_off_beside_a_decoy_and_on_without_or_with_epsilon():
     assert alone.game(coding).penalty == "normalised" and alone.settings(False)["weight"] == 10.0
     asked = replace(beside, weight=3.0)
     assert asked.game(coding).penalty == "normalised" and float(asked.lane(0).weight) == 3.0
+    off = replace(alone, penalty="none")
+    assert off.settings(False)["weight"] == 0.0 and off.game(coding).penalty == "none"
     assert alone.without_hiding().strength(False) == 0.0 and alone.show(None) == "range"  # type: ignore[arg-type]
 
 
@@ -611,6 +613,12 @@ def test_bounds_of_hidden_columns_that_were_read_are_warned_of():
         ({"hide": ["age"], "penalty": "x"}, NacreError, "normalised"),
         ({"hide": [["age"], ["region"]], "weight": [1.0]}, NacreError, "one for each of the 2 hidden sets"),
         ({"hide": ["age"], "weight": [-1.0]}, NacreError, "weight=-1.0"),
+        (
+            {"hide": ["age"], "penalty": "one-sided"},
+            PlanError,
+            "beside a decoy the penalty on the energy is off; give it",
+        ),
+        ({"hide": ["age"], "rho": 0.5}, PlanError, "rho=0.5: beside a decoy"),
         ({"hide": ["age"], "steep": -1.0}, NacreError, "steep=-1.0"),
         ({"hide": list(people_schema().modelled)}, SchemaError, "no column is left"),
         ({"hide": ["age"], "pairs": 64}, PlanError, "pairs=64 belongs to training with an epsilon"),

@@ -91,7 +91,7 @@ def _most_revealing(
     synthetic: Any, truth: dict[str, Values], schema: Schema, columns: Sequence[str], decoy: float
 ) -> Sequence[float]:
     """The signs whose largest error is least, tried on some of the rows."""
-    from nacre.audit.untilting import TRIED, axis_signs, patterns, untilted
+    from nacre.audit.untilting import TRIED, patterns, untilted
 
     made = _read(synthetic, schema, columns)
     made = {name: v.take(np.arange(min(len(v), TRIED))) for name, v in made.items()}
@@ -102,8 +102,8 @@ def _most_revealing(
         guessed = {name: _estimates(schema, name, v, weights) for name, v in made.items()}
         return max((abs(r.error) for r in _beside(guessed, truth, schema)), default=0.0)
 
-    real = axis_signs(_numbered(truth))
-    return [float(s) for s in min((real, -real, *patterns(numbers)), key=worst)]
+    tried = (*patterns(_numbered(truth), decoy), *patterns(numbers, decoy))
+    return [float(s) for s in min({tuple(s): s for s in tried}.values(), key=worst)]
 
 
 def _beside(guessed: dict[str, dict[str, Interval]], real: dict[str, Values], schema: Schema) -> tuple[Recovered, ...]:

@@ -5,7 +5,8 @@ table, s_j = ±1 and θ_j ≥ 0 the least that move every column by the decoy's 
 looks for weights exp(−Σ θ_j s_j r_j) with r_j the ranks of the *weighted* rows and θ_j such that every column has moved
 by that distance: a fixed point. For one column it is the inverse of a truncated exponential law. The distance has a
 default and may be guessed. The signs are those under which the tilted rows are worth most, or of many columns those of
-the real table's first principal axis or their opposites. All patterns of a few columns are tried.
+the real table's first principal axis or their opposites, except that a column which has no room in that direction
+moves in the other. All patterns of a few columns are tried.
 """
 
 from __future__ import annotations
@@ -23,13 +24,18 @@ def untilted(hidden: np.ndarray, distance: float, signs: np.ndarray | None = Non
     """Weights of released rows (mean 1) under which their columns are those of the table before the decoy.
 
     `hidden` [n, columns]: numbers, or places of labels. `signs`: ±1 per column where they are known; else, of the
-    patterns with the first column upwards, which a table without classes has, the one whose tilt would leave most. All
-    ones where no tilt explains that distance.
+    patterns with the first column upwards, which a table without classes has, the one whose tilt would leave most: a
+    guess, wrong where columns that depend little on each other could have moved either way. A column of a single value
+    tells nothing and is left out. All ones where no tilt explains that distance.
     """
     x = np.asarray(hidden, np.float64)
+    varied = np.ptp(x, axis=0) > 0
+    if not varied.all():
+        some = None if signs is None else np.asarray(signs)[varied]
+        return untilted(x[:, varied], distance, some) if varied.any() else np.ones(len(x))
     if signs is None:
         some = x[:TRIED]
-        upwards = [one for one in patterns(x) if one[0] > 0]
+        upwards = [one for one in patterns(x, distance) if one[0] > 0] or patterns(x, distance)
         signs = max(upwards, key=lambda one: _worth(untilted(some, distance, one)))
     columns = _codes(x)
     theta = np.full(len(columns), 4.0 * distance)
@@ -67,12 +73,13 @@ def _moved(columns: list[np.ndarray], weights: np.ndarray, signs: np.ndarray) ->
     return found
 
 
-def patterns(hidden: np.ndarray) -> list[np.ndarray]:
-    """Signs that a decoy may have used: those of the rows' own axis, either way, and all others where the columns are
-    few."""
+def patterns(hidden: np.ndarray, distance: float = 0.0) -> list[np.ndarray]:
+    """Signs that a decoy may have used: those of the rows' own axis, either way but for columns without room to move so
+    far, and all others where the columns are few."""
     columns = hidden.shape[1]
     own = axis_signs(hidden)
-    likely = [own, -own]
+    first, last = (hidden == hidden.min(axis=0)).mean(axis=0), (hidden == hidden.max(axis=0)).mean(axis=0)
+    likely = [np.where(1 - last < distance, -1.0, np.where(1 - first < distance, 1.0, way)) for way in (own, -own)]
     if columns > PATTERNS:
         return likely
     others = (np.array(signs) for signs in product((1.0, -1.0), repeat=columns))

@@ -1,4 +1,6 @@
-"""`wgan`: WGAN-GP over all columns (Gulrajani and others 2017; specs/ppem.md 8). Promises nothing."""
+"""`wgan`: WGAN-GP over all columns (Gulrajani and others 2017; specs/ppem.md 8). Promises nothing.
+
+Of a table of a single number only slopes above 1 are penalised (`ppem.losses.steepness_off` says why)."""
 
 from __future__ import annotations
 

@@ -6,7 +6,8 @@ all weights that move the columns so far in these directions, measured by mean r
 most columns further than asked, and with many columns leave a single row.
 
 The signs are those that leave rows worth most: of each class alike, where there are classes, of which a rare one has
-few to lose. All signs are tried of a few columns, of many those of the first principal axis of the ranks, both ways.
+few to lose. All signs are tried of a few columns, of many those of the first principal axis of the ranks, both ways,
+with columns turned around that cannot move so far in that direction.
 
 Weights depend on x' alone, so p(x*|x') is that of the data; all values of x' stay inside the data's support. For one
 column the weighted ranks follow a truncated exponential law. θ is found on the rows, so that the Kolmogorov-Smirnov
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +30,8 @@ MOST = 60.0  # of θ: beyond, one row in e^30 counts
 ROUNDS = 100
 CLOSE, SHORT = 1e-6, 1e-4  # of the distance: where the search ends, and by how much it may be missed
 RIDGE = 1e-3  # of the Newton step
+HALVINGS = 12  # of a step that leads nowhere
+TURNS = 8  # times that columns which stay behind are turned around
 
 
 def ranks(hidden: np.ndarray) -> np.ndarray:
@@ -48,34 +52,48 @@ def directions(rank: np.ndarray) -> np.ndarray:
 
 def tilt(hidden: np.ndarray, distance: float, names: Sequence[str] = (), kinds: np.ndarray | None = None) -> np.ndarray:
     """Weights of the rows, mean 1, with which every hidden column is at least `distance` from the data. `kinds`: the
-    class of every row, -1 for none. Without classes the first column moves upwards.
+    class of every row, -1 for none. Without classes the first column moves upwards if it can.
 
-    ConvergenceError where there are none; by their `names`, columns that stay behind are told."""
-    rank = ranks(np.asarray(hidden, np.float64))
-    groups = _classes(kinds, len(rank))
-    axis = directions(rank)
-    signs = [axis, -axis]
-    if rank.shape[1] <= PATTERNS:
-        signs += [np.array(one) for one in product((1.0, -1.0), repeat=rank.shape[1])]
-    if len(groups) == 1:
-        signs = [one for one in signs if one[0] > 0]
-    columns = Columns(rank)
-    tried = [along(columns, one, distance) for one in {tuple(s): s for s in signs}.values()]
-    found = [weights for weights, short in tried if not short.any()]
+    ConvergenceError where none were found; by their `names`, columns that stay behind are told."""
+    columns, groups = Columns(ranks(np.asarray(hidden, np.float64))), _classes(kinds, len(hidden))
+    up, down = columns.room()
+    stuck = np.maximum(up, down) < distance
+    tried = [] if stuck.any() else _tried(columns, distance, up, down)
+    found = [one for one in tried if not one.short.any()]
     if not found:
-        behind = np.all([short for _, short in tried], axis=0)
+        behind = stuck if stuck.any() else np.all([one.short for one in tried], axis=0)
         which = ", ".join(repr(name) for name, lags in zip(names, behind) if lags)
         raise ConvergenceError(
-            f"decoy={distance:g}: no tilt of these rows moves every hidden column that far"
-            f"{f'; {which} stays behind' if which else ''}: hide fewer columns (one that is nearly constant cannot "
+            f"decoy={distance:g}: no tilt of these rows was found that moves every hidden column that far"
+            f"{f'; staying behind: {which}' if which else ''}. Hide fewer columns (one that is nearly constant cannot "
             "be moved), or ask for a smaller decoy"
         )
-    return max(found, key=lambda weights: sum(np.log(_worth(weights[own]) / len(own)) for own in groups))
+    found = [one for one in found if one.exact] or found
+    if len(groups) == 1:
+        found = [one for one in found if one.signs[0] > 0] or found
+    return max(found, key=lambda one: sum(np.log(_worth(one.weights[own]) / len(own)) for own in groups)).weights
+
+
+def _tried(columns: Columns, distance: float, up: np.ndarray, down: np.ndarray) -> list[Tilt]:
+    axis = directions(columns.rank)
+    signs = [np.where(up < distance, -1.0, np.where(down < distance, 1.0, way)) for way in (axis, -axis)]
+    if few := len(axis) <= PATTERNS:
+        signs += [np.array(one) for one in product((1.0, -1.0), repeat=len(axis))]
+    found: dict[tuple[float, ...], Tilt] = {}
+    for way in signs:
+        for _ in range(TURNS):
+            if tuple(way) in found:
+                break
+            found[tuple(way)] = one = along(columns, way, distance)
+            if few or not one.short.any():
+                break
+            way = np.where(one.short & (up >= distance) & (down >= distance), -way, way)
+    return list(found.values())
 
 
 def _worth(weights: np.ndarray) -> float:
     """How many equal rows such rows are worth, and no more than they weigh: a class that hardly occurs is lost."""
-    return min(float(weights.sum() ** 2 / (weights**2).sum()), float(weights.sum()))
+    return max(min(float(weights.sum() ** 2 / max((weights**2).sum(), 1e-300)), float(weights.sum())), 1e-300)
 
 
 def _classes(kinds: np.ndarray | None, rows: int) -> list[np.ndarray]:
@@ -96,6 +114,14 @@ class Columns:
         self.last = np.append(np.diff(there, axis=0) > 0, np.ones((1, rank.shape[1]), bool), axis=0)
         self.upto = np.arange(1, len(rank) + 1) / len(rank)
 
+    def room(self) -> tuple[np.ndarray, np.ndarray]:
+        """How far every column could move upwards, and downwards: up to where all rows have its last or first value."""
+        first, last = (
+            (self.rank == self.rank.min(axis=0)).mean(axis=0),
+            (self.rank == self.rank.max(axis=0)).mean(axis=0),
+        )
+        return 1.0 - last, 1.0 - first
+
     def moved(self, weights: np.ndarray, signs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(how far every column has moved in its direction, the rank at which it has): max_t s (F(t) − F_w(t)), where a
         value ends."""
@@ -109,30 +135,53 @@ class Columns:
         return far, at
 
 
-def along(columns: Columns, signs: np.ndarray, distance: float) -> tuple[np.ndarray, np.ndarray]:
-    """(weights of mean 1 that move the columns in these directions, which columns they do not move far enough).
+class Tilt(NamedTuple):
+    """Weights of mean 1, the directions in which they move the columns, which columns stay `short` of the distance, and
+    whether no column with a slope goes beyond it."""
+
+    weights: np.ndarray
+    signs: np.ndarray
+    short: np.ndarray
+    exact: bool
+
+
+def along(columns: Columns, signs: np.ndarray, distance: float) -> Tilt:
+    """The tilt in these directions.
 
     Newton's method on the distances: that of column j changes with θ_k by the covariance, under the weights, of s_k r_k
-    and of being below the place where column j is farthest.
+    and of being below the place where column j is farthest. A step is halved until it leads nearer.
     """
     centred = (columns.rank - 0.5) * signs
-    theta = np.full(len(signs), 0.1 / len(signs))
-    weights, lack = np.ones(len(centred)), np.full(len(signs), distance)
-    for _ in range(ROUNDS):
+
+    def at(theta: np.ndarray) -> Any:
         weights = _weights(centred @ theta)
-        far, at = columns.moved(weights, signs)
+        far, place = columns.moved(weights, signs)
         lack = distance - far
-        if np.all(np.where(theta > 0, np.abs(lack), lack) < CLOSE * distance) or theta.max() > MOST:
+        off = np.where(theta > 0, np.abs(lack), np.maximum(lack, 0.0))
+        return off, weights, lack, place
+
+    theta = np.full(len(signs), 0.1 / len(signs))
+    off, weights, lack, place = at(theta)
+    for _ in range(ROUNDS):
+        if off.max() < CLOSE * distance:
             break
         share = weights / weights.sum()
-        below = (columns.rank <= at).astype(np.float64)
+        below = (columns.rank <= place).astype(np.float64)
         slope = np.outer(share @ below, share @ centred) - below.T @ (share[:, None] * centred)
         free = (theta > 0) | (lack > 0)
         part = (slope * signs[:, None])[np.ix_(free, free)]
+        ridge = RIDGE * max(np.abs(np.diag(part)).mean(), 1e-9) * np.eye(free.sum())
         step = np.zeros(len(signs))
-        step[free] = np.linalg.solve(part + RIDGE * np.abs(np.diag(part)).mean() * np.eye(free.sum()), lack[free])
-        theta = np.maximum(0.0, theta + np.clip(step, -1.0, 1.0))
-    return weights, lack > SHORT * distance
+        step[free] = np.clip(np.linalg.solve(part + ridge, lack[free]), -1.0, 1.0)
+        for _ in range(HALVINGS):
+            nearer = at(new := np.clip(theta + step, 0.0, MOST))
+            if (nearer[0] ** 2).sum() < (off**2).sum():
+                break
+            step /= 2
+        else:
+            break
+        theta, (off, weights, lack, place) = new, nearer
+    return Tilt(weights, signs, lack > SHORT * distance, bool(off.max() <= SHORT * distance))
 
 
 def _weights(exponent: np.ndarray) -> np.ndarray:

@@ -137,8 +137,19 @@ class Ppem:
                 if getattr(self, option) is not None:
                     given = f"{option}={getattr(self, option):g}"
                     raise PlanError(f"{given} belongs to training with an epsilon; leave it out")
+            self._refuse_idle()
             return revealed.reveal_plan(self.name, schema, rows, budget, before)
         return self._private_plan(layout, rows, budget, before)
+
+    def _refuse_idle(self) -> None:
+        """Options of a penalty that is off."""
+        for option in ("penalty", "rho"):
+            given = getattr(self, option)
+            if self.weight is None and self.distance and given not in ("normalised", "none", 1.0):
+                raise PlanError(
+                    f"{option}={given!r}: beside a decoy the penalty on the energy is off; give it a weight "
+                    f"(weight={WEIGHT:g}), or set decoy=0"
+                )
 
     def _private_plan(self, layout: Layout, rows: int | None, budget: Budget, before: tuple[Entry, ...]) -> Plan:
         """Scales, means and covariance, then one descent over fixed public pairs (specs/ppem.md 3.7)."""
@@ -255,7 +266,8 @@ class Ppem:
         """What the owner's report says of the hiding (specs/ppem.md E7); no release shows it."""
         found = {name: getattr(self, name) for name in ("penalty", "rho", "steep", "effect")}
         decoy = 0.0 if private else self.distance
-        return {"weight": self.strength(private), **found, "decoy": decoy, "steps": self.count(private)}
+        weight = self.strength(private) if self._penalised(private) else 0.0
+        return {"weight": weight, **found, "decoy": decoy, "steps": self.count(private)}
 
     @property
     def shown(self) -> int:

@@ -164,8 +164,8 @@ def imitable(study: Study, method: Ppem, name: str, one: Split) -> bool:
     except (DataError, ConvergenceError):
         study.results.note(
             f"{study.table}/{name} is left out: a decoy of {method.distance:g} in {len(method.hidden)} hidden columns "
-            f"is out of reach or leaves fewer than {LEAST} effective rows, so that it would imitate a few people; nacre "
-            "refuses it."
+            f"is out of reach or leaves fewer than {LEAST} effective rows, so that it would imitate a few people; "
+            "nacre refuses it."
         )
         return False
     return True

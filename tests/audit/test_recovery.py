@@ -120,6 +120,32 @@ def test_patterns_are_all_of_few_columns_and_a_guess_of_many():
     assert len(many) == 2 and many[1].tolist() == (-many[0]).tolist()
 
 
+def test_a_column_of_one_value_does_not_protect_the_others():
+    rng = np.random.default_rng(1)
+    x = np.sort(rng.random(500))
+    both = np.column_stack([np.ones(500), x])
+    np.testing.assert_array_equal(untilted(both, 0.2), untilted(both[:, 1:], 0.2))
+    np.testing.assert_array_equal(
+        untilted(both, 0.2, np.array([1.0, -1.0])), untilted(both[:, 1:], 0.2, np.array([-1.0]))
+    )
+    assert np.ptp(untilted(both, 0.2)) > 0.5
+
+
+def test_a_column_that_others_carry_along_is_undone_with_them():
+    """The second follows the first closely and needs no slope of its own; a wrong sign misleads."""
+    from nacre.synthesizers.ppem.decoy import Columns, along, ranks
+
+    rng = np.random.default_rng(2)
+    a = rng.normal(size=6_000)
+    x = np.stack([a, a + 0.05 * rng.normal(size=6_000), rng.normal(size=6_000)], axis=1)
+    weights = along(Columns(ranks(x)), np.ones(3), 0.2).weights
+    drawn = x[rng.choice(len(x), len(x), p=weights / weights.sum())]
+    right, wrong = (
+        np.average(drawn, axis=0, weights=untilted(drawn, 0.2, np.array(s))) for s in ((1, 1, 1), (1, 1, -1))
+    )
+    assert np.abs(right - x.mean(axis=0)).max() < 0.06 and np.abs(wrong - x.mean(axis=0)).max() > 0.5
+
+
 def test_untilting_equal_rows_leaves_them():
     np.testing.assert_array_equal(untilted(np.zeros((50, 1)), 0.2), np.ones(50))
 

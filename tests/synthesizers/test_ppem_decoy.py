@@ -70,6 +70,8 @@ def test_a_decoy_that_cannot_be_is_refused():
     constant = np.column_stack([np.random.default_rng(1).normal(size=500), np.ones(500)])
     with pytest.raises(NacreError, match=r"no tilt of these rows.*; staying behind: 'b'. Hide fewer"):
         decoy.tilt(constant, 0.3, ["a", "b"])
+    with pytest.raises(NacreError, match="staying behind: 'b'"):
+        decoy.tilt(constant[:, 1:], 0.3, ["b"])
 
 
 def flags(rows, columns, share=0.2):

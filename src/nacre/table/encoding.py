@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nacre.errors import DomainNotDeclared, SchemaError
-from nacre.table import casting, labels
+from nacre.table import casting, labels, reading
 from nacre.table.columns import Boolean, Categorical, Column, Datetime, Numeric, Tensor
 from nacre.table.schema import Schema
 
@@ -40,6 +40,11 @@ class Values:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    @property
+    def unreadable(self) -> np.ndarray:
+        """Where a value was there but could not be read."""
+        return self.null & self.outside
 
     def take(self, rows: np.ndarray) -> Values:
         """The rows at these positions."""
@@ -102,15 +107,14 @@ def encode_column(array: pa.Array | pa.ChunkedArray, column: Column) -> Values:
 def _encode_chunk(array: pa.Array, column: Column) -> Values:
     array = labels.unpack(array)
     if isinstance(column, Numeric):
-        read = casting.integers if column.integer else casting.floats
-        return _clamp(*_apply(read, array), column.bounds)
+        return _clamp(*_apply(lambda a: reading.numbers(a, column), array), column.bounds)
     if isinstance(column, Categorical):
         return _labels(array, column)
     if isinstance(column, Boolean):
-        values, null, bad = _apply(casting.booleans, array)
+        values, null, bad = _apply(lambda a: reading.booleans(a, column), array)
         return Values(np.where(null, np.int32(-1), values), null, bad)
     if isinstance(column, Datetime):
-        values, null, bad = _apply(lambda a: casting.instants(a, column.tz), array)
+        values, null, bad = _apply(lambda a: reading.instants(a, column), array)
         if column.step > 1:
             values = values - values % column.step  # floor: whole units, also before 1970
         return _clamp(values, null, bad, column.ends)
@@ -148,6 +152,7 @@ def _labels(array: pa.Array, column: Categorical) -> Values:
         raise DomainNotDeclared("categories are not declared; declare them, or have them bought")
 
     def codes(words: pa.Array) -> casting.Parts:
+        words = reading.without_null_words(words, column)
         text = labels.as_text(words)
         declared = labels.as_stored(column.labels, words.type)
         found = pc.index_in(text, value_set=pa.array(declared, text.type))

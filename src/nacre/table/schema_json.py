@@ -17,14 +17,15 @@ from nacre.table.schema import Attestation, Purchase, Schema
 FORMAT = 1
 MAX_BYTES = 64 * 2**20
 _KEYS = ("format", "columns", "rows", "unit", "dependencies", "impossible", "provenance", "attestations", "purchases")
+_LAST = ("nullable", "null_words", "provenance")
 # The keys of a column after `kind`, in the order they are written. Those equal to their default are left out.
 _COLUMN_KEYS = {
-    "numeric": ("bounds", "integer", "edges", "atoms", "nullable", "provenance"),
-    "categorical": ("categories", "ordered", "other", "nullable", "provenance"),
-    "boolean": ("nullable", "provenance"),
-    "datetime": ("bounds", "tz", "unit", "nullable", "provenance"),
-    "tensor": ("shape", "bounds", "nullable", "provenance"),
-    "identifier": ("person", "text", "nullable", "provenance"),
+    "numeric": ("bounds", "integer", "edges", "atoms", "decimals", "format", "text", *_LAST),
+    "categorical": ("categories", "ordered", "other", *_LAST),
+    "boolean": ("format", "text", *_LAST),
+    "datetime": ("bounds", "tz", "unit", "format", "text", *_LAST),
+    "tensor": ("shape", "bounds", *_LAST),
+    "identifier": ("person", "text", *_LAST),
 }
 
 
@@ -56,7 +57,7 @@ def _column_json(column: Column) -> dict[str, Any]:
     for key in _COLUMN_KEYS[column.kind]:
         value = getattr(column, key)
         if value is not None and value is not False and value != ():
-            found[key] = list(value) if isinstance(value, tuple) else value
+            found[key] = list(value) if isinstance(value, tuple) else value.to_json() if key == "format" else value
     return found
 
 

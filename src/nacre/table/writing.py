@@ -131,15 +131,21 @@ class TableWriter:
             return pa.ipc.new_file(sink, self.schema, options=options)
         import pyarrow.csv as pacsv
 
+        from nacre.table.lettering import lettered_schema
+
         sink = self._stack.enter_context(pa.OSFile(str(part), "wb"))
         sink.write(_header(self.schema.names, "\t" if self.path.suffix.lower() == ".tsv" else ","))
         options = pacsv.WriteOptions(
             include_header=False, delimiter="\t" if self.path.suffix.lower() == ".tsv" else ","
         )
-        return pacsv.CSVWriter(sink, self.schema, write_options=options)
+        return pacsv.CSVWriter(sink, lettered_schema(self.schema), write_options=options)
 
     def write(self, table: Any) -> None:
         """Append the rows of an Arrow table of the writer's schema."""
+        if self.format == "csv":
+            from nacre.table.lettering import lettered
+
+            table = lettered(table, self.schema)
         self._writer.write_table(table)
 
     def __exit__(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from nacre.privacy.ledger import pg_guards
-from nacre.privacy.ledger.sql import Lacking
+from nacre.privacy.ledger.sql import KEYS, Lacking
 
 Ask = Callable[[str], Sequence[Sequence[Any]]]
 _TABLES = ", ".join(f"'{name}'" for name in pg_guards.TABLES)
@@ -42,7 +42,7 @@ def _wanted(schema: str) -> dict[str, str]:
         wanted[f"function {name}({given})"] = f"{f.definer} {path} True plpgsql {f.body.strip()}"
     for name, (table, function, when) in pg_guards.triggers().items():
         wanted[f"trigger {name} on {table}"] = f"A {function} {_TYPES[when]}"
-    return wanted | {f"index {name}": "True" for name in ("nacre_one_request", "nacre_one_step")}
+    return wanted | {f"index {name}": "True" for name in KEYS}
 
 
 # Bits of pg_trigger.tgtype: 1 each row, 2 before, 4 insert, 8 delete, 16 update, 32 truncate.

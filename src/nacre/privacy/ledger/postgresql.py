@@ -11,7 +11,7 @@ from typing import Any
 from nacre.errors import LedgerError
 from nacre.privacy.ledger import pg_guards, pg_state
 from nacre.privacy.ledger.chain import COLUMNS, POLICY, Row, check
-from nacre.privacy.ledger.sql import READABLE, TABLES, VERSION, Book, Lacking
+from nacre.privacy.ledger.sql import KEYS, READABLE, TABLES, VERSION, Book, Lacking
 
 _LOCK = 0x6E61637265  # of those who make tables: two at once would collide
 # The schema of the ledger and nothing before it: no object of the same name that somebody else has made is meant.
@@ -134,8 +134,9 @@ class PostgresqlStore:
         drop = (*pg_state.dropping_triggers(run, self._schema), *pg_state.revoking(run, self._schema))
         made = pg_guards.statements(self._schema)
         again = [s for user in users for s in pg_guards.grants(self._schema, user)]
+        keys = [s for name, sql in KEYS.items() for s in (f"DROP INDEX IF EXISTS {self._schema}.{name}", sql)]
         version = f"UPDATE nacre_ledger SET version = {VERSION}"
-        for statement in (*drop, version, *made, *again):
+        for statement in (*drop, version, *keys, *made, *again):
             connection.exec_driver_sql(statement)
 
     def _quoted(self, name: str) -> str:

@@ -10,6 +10,7 @@ from nacre.errors import BudgetExceeded
 from nacre.privacy import accounting
 from nacre.privacy.ledger import chain, cost
 from nacre.privacy.ledger.chain import Row
+from nacre.privacy.ledger.figures import down, exact, up
 from nacre.privacy.ledger.policy import Policy
 from nacre.privacy.ledger.status import epsilon_left, epsilon_spent
 from nacre.privacy.plan import Plan
@@ -37,7 +38,8 @@ class Asked:
         limit = self.policy.per_release
         if limit is not None and accounting.delta_at(events, limit) > self.policy.delta:
             raise BudgetExceeded(
-                f"one release of this population may spend epsilon {limit:g} at delta {self.policy.delta:g}, and the "
+                f"one release of this population may spend epsilon {exact(limit)} at delta "
+                f"{exact(self.policy.delta)}, and the "
                 f"plan of {self.plan.method} spends more; nothing was read. Lower epsilon"
             )
 
@@ -67,7 +69,8 @@ class Asked:
         """Why it was refused, and what would still fit."""
         policy = self.policy
         return (
-            f"population {last.population!r} has spent epsilon {epsilon_spent(policy, last):.4g} of {policy.epsilon:g} "
-            f"at delta {policy.delta:g}, and the plan of {self.plan.method} does not fit into the rest; nothing was "
-            f"read. One release of epsilon {epsilon_left(policy, last):.3g} still fits, if it buys no schema"
+            f"population {last.population!r} has spent epsilon {up(epsilon_spent(policy, last))} of "
+            f"{exact(policy.epsilon)} at delta {exact(policy.delta)}, and the plan of {self.plan.method} does not fit "
+            f"into the rest; nothing was read. One release of epsilon {down(epsilon_left(policy, last), 3)} still "
+            "fits, if it buys no schema"
         )

@@ -30,6 +30,7 @@ TABLES = (
     "CREATE UNIQUE INDEX nacre_one_request ON nacre_rows (population, request) WHERE kind = 'reserved'",
     "CREATE UNIQUE INDEX nacre_one_step ON nacre_rows (population, reservation, kind) WHERE kind <> 'policy'",
 )
+KEYS = {name: sql for sql in TABLES if (name := sql.split()[3]).startswith("nacre_one_")}
 _ALL = f"SELECT {', '.join(COLUMNS)} FROM nacre_rows WHERE population = :population"
 _SAME = "FROM nacre_rows t WHERE t.population = r.population AND t.reservation = r.reservation AND t.kind <> 'policy'"
 _UNFOUNDED = f"""SELECT MIN(r.sequence) FROM nacre_rows r WHERE r.population = :population AND r.kind = 'refunded'

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from nacre.errors import LedgerError
 from nacre.privacy.ledger import rules
-from nacre.privacy.ledger.sql import READABLE, TABLES, VERSION, Book, Lacking
+from nacre.privacy.ledger.sql import KEYS, READABLE, TABLES, VERSION, Book, Lacking
 
 WAIT_S = 120.0  # for the lock, behind other processes
 _REMOTE = ("nfs", "cifs", "smb", "9p", "afs", "ceph", "lustre", "gluster", "beegfs", "gpfs", "ncp", "coda", "virtiofs",
@@ -44,8 +44,6 @@ GUARDS = {
     },
     **{f"{table}_rules": _refusing(table, asked) for table, asked in _INSERTS.items()},
 }
-_KEYS = {name: sql for sql in TABLES if (name := sql.split()[3]).startswith("nacre_one_")}
-
 _INHERITED: list[sqlite3.Connection | None] = []  # of a parent process: closing them here would be its undoing
 
 
@@ -102,7 +100,7 @@ class SqliteStore:
                 "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name LIKE 'nacre!_%' ESCAPE '!' "
                 "OR type = 'index' AND name LIKE 'nacre!_%' ESCAPE '!'"
             ))  # fmt: skip
-        return Lacking.told({**GUARDS, **_KEYS}, found)
+        return Lacking.told({**GUARDS, **KEYS}, found)
 
     @contextlib.contextmanager
     def upgrading(self) -> Iterator[tuple[list[str], Callable[[str], Book]]]:
@@ -113,7 +111,7 @@ class SqliteStore:
             told = "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name LIKE 'nacre!_%' ESCAPE '!'"
             for (name,) in connection.execute(told).fetchall():
                 connection.execute(f"DROP TRIGGER {_quoted(name)}")
-            for name, sql in _KEYS.items():
+            for name, sql in KEYS.items():
                 connection.execute(f"DROP INDEX IF EXISTS {name}")
                 connection.execute(sql)
             connection.execute("UPDATE nacre_ledger SET version = ?", (VERSION,))

@@ -8,8 +8,9 @@ import pyarrow.compute as pc
 
 from nacre.errors import DataError
 from nacre.table.columns import Boolean, Categorical, Column, Datetime, Identifier, Numeric, Tensor
+from nacre.table.conditions import position
 from nacre.table.encoding import Encoded, Values
-from nacre.table.rules import Dependency, domain, position
+from nacre.table.rules import Dependency, domain
 from nacre.table.schema import Schema
 
 

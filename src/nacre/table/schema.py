@@ -30,7 +30,8 @@ class Schema:
     """Columns by name, in the order of the table, and what is known across them.
 
     `rows` is the declared public number of rows, None when it is not public. `impossible` holds combinations
-    that never occur: {column: value, list of values, or Between}. Equality includes the order of the columns.
+    that never occur: {column: value, list of values, or Between}, read into `Condition`s. Equality includes the order
+    of the columns.
     """
 
     columns: Mapping[str, Column]

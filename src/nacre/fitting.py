@@ -160,7 +160,7 @@ def fit(
         tell_diagnostics(dict(curator.diagnostics))
     if public := getattr(job.synthesizer, "public_facts", None):
         certificate = dataclasses.replace(certificate, extras={**certificate.extras, **public(epsilon is not None)})
-    certificate = with_target(certificate, target_shares, weights)
+    certificate = with_target(certificate, schema, target_shares, weights)
     return Release(method, schema, model, certificate, None if weighing else target_shares)
 
 

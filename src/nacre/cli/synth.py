@@ -245,12 +245,18 @@ def sample(
         int | None, typer.Option(min=1, help="Rows to draw. Default: as many as the release says, declared or bought.")
     ] = None,
     where: Annotated[
-        list[str] | None, typer.Option(metavar="CONDITION", help="Only rows like these; repeatable. See the examples.")
+        list[str] | None,
+        typer.Option(
+            metavar="CONDITION",
+            help="Only rows like these: 'age=30..40' (a range), 'sex=F|M' (one of these), 'plan=null'; repeatable.",
+        ),
     ] = None,
     rebalance: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="SHARES", help="Draw a column in these shares, the rest given it; repeatable. 'none': as learnt."
+            metavar="SHARES",
+            help="Draw a column in these shares, the rest given it: values, sets a|b, ranges low..high, each with its "
+            "share; repeatable. 'none': as learnt.",
         ),
     ] = None,
     seed: o.SampleSeed = None,

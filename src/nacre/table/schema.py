@@ -49,8 +49,8 @@ class Schema:
     """Columns by name, in the order of the table, and what is known across them.
 
     `rows` is the declared public number of rows, None when it is not public. `impossible` holds combinations
-    that never occur: {column: value, list of values, or Between}. `purchases` are what bought facts have cost.
-    Equality includes the order of the columns.
+    that never occur: {column: value, list of values, or Between}, read into `Condition`s. `purchases` are what bought
+    facts have cost. Equality includes the order of the columns.
     """
 
     columns: Mapping[str, Column]

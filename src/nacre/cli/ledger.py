@@ -9,6 +9,7 @@ import typer
 
 from nacre.cli import options as o
 from nacre.cli.shell import Shell, help_text, plain, table
+from nacre.privacy.rounding import down, exact, up
 
 app = typer.Typer(no_args_is_help=True, help="The budget of a population over all releases: caps that hold.")
 Url = Annotated[
@@ -55,7 +56,7 @@ def init(
     row = ledger.create(population, policy)
     shell = Shell(as_json, quiet)
     shell.show(f"ledger       {ledger.url} ({ledger.identity})")
-    shell.show(f"population   {population}: epsilon {epsilon:g} at delta {delta:g} for all releases together")
+    shell.show(f"population   {population}: epsilon {exact(epsilon)} at delta {exact(delta)} for all releases together")
     shell.show(f"next         nacre synth FILE -o fake.csv -e 1 --ledger {ledger.url} --population {population}")
     shell.answer({"command": "ledger init", "ledger": ledger.identity, "population": population, "head": row.hash})
 
@@ -77,8 +78,9 @@ def status(url: Url = None, population: Population = None, as_json: o.Json = Fal
     for s in found:
         counts = s["reservations"]
         pending = counts["reserved"] + counts["opened"]
-        figure = (s["policy"]["epsilon"], s["epsilon_spent"], s["epsilon_left"], s["epsilon_added"])
-        shown.add_row(plain(s["population"]), *(f"{x:.4g}" for x in figure), str(counts["settled"]), str(pending),
+        figure = (exact(s["policy"]["epsilon"]), up(s["epsilon_spent"], 4), down(s["epsilon_left"], 4),
+                  up(s["epsilon_added"], 4))  # fmt: skip
+        shown.add_row(plain(s["population"]), *figure, str(counts["settled"]), str(pending),
                       str(counts["refunded"]), str(s["sequence"]))  # fmt: skip
     shell.show(shown)
     shell.answer({"command": "ledger status", "ledger": ledger.identity, "populations": found})
@@ -98,7 +100,7 @@ def history(url: Url = None, population: Population = None, as_json: o.Json = Fa
         epsilon = facts.get("budget", {}).get("epsilon")
         told = f"{row.kind} ({facts['reason']})" if "reason" in facts else row.kind
         shown.add_row(plain(row.population), str(row.sequence), plain(told), row.reservation[:12],
-                      "" if epsilon is None else f"{epsilon:g}", f"{row.units:,}", plain(row.made_by),
+                      "" if epsilon is None else f"{exact(epsilon)}", f"{row.units:,}", plain(row.made_by),
                       row.made_at)  # fmt: skip
     shell.show(shown)
     shell.answer({"command": "ledger history", "ledger": ledger.identity, "rows": [row.as_dict() for row in rows]})
@@ -119,16 +121,14 @@ def verify(
       nacre ledger verify books.sqlite
       nacre ledger verify books.sqlite --release people.nacre --release visits.nacre
     """
+    from nacre.cli.plan import promise_in
     from nacre.errors import LedgerError
-    from nacre.privacy.certificate import ledger_stamps
-    from nacre.release_file import unpack
+    from nacre.privacy.wording import ledger_stamps
 
     shell, ledger = Shell(as_json, quiet), _opened(url)
     stamps = []
     for path in release or ():
-        told = unpack(path)[0]["certificate.json"]
-        sites = told.get("sites", [told])
-        here = [stamp for c in sites for stamp in ledger_stamps(c.get("extras", {}))]
+        here = ledger_stamps(promise_in(path).extras)
         if len(here) > 1:  # sites with books of their own: only these can be checked here
             here = [stamp for stamp in here if stamp.get("ledger") == ledger.identity] or here
         if not here:

@@ -128,22 +128,13 @@ def test_bad_policies_are_refused(bad):
         Policy(**bad)
 
 
-@pytest.mark.parametrize("value", [0.3, 1.55, 0.19681, 2.8969999999, 1e-7 / 3, 12345.678, 5e-324, 0.0, 3.0])
-def test_figures_are_never_rounded_to_the_safe_side(value):
-    from nacre.privacy.ledger.figures import down, exact, up
-
-    assert float(down(value)) <= value <= float(up(value)) and float(exact(value)) == value
-    assert float(up(value)) - float(down(value)) <= 1.1e-3 * value
-    assert up(0.3) == down(0.3) == "0.3" and exact(3.0) == "3"
-
-
 def test_what_is_said_to_be_left_can_be_had(tmp_path, monkeypatch):
     """And what is said to be spent is no less than it is."""
     from nacre.privacy.budget import Budget
     from nacre.privacy.ledger import open_ledger
-    from nacre.privacy.ledger.figures import down, up
     from nacre.privacy.ledger.status import status
     from nacre.privacy.plan import Counts, Plan
+    from nacre.privacy.rounding import down, up
 
     monkeypatch.setenv("NACRE_STATE", str(tmp_path / "state"))
     ledger = open_ledger(tmp_path / "b.sqlite", create=True)

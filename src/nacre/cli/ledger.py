@@ -9,6 +9,7 @@ import typer
 
 from nacre.cli import options as o
 from nacre.cli.shell import Shell, help_text, plain, table
+from nacre.privacy.rounding import exact
 
 app = typer.Typer(no_args_is_help=True, help="The budget of a population over all releases: caps that hold.")
 Url = Annotated[
@@ -48,7 +49,6 @@ def init(
       nacre ledger init books.sqlite --population patients --epsilon 3 --per-release 1
       nacre ledger init postgresql://nacre@db/books -p patients -e 3 --unit patient --who ana --who ben
     """
-    from nacre.privacy.ledger.figures import exact
     from nacre.privacy.ledger.policy import Policy
 
     policy = Policy(epsilon, delta, neighbours, unit, per_release, tuple(who or ()))
@@ -96,7 +96,6 @@ def history(url: Url = None, population: Population = None, as_json: o.Json = Fa
     Examples:
       nacre ledger history books.sqlite --population patients
     """
-    from nacre.privacy.ledger.figures import exact
 
     shell, ledger = Shell(as_json, quiet), _opened(url)
     rows = [row for name in _named(ledger, population) for row in ledger.rows(name)]
@@ -127,16 +126,14 @@ def verify(
       nacre ledger verify books.sqlite
       nacre ledger verify books.sqlite --release people.nacre --release visits.nacre
     """
+    from nacre.cli.plan import promise_in
     from nacre.errors import LedgerError
-    from nacre.privacy.certificate import ledger_stamps
-    from nacre.release_file import unpack
+    from nacre.privacy.wording import ledger_stamps
 
     shell, ledger = Shell(as_json, quiet), _opened(url)
     stamps = []
     for path in release or ():
-        told = unpack(path)[0]["certificate.json"]
-        sites = told.get("sites", [told])
-        here = [stamp for c in sites for stamp in ledger_stamps(c.get("extras", {}))]
+        here = ledger_stamps(promise_in(path).extras)
         if len(here) > 1:  # sites with books of their own: only these can be checked here
             here = [stamp for stamp in here if stamp.get("ledger") == ledger.identity] or here
         if not here:

@@ -19,7 +19,7 @@ MEANING = {
 
 def lines(told: Mapping[str, Any], every: bool) -> Iterator[Any]:
     """What is shown of one population, of `nacre.privacy.ledger.status.status`."""
-    from nacre.privacy.ledger.figures import down, exact, up
+    from nacre.privacy.rounding import down, exact, up
 
     policy, units, failure = told["policy"], told["units"], told["failure_units"]
     yield (
@@ -35,7 +35,7 @@ def lines(told: Mapping[str, Any], every: bool) -> Iterator[Any]:
     for name, meaning in (("spent", "settled + opened + reserved"), ("left", "cap - spent"), ("cap", "")):
         shown.add_row(name, "", f"{units[name]:,}", f"{failure[name]:,}", meaning)
     yield shown
-    spent, most = up(told["epsilon_spent"]), policy["per_release"]
+    spent, most = up(told["epsilon_spent"], 4), policy["per_release"]
     yield (
         f"epsilon      spent {spent} of {exact(policy['epsilon'])}; one more release of epsilon "
         f"{down(told['epsilon_left'])} by Gaussian noise alone still fits"
@@ -53,7 +53,7 @@ def lines(told: Mapping[str, Any], every: bool) -> Iterator[Any]:
 
 
 def _entries(told: Mapping[str, Any], every: bool) -> Any:
-    from nacre.privacy.ledger.figures import exact
+    from nacre.privacy.rounding import exact
 
     columns = ("units of mu\u00b2", "units of delta")
     shown = table("request", "at", "by", "state", "epsilon", *columns, right=("epsilon", *columns))

@@ -12,6 +12,7 @@ import typer
 from nacre.cli import options as o
 from nacre.cli.shell import NOT_HIDDEN, Interrupted, Shell
 from nacre.errors import NacreError
+from nacre.privacy.rounding import exact
 
 RowsOut = Annotated[
     int | None,
@@ -326,7 +327,7 @@ def _keep(made: Any, outputs: dict[str, str | None], force: bool) -> dict[str, s
 def _what_is_left(made: Any, written: dict[str, str], output: str) -> str:
     if "--release" in written:
         return f"{output} was not written, but {written['--release']} was: draw from it with `nacre sample`"
-    spent = "" if made.certificate.epsilon is None else f"; epsilon {made.certificate.epsilon:g} was spent"
+    spent = "" if made.certificate.epsilon is None else f"; epsilon {exact(made.certificate.epsilon)} was spent"
     kept = ", ".join(written.values())
     return f"{output} was not written{spent}" + (f" ({kept} was written)" if kept else "")
 

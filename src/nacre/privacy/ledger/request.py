@@ -10,10 +10,10 @@ from nacre.errors import BudgetExceeded
 from nacre.privacy import accounting
 from nacre.privacy.ledger import chain, cost
 from nacre.privacy.ledger.chain import Row
-from nacre.privacy.ledger.figures import down, exact, up
 from nacre.privacy.ledger.policy import Policy
 from nacre.privacy.ledger.status import epsilon_left, epsilon_spent
 from nacre.privacy.plan import Plan
+from nacre.privacy.rounding import down, exact, up
 
 
 def digest_of(plan: Plan) -> str:
@@ -39,8 +39,8 @@ class Asked:
         if limit is not None and accounting.delta_at(events, limit) > self.policy.delta:
             raise BudgetExceeded(
                 f"one release of this population may spend epsilon {exact(limit)} at delta "
-                f"{exact(self.policy.delta)}, and the "
-                f"plan of {self.plan.method} spends more; nothing was read. Lower epsilon"
+                f"{exact(self.policy.delta)}, and the plan of {self.plan.method} spends more; nothing was read. "
+                "Lower epsilon"
             )
 
     def charge(self, spent: int, failed: int) -> cost.Cost | None:
@@ -69,8 +69,8 @@ class Asked:
         """Why it was refused, and what would still fit."""
         policy = self.policy
         return (
-            f"population {last.population!r} has spent epsilon {up(epsilon_spent(policy, last))} of "
+            f"population {last.population!r} has spent epsilon {up(epsilon_spent(policy, last), 4)} of "
             f"{exact(policy.epsilon)} at delta {exact(policy.delta)}, and the plan of {self.plan.method} does not fit "
-            f"into the rest; nothing was read. One release of epsilon {down(epsilon_left(policy, last), 3)} still "
+            f"into the rest; nothing was read. One release of epsilon {down(epsilon_left(policy, last))} still "
             "fits, if it buys no schema"
         )

@@ -20,7 +20,7 @@ from nacre.errors import DataError
 from nacre.table import Datetime, Numeric, Schema
 from nacre.table.decoding import decode
 from nacre.table.encoding import encode
-from nacre.table.files import Options
+from nacre.table.sources import Options
 from nacre.table.simulate import people, people_schema
 from nacre.table.writing import TableWriter, whole_file, write_table, write_text
 

@@ -26,7 +26,8 @@ from nacre.privacy.transcript import Transcript
 from nacre.privacy.units import refuse_blurred_persons, refuse_repeated_persons
 from nacre.release import Release
 from nacre.synthesizers.base import METHODS, Progress, make, silent
-from nacre.table import Schema, storage
+from nacre.table import Schema
+from nacre.table.sources import storage
 from nacre.targets import Target
 
 DOMAINS = ("buy", "declared", "from-data")

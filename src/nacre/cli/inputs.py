@@ -164,16 +164,16 @@ def _try_folder(target: Path) -> None:
 
 def check_table_name(path: str) -> None:
     """Raise DataError unless the ending of the name says in which format a table is to be written."""
-    from nacre.table.files import format_of
+    from nacre.table.writing import written_kind
 
-    format_of(Path(path))
+    written_kind(path)
 
 
 def estimated_rows(path: str) -> int | None:
     """About how many rows a file, pattern or folder has, for the time left on the owner's screen only. None when it is
     not cheap to say."""
     from nacre.engines.rows import expand
-    from nacre.table.places import is_remote
+    from nacre.table.sources.places import is_remote
 
     if is_remote(path):
         return None

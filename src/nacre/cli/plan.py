@@ -89,7 +89,7 @@ def _place(file: str, engine: str | None) -> Any:
     """How a run would read the rows: CSV, unless a table of another format is named."""
     from nacre.engines.cluster import workers_of
     from nacre.synthesizers.costs import Place
-    from nacre.table.files import FORMATS
+    from nacre.table.sources import FORMATS
 
     ending = "." + file.rsplit(".", 1)[-1].lower()
     return Place(FORMATS.get(ending, "csv"), workers_of(engine) if engine else 0)

@@ -10,8 +10,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from nacre.errors import DataError
-from nacre.table.files import READ_ERRORS, Options, check_cells, check_names, first_line, slices
-from nacre.table.places import RemotePath
+from nacre.table.sources.checks import READ_ERRORS, check_cells, check_names, first_line, slices
+from nacre.table.sources.options import Options
+from nacre.table.sources.places import RemotePath
 
 _MAGIC = b"ARROW1"
 
@@ -61,6 +62,9 @@ class ArrowSource:
                 f"{self.options.max_batch_bytes:,} and 1,000 times its size: write the file with smaller "
                 "batches"
             )
+
+    def look(self) -> None:
+        """Names, types and sizes were checked when it was opened; values have types of their own."""
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         wanted = list(columns) if columns is not None else self.arrow_schema.names

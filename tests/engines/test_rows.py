@@ -141,7 +141,7 @@ def test_parts_of_a_dataset_and_of_shards_agree_too(tmp_path):
     for i, kind in enumerate((pa.int64(), pa.string())):
         (tmp_path / str(i)).mkdir()
         pq.write_table(pa.table({"a": pa.array([None], kind)}), tmp_path / str(i) / f"{i}.parquet")
-    with pytest.raises(DataError, match="1.parquet: column 'a' is stored as string, but as int64 in the dataset"):
+    with pytest.raises(DataError, match=r"1.parquet: column 'a' is stored as string, but as int64 in the dataset"):
         open_rows(ds.dataset(tmp_path, format="parquet"))
     (shard,) = open_rows(tmp_path / "0").split(1)
     changed = dataclasses.replace(shard.pieces[0], path=str(tmp_path / "1" / "1.parquet"))

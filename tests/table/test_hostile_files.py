@@ -13,8 +13,8 @@ from measured import measured
 from nacre.engines import open_rows
 from nacre.errors import NacreError
 from nacre.table import Schema
-from nacre.table.sources import Options
 from nacre.table.simulate import people
+from nacre.table.sources import Options
 
 
 def many_equal_rows(path):

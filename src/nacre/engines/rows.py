@@ -16,7 +16,7 @@ from nacre.errors import DataError
 from nacre.table.frames import to_arrow
 from nacre.table.sources import BATCH_ROWS, FORMATS, Options, Source, is_table, open_file
 from nacre.table.sources.families import Agreement, type_of_all
-from nacre.table.sources.places import RemotePath, is_remote, place
+from nacre.table.sources.places import RemotePath, Spooled, is_remote, place
 
 
 @runtime_checkable
@@ -178,7 +178,7 @@ def open_rows(
 
 def _expanded(sources: Sequence[Any]) -> list[Any]:
     """The files that stand behind each; what is a place already stays what it is."""
-    return [p for s in sources for p in ([s] if isinstance(s, RemotePath) else expand(os.fspath(s)))]
+    return [p for s in sources for p in ([s] if isinstance(s, RemotePath | Spooled) else expand(os.fspath(s)))]
 
 
 @contextlib.contextmanager

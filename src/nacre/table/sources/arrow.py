@@ -3,6 +3,7 @@ unpacked."""
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -83,7 +84,7 @@ class ArrowSource:
 
 
 def _mapped(path: Path) -> pa.NativeFile:
-    return pa.PythonFile(path.open("rb"), mode="r") if isinstance(path, RemotePath) else pa.memory_map(str(path))
+    return pa.PythonFile(path.open("rb"), mode="r") if isinstance(path, RemotePath) else pa.memory_map(os.fspath(path))
 
 
 def _sizes(message: pa.Message) -> tuple[int, int, int]:

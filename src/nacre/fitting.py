@@ -12,7 +12,7 @@ from numbers import Integral
 from typing import Any
 
 from nacre.aiming import share_target, weighing_options, with_target, without_weights
-from nacre.engines import Rows, finished, open_rows
+from nacre.engines import Rows, finished, open_rows, storage_assumptions
 from nacre.errors import DataError, DomainNotDeclared, NacreError
 from nacre.privacy import discovery
 from nacre.privacy.budget import Budget, default_delta, warn_weak_delta
@@ -26,6 +26,7 @@ from nacre.privacy.units import refuse_blurred_persons, refuse_repeated_persons
 from nacre.release import Release
 from nacre.synthesizers.base import METHODS, Progress, make, silent
 from nacre.table import Schema
+from nacre.table.sources import Options
 from nacre.targets import Target
 
 DOMAINS = ("buy", "declared", "from-data")
@@ -132,7 +133,7 @@ def fit(
     budget = Budget(
         epsilon, default_delta(schema.rows if schema else None) if delta is None else delta, neighbours, large
     )
-    rows = open_rows(table, engine=engine)
+    rows = open_rows(table, options=Options().named(schema and schema.names), engine=engine)
     if domain == "from-data" or epsilon is None:
         schema = _read_missing(schema, rows)
     schema, beside = without_weights(_count_public_rows(schema, rows, budget), weighing.get("weights"))
@@ -149,7 +150,7 @@ def fit(
         curator = Curator(rows, job.plan, job.schema, noise, transcript, reading, held)
         schema = _buy(curator, job, target)
         model = job.synthesizer.fit(curator, job.plan.for_rows(schema.rows), seed, progress)
-        stated = assumptions(job.schema)
+        stated = (*assumptions(job.schema), *storage_assumptions(rows))
         certificate = certify(job.plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=stated)
         certificate = stamped(certificate, held)
     if tell_owner is not None:

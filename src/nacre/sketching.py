@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nacre.engines import finished, open_rows
+from nacre.engines import finished, open_rows, storage_assumptions
 from nacre.errors import DomainNotDeclared, NacreError, ReleaseFileError, SketchError
 from nacre.fitting import assumptions, check_columns, check_persons, tell_rows
 from nacre.privacy.budget import Budget, default_delta, warn_weak_delta
@@ -33,6 +33,7 @@ from nacre.synthesizers.base import Progress, silent
 from nacre.synthesizers.pearl import common
 from nacre.synthesizers.pearl.common import Recipe, Sums
 from nacre.table import Schema
+from nacre.table.sources import Options
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ def sketch(
     recipe, plan = _terms(schema, epsilon, delta, target, neighbours, frequencies, seed, large)
     warn_weak_delta(plan.budget, schema.rows)
     schema = recipe.schema
-    rows = open_rows(table, engine=engine)
+    rows = open_rows(table, options=Options().named(schema.names), engine=engine)
     check_columns(rows, schema)
     _warn_shortened(recipe)
     noise = NoiseSource(noise_seed)
@@ -121,7 +122,8 @@ def sketch(
         check_persons(rows, schema)
         reading = functools.partial(tell_rows, progress)
         sums = common.measure(Curator(rows, plan, schema, noise, transcript, reading, held), plan, recipe)
-        stated = certify(plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=assumptions(schema))
+        rests = (*assumptions(schema), *storage_assumptions(rows))
+        stated = certify(plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=rests)
         stated = stamped(stated, held)
     made = SharedSketch(recipe, sums, (stated,), (_new_id(),))
     _warn_if_little(made)

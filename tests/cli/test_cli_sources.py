@@ -92,6 +92,23 @@ def test_a_wrong_dialect_costs_nothing(call, odd, tmp_path, monkeypatch):
     assert call("ledger", "history", books, "--json").out == before
 
 
+def test_json_lines_take_their_names_from_the_schema_else_an_assumption_is_printed(call, small, tmp_path):
+    rows = pacsv.read_csv(small / "people.csv").to_pylist()
+    full, sparse = tmp_path / "full.jsonl", tmp_path / "sparse.jsonl"
+    full.write_text("".join(json.dumps(r, default=str) + "\n" for r in rows))
+    sparse.write_text(
+        "".join(json.dumps({k: v for k, v in r.items() if v is not None}, default=str) + "\n" for r in rows)
+    )
+    out, certificate = tmp_path / "o.csv", tmp_path / "c.txt"
+    for file in (full, sparse):
+        end = call("synth", file, "-o", out, "-e", 1, "--schema", small / "people.json", *FAST, "-f")
+        assert end.code == 0 and "owner only" not in end.err, end.err
+    end = call("synth", full, "-o", out, "-e", 20, *FAST, "-f", "--certificate", certificate)
+    assert end.code == 0 and "the columns are the keys of the first line" in certificate.read_text(), end.err
+    sparse.write_text('{"a": 1}\n{"b": 2}\n')
+    assert "say which columns there are" in call("synth", sparse, "-o", out, "-e", 1, "-f").error
+
+
 # -- stdin and stdout
 
 

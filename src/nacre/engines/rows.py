@@ -126,6 +126,11 @@ class FileRows:
     def column_names(self) -> list[str]:
         return self.arrow_schema.names
 
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the names and types rest on besides what was declared: for the certificate."""
+        return tuple(dict.fromkeys(a for s in self.sources for a in getattr(s, "assumptions", ())))
+
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         if columns is not None:
             columns = known(columns, self.column_names, str(self.sources[0].path))
@@ -179,6 +184,11 @@ def open_rows(
 def _expanded(sources: Sequence[Any]) -> list[Any]:
     """The files that stand behind each; what is a place already stays what it is."""
     return [p for s in sources for p in ([s] if isinstance(s, RemotePath | Spooled) else expand(os.fspath(s)))]
+
+
+def storage_assumptions(rows: Any) -> tuple[str, ...]:
+    """What the storage of these rows takes to be public without its having been declared, for the certificate."""
+    return getattr(rows, "assumptions", None) or (storage_assumptions(rows.rows) if hasattr(rows, "rows") else ())
 
 
 @contextlib.contextmanager

@@ -134,6 +134,14 @@ def open_file(path: Any, options: Options | None = None, groups: range | None = 
         from nacre.table.sources.arrow import ArrowSource
 
         return ArrowSource(path, options)
+    if kind.format == "jsonl":
+        from nacre.table.sources.jsonl import JsonLinesSource
+
+        return JsonLinesSource(path, options, kind)
+    if kind.format == "excel":
+        from nacre.table.sources.excel import ExcelSource
+
+        return ExcelSource(path, options)
     from nacre.table.sources.csv import CsvSource
 
     return CsvSource(path, options, kind)

@@ -93,6 +93,7 @@ def test_a_declared_name_that_no_line_has_is_told(tmp_path):
         (['{"a": 1}', "x", "y", "z"], "most of the first 4 lines are no objects"),
         (['{"a": "é"}', *[b'{"a": "\xe9"}'] * 3], "is not valid utf-8"),
         ([" "], "the first line is no object"),
+        (['{"\\ud800": 1}'], "a key of the first line is no text"),
     ],
 )
 def test_files_that_are_none(tmp_path, lines, part):

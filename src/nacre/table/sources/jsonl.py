@@ -42,6 +42,8 @@ class JsonLinesSource:
         with Unpacked(path, kind.packing, options) as raw:
             self._codec = codec_of(options.encoding, raw.read(4))
         names = list(options.columns) if options.columns is not None else self._first_keys()
+        if any(not _is_text(name) for name in names):
+            raise DataError(f"{path}: a key of the first line is no text; say which columns there are with --columns")
         check_names(path, names, options)
         self.assumptions = () if options.columns is not None else (ASSUMED,)
         self.arrow_schema = pa.schema([(name, pa.string()) for name in names])
@@ -181,6 +183,9 @@ def _text(value: Any, told: _Unread) -> str | None:
         return None
     if value is None:
         return None
-    if MARK in value or any("\ud800" <= c <= "\udfff" for c in value):
-        return MARK + value.encode("utf-8", "surrogatepass").hex()
-    return value
+    return value if _is_text(value) else MARK + value.encode("utf-8", "surrogatepass").hex()
+
+
+def _is_text(value: str) -> bool:
+    """Whether there are only characters that a UTF-8 file can hold, and no NUL."""
+    return MARK not in value and not any("\ud800" <= c <= "\udfff" for c in value)

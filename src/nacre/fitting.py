@@ -12,7 +12,7 @@ from numbers import Integral
 from typing import Any
 
 from nacre.aiming import share_target, weighing_options, with_target, without_weights
-from nacre.engines import Rows, finished, open_rows
+from nacre.engines import Rows, finished, open_rows, storage_assumptions
 from nacre.errors import DataError, DomainNotDeclared, NacreError
 from nacre.privacy import discovery
 from nacre.privacy.budget import Budget, default_delta, warn_weak_delta
@@ -27,7 +27,7 @@ from nacre.privacy.units import refuse_blurred_persons, refuse_repeated_persons
 from nacre.release import Release
 from nacre.synthesizers.base import METHODS, Progress, make, silent
 from nacre.table import Schema
-from nacre.table.sources import storage
+from nacre.table.sources import Options, storage
 from nacre.targets import Target
 
 DOMAINS = ("buy", "declared", "from-data")
@@ -135,7 +135,7 @@ def fit(
     budget = Budget(
         epsilon, default_delta(schema.rows if schema else None) if delta is None else delta, neighbours, large
     )
-    rows = open_rows(table, engine=engine)
+    rows = open_rows(table, options=Options().named(schema and schema.names), engine=engine)
     if domain == "from-data" or epsilon is None:
         schema = _read_missing(schema, rows)
     schema, beside = without_weights(_count_public_rows(schema, rows, budget), weighing.get("weights"))
@@ -309,6 +309,7 @@ def assumptions(schema: Schema, rows: Rows) -> tuple[str, ...]:
     if earlier:
         stated.append(f"{earlier} facts of the schema were bought by an earlier run, {_price(schema)}")
     stated.append(f"column names and how the table stores its columns are public ({storage.told(rows.arrow_schema)})")
+    stated += storage_assumptions(rows)
     if schema.unit is None:
         stated.append("the promise is per row; declare a unit in the schema to protect persons with several rows")
     return tuple(stated)

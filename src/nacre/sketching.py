@@ -34,6 +34,7 @@ from nacre.synthesizers.base import METHODS, Progress, silent
 from nacre.synthesizers.pearl import common
 from nacre.synthesizers.pearl.common import Recipe, Sums
 from nacre.table import Schema
+from nacre.table.sources import Options
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def sketch(
     recipe, plan = _terms(schema, epsilon, delta, target, neighbours, frequencies, seed, large)
     warn_weak_delta(plan.budget, schema.rows)
     schema = recipe.schema
-    rows = open_rows(table, engine=engine)
+    rows = open_rows(table, options=Options().named(schema.names), engine=engine)
     check_columns(rows, schema)
     _warn_shortened(recipe)
     noise = NoiseSource(noise_seed)

@@ -74,6 +74,13 @@ BAD_FILES = {
     "csv named arrow": ("a.arrow", b"a,b\n1,2\n", "a.arrow: not a readable Arrow file"),
     "cut arrow": ("a.feather", arrow(SMALL)[:-40], "a.feather: not a readable Arrow file"),
     "arrow, wrong utf-8": ("a.arrow", stream(wrong_utf8()), "a.arrow: the Arrow file is damaged"),
+    "arrow, wrong time zone": (
+        "a.arrow",
+        stream(pa.record_batch({"a": pa.array([0], pa.timestamp("s", "Europe/Oslo"))})).replace(
+            b"Oslo", b"\xff\xff\xff\xff"
+        ),
+        "a.arrow: not a readable Arrow file",
+    ),
     "arrow, wrong index": ("a.arrow", stream(wrong_index()), "a.arrow: the Arrow file is damaged"),
     "unknown ending": ("a.dat", b"PK", "a.dat: the ending '.dat' is not one that nacre knows (.csv, .tsv"),
     "old Excel": ("a.xls", b"PK", "a.xls: the ending '.xls' is not one that nacre knows"),

@@ -61,9 +61,9 @@ def run(file: Any, terms: Terms, declared: Declared, shell: Shell, owner: list[s
     Account(terms.ledger, terms.population, terms.request).check(reads=terms.reads, seeded=terms.noise_seed is not None)
     terms.budget(None)  # a mistake in the budget shows before anything is opened
     weighing_options(terms.method, None, terms.weights)
-    rows = open_rows(file, engine=terms.engine)
+    rows = open_rows(file, options=declared.reading, engine=terms.engine)
     transcript = Transcript()
-    about = declared.rows or (estimated_rows(file) if isinstance(file, str) else None)
+    about = declared.rows or estimated_rows(file)
     with Bars(not shell.quiet, {"reading rows": about}) as bars:
         try:
             schema = _schema(rows, terms, declared, bars)

@@ -15,7 +15,7 @@ from nacre.engines.shards import FileShard, Piece, even_cuts, known
 from nacre.errors import DataError
 from nacre.table.frames import to_arrow
 from nacre.table.sources import BATCH_ROWS, FORMATS, Options, Source, is_table, open_file
-from nacre.table.sources.places import RemotePath, is_remote, place
+from nacre.table.sources.places import RemotePath, Spooled, is_remote, place
 from nacre.table.sources.storage import Agreement, plain, type_of_all
 
 
@@ -126,6 +126,11 @@ class FileRows:
     def column_names(self) -> list[str]:
         return self.arrow_schema.names
 
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the names and types rest on besides what was declared: for the certificate."""
+        return tuple(dict.fromkeys(a for s in self.sources for a in getattr(s, "assumptions", ())))
+
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         if columns is not None:
             columns = known(columns, self.column_names, str(self.sources[0].path))
@@ -178,7 +183,12 @@ def open_rows(
 
 def _expanded(sources: Sequence[Any]) -> list[Any]:
     """The files that stand behind each; what is a place already stays what it is."""
-    return [p for s in sources for p in ([s] if isinstance(s, RemotePath) else expand(os.fspath(s)))]
+    return [p for s in sources for p in ([s] if isinstance(s, RemotePath | Spooled) else expand(os.fspath(s)))]
+
+
+def storage_assumptions(rows: Any) -> tuple[str, ...]:
+    """What the storage of these rows takes to be public without its having been declared, for the certificate."""
+    return getattr(rows, "assumptions", None) or (storage_assumptions(rows.rows) if hasattr(rows, "rows") else ())
 
 
 @contextlib.contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ import pyarrow as pa
 
 from nacre.errors import DataError
 from nacre.table.sources import Options, Source, open_file
-from nacre.table.sources.places import place
+from nacre.table.sources.places import Spooled, place
 from nacre.table.sources.storage import Agreement, plain
 
 
@@ -20,7 +19,7 @@ from nacre.table.sources.storage import Agreement, plain
 class Piece:
     """A file, or a row group of a Parquet file, and about how large it is (in bytes as they lie there)."""
 
-    path: str
+    path: str | Spooled
     options: Options
     group: int | None
     size: int
@@ -28,7 +27,8 @@ class Piece:
     @staticmethod
     def all_of(source: Source, options: Options) -> list[Piece]:
         """The pieces of an open file, in order."""
-        path, whole = os.fspath(source.path), source.path.stat().st_size
+        whole = source.path.stat().st_size
+        path = source.path if isinstance(source.path, Spooled) else str(source.path)
         metadata = getattr(source, "metadata", None)
         if metadata is None or metadata.num_row_groups < 2:
             return [Piece(path, options, None, whole)]
@@ -49,7 +49,7 @@ class FileShard:
         return self.arrow_schema.names
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        wanted = self.column_names if columns is None else known(columns, self.column_names, self.pieces[0].path)
+        wanted = self.column_names if columns is None else known(columns, self.column_names, str(self.pieces[0].path))
         for (path, options), run in itertools.groupby(self.pieces, lambda p: (p.path, p.options)):
             groups = [p.group for p in run]
             rest = None if groups[0] is None else range(groups[0], groups[-1] + 1)  # type: ignore[operator]

@@ -74,7 +74,7 @@ class Kind:
 
 def kind_of(path: Any, format: str | None = None) -> Kind:
     """What the file is, by what was asked, the ending of its name, and the name of what a .zip holds."""
-    endings = [e.lower() for e in PurePath(str(path)).suffixes] or [""]
+    endings = [e.lower() for e in PurePath(getattr(path, "called", str(path))).suffixes] or [""]
     packing = PACKED.get(endings[-1]) if format != "excel" else None
     if packing == "zip":
         from nacre.table.sources.compression import zip_member
@@ -123,7 +123,7 @@ def open_file(path: Any, options: Options | None = None, groups: range | None = 
 
     options = options or Options()
     if not str(path).lower().endswith(".zip"):
-        kind_of(path, options.format)  # a name that says nothing is told before the file is touched
+        kind_of(path, options.format)  # a name that says nothing is refused before the file is touched
     check_readable(path)
     kind = kind_of(path, options.format)
     if kind.format == "parquet":
@@ -134,6 +134,14 @@ def open_file(path: Any, options: Options | None = None, groups: range | None = 
         from nacre.table.sources.arrow import ArrowSource
 
         return ArrowSource(path, options)
+    if kind.format == "jsonl":
+        from nacre.table.sources.jsonl import JsonLinesSource
+
+        return JsonLinesSource(path, options, kind)
+    if kind.format == "excel":
+        from nacre.table.sources.excel import ExcelSource
+
+        return ExcelSource(path, options)
     from nacre.table.sources.csv import CsvSource
 
     return CsvSource(path, options, kind)

@@ -52,6 +52,19 @@ def check_names(path: Path, names: Sequence[str], options: Options) -> None:
         seen.add(name)
 
 
+def texts_of(schema: pa.Schema) -> list[str]:
+    """The names. Raises ValueError where a name or a time zone is not UTF-8: whoever asks later would stumble."""
+    pending = [field.type for field in schema]
+    while pending:
+        kind = pending.pop()
+        if pa.types.is_timestamp(kind):
+            kind.tz  # noqa: B018
+        if pa.types.is_dictionary(kind):
+            pending.append(kind.value_type)
+        pending += [kind.field(i).type for i in range(kind.num_fields)]
+    return schema.names
+
+
 def check_cells(path: Path, rows: int, columns: int, options: Options) -> None:
     """Raise DataError when the file declares more cells than it may, outright or for its size in bytes."""
     cells, size = rows * columns, path.stat().st_size

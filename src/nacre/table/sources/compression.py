@@ -103,7 +103,7 @@ def zip_member(path: Any) -> str:
 
 def _beside(member: zipfile.ZipInfo) -> bool:
     """Folders, and what macOS puts beside each file."""
-    return member.is_dir() or member.filename.startswith("__MACOSX/")
+    return member.filename.endswith("/") or member.filename.startswith("__MACOSX/")
 
 
 def _archive(file: Any, path: Any) -> zipfile.ZipFile:

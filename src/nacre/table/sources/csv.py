@@ -70,8 +70,8 @@ class CsvSource:
         if parsed.ragged > rows:
             raise DataError(
                 f"{self.path}: {parsed.ragged:,} of the first {parsed.ragged + rows:,} rows have not the "
-                f"{len(self.arrow_schema)} fields of the header, split at {self.dialect.delimiter!r}; name the delimiter or "
-                "the quote character, or how many lines stand before the header (--skip-lines)"
+                f"{len(self.arrow_schema)} fields of the header, split at {self.dialect.delimiter!r}; name the "
+                "delimiter or the quote character, or how many lines stand before the header (--skip-lines)"
             )
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:

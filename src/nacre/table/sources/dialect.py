@@ -62,6 +62,11 @@ def _header(path: Any, text: str, codec: str, options: Options, kind: Kind) -> t
         raise DataError(f"{path}: the header line cannot be read ({error}); is this a CSV file?") from None
     if any(MARK in name for name in names):
         raise DataError(f"{path}: {not_encoded('the header line', codec)}")
+    if options.delimiter and len(names) == 1 and names[0].count(other := _guess(names[0], "")) > 1:
+        raise DataError(
+            f"{path}: the header line has no {delimiter!r} but {names[0].count(other)} of {other!r}; name the "
+            "delimiter that the file has"
+        )
     end = start + lines.tell()
     return Dialect(codec, quote, delimiter, tuple(names), len(text[:end].encode())), end < len(text)
 

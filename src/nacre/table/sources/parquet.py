@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from nacre.errors import DataError
-from nacre.table.sources.checks import READ_ERRORS, check_cells, check_names, first_line
+from nacre.table.sources.checks import READ_ERRORS, check_cells, check_names, first_line, texts_of
 from nacre.table.sources.options import Options
 from nacre.table.sources.parquet_footer import most_values
 from nacre.table.sources.places import readable
@@ -33,7 +33,7 @@ class ParquetSource:
         try:
             with pq.ParquetFile(readable(path)) as file:
                 self.arrow_schema, self.metadata = file.schema_arrow, file.metadata
-            names = self.arrow_schema.names  # raises for names that are not UTF-8
+            names = texts_of(self.arrow_schema)
         except READ_ERRORS as error:
             raise DataError(
                 f"{path}: not a readable Parquet file ({first_line(error)}); check that it is complete"

@@ -255,6 +255,8 @@ def load_sketch(path: str | os.PathLike) -> SharedSketch:
         if facts["drawn"] != recipe.facts()["drawn"]:
             raise SketchError("its seed gives other frequencies here; make and add sketches with one version of nacre")
         certificates = tuple(Certificate.from_json(c) for c in documents["certificate.json"]["sites"])
+        if others := {c.method for c in certificates} - {METHOD}:
+            raise CertificateError(f"its certificate is that of method {min(others)!r}; sketches are of {METHOD!r}")
         certificates = tuple(verify(c, METHODS[METHOD], schema) for c in certificates)
         tables = [arrays[f"table.{j}"] for j in range(len(schema.modelled))]
         scales = float(facts["table_sigma"]), float(facts["sum_sigma"])

@@ -41,7 +41,9 @@ def refused(tmp_path, data, suffix):
     return caught
 
 
-@pytest.mark.parametrize("name", WITH_PROMISE)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n == "dpgan.nacre" else n for n in WITH_PROMISE]
+)
 def test_an_edited_promise_is_refused(name, tmp_path):
     ways = PROMISED if name.endswith(".learner") else {**PROMISED, **ABOUT_A_TABLE}
     for way, edit in ways.items():

@@ -34,6 +34,7 @@ from nacre.synthesizers.base import METHODS, Progress, silent
 from nacre.synthesizers.pearl import common
 from nacre.synthesizers.pearl.common import Recipe, Sums
 from nacre.table import Schema
+from nacre.table.documents import UNFIT
 from nacre.table.sources import Options
 
 
@@ -246,7 +247,11 @@ def load_sketch(path: str | os.PathLike) -> SharedSketch:
     rows can give, is refused with a typed error. Who wrote it, a file cannot prove: take it from the site itself."""
     from nacre.release_file import unpack
 
-    documents, arrays = unpack(path)
+    return made_of(path, *unpack(path))
+
+
+def made_of(path: Any, documents: Any, arrays: Any) -> SharedSketch:
+    """The sketch in the parts of a file."""
     if documents["model.json"].get("method") != SKETCH:
         raise SketchError(f"{path}: a release, not a sketch; make sketches with `nacre sketch`")
     try:
@@ -258,6 +263,8 @@ def load_sketch(path: str | os.PathLike) -> SharedSketch:
         if facts["drawn"] != recipe.facts()["drawn"]:
             raise SketchError("its seed gives other frequencies here; make and add sketches with one version of nacre")
         certificates = tuple(Certificate.from_json(c) for c in documents["certificate.json"]["sites"])
+        if others := {c.method for c in certificates} - {METHOD}:
+            raise CertificateError(f"its certificate is that of method {min(others)!r}; sketches are of {METHOD!r}")
         certificates = tuple(verify(c, METHODS[METHOD], schema) for c in certificates)
         tables = [arrays[f"table.{j}"] for j in range(len(schema.modelled))]
         scales = float(facts["table_sigma"]), float(facts["sum_sigma"])
@@ -267,7 +274,7 @@ def load_sketch(path: str | os.PathLike) -> SharedSketch:
         given, paid_for = good and possible(recipe, sums), all(covered(c, recipe, sums) for c in certificates)
     except CertificateError as error:
         raise CertificateError(f"{path}: do not rely on this sketch: {error}") from None
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, NacreError) as error:
+    except (*UNFIT, NacreError) as error:
         raise ReleaseFileError(f"{path}: the sketch does not hold what it should ({error})") from None
     if not good:
         raise ReleaseFileError(f"{path}: the arrays of the sketch do not fit its schema")

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from nacre.certificates import verified
 from nacre.errors import NacreError, SchemaError
 from nacre.evaluation import likeness, outside, usefulness
 from nacre.evaluation.columns import compare_columns
@@ -68,6 +69,7 @@ def evaluate(
     The report holds unprotected statistics of private rows: it never travels with the synthetic table.
     """
     start = time.monotonic()
+    certificate = verified(certificate)
     progress = progress or silent
     if isinstance(suites, str):
         suites = (suites,)

@@ -19,6 +19,7 @@ MOST_ITEMS = 1 << 18  # of one list or object: a table for each of 700 columns' 
 MOST_ENTRIES = 1_000
 DEPTH = 12
 LARGEST = 2**63
+MOST_EPSILON = 100.0  # the errors of the noise sampler count e^epsilon times: no promise reaches half of that
 
 
 def checked(data: Any) -> dict[str, Any]:
@@ -67,6 +68,16 @@ def number(where: str, value: Any) -> None:
     """A finite number that is no truth value."""
     good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     _need(good, where, value, "a number")
+
+
+def _epsilon(where: str, value: Any) -> None:
+    number(where, value)
+    _need(0 < value <= MOST_EPSILON, where, value, f"a number above 0, at most {MOST_EPSILON:g}")
+
+
+def _delta(where: str, value: Any) -> None:
+    number(where, value)
+    _need(0 < value < 1, where, value, "a number between 0 and 1")
 
 
 def whole(where: str, value: Any, least: int = 0) -> None:
@@ -181,7 +192,7 @@ def _versions(where: str, value: Any) -> None:
 
 _FIELDS: dict[str, Callable[[str, Any], None]] = {
     "method": _text, "guarantee": one_of(*(level.label for level in Level)), "reasons": texts,
-    "neighbours": one_of(*NEIGHBOURS), "unit": _unit, "epsilon": or_none(number), "delta": or_none(number),
+    "neighbours": one_of(*NEIGHBOURS), "unit": _unit, "epsilon": or_none(_epsilon), "delta": or_none(_delta),
     "curve": _pairs, "entries": _entries, "schema": _schema, "assumptions": texts, "noise": _text,
     "versions": _versions, "extras": _extras,
 }  # fmt: skip

@@ -121,7 +121,9 @@ def sketch(
         check_persons(rows, schema)
         reading = functools.partial(tell_rows, progress)
         sums = common.measure(Curator(rows, plan, schema, noise, transcript, reading, held), plan, recipe)
-        stated = certify(plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=assumptions(schema))
+        stated = certify(
+            plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=assumptions(schema, rows)
+        )
         stated = stamped(stated, held)
     made = SharedSketch(recipe, sums, (stated,), (_new_id(),))
     _warn_if_little(made)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nacre.table import casting
+from nacre.table import labels
 from nacre.table.columns import Boolean, Column, Datetime, Numeric
 from nacre.table.formats import DateFormat, Format, NumberFormat, TruthFormat
 
@@ -91,7 +91,7 @@ def _lettered(field: pa.Field, column: pa.ChunkedArray) -> pa.ChunkedArray:
             format = kind.given(told[name])
             parts = [_written(chunk, format) for chunk in column.chunks]
             column = pa.chunked_array(parts, pa.string())
-    if told and not casting.is_text(column.type):
+    if told and not labels.is_text(column.type):
         column = column.cast(pa.string())
     return pc.fill_null(column, told["null"]) if "null" in told else column
 

@@ -9,14 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nacre.table import casting
+from nacre.table import casting, labels
 from nacre.table.columns import Boolean, Column, Datetime, Numeric
 
 
 def numbers(array: pa.Array, column: Numeric) -> casting.Parts:
     """Values of a numeric column, on its step."""
     written = without_null_words(array, column)
-    if column.format is not None and casting.is_text(array.type):
+    if column.format is not None and labels.is_text(array.type):
         values, null, bad = column.format.read(written, column.integer)
     else:
         values, null, bad = (casting.integers if column.integer else casting.floats)(written)
@@ -40,7 +40,7 @@ def on_step(values: np.ndarray, decimals: int) -> np.ndarray:
 def booleans(array: pa.Array, column: Boolean) -> casting.Parts:
     """Truth values of a boolean column."""
     written = without_null_words(array, column)
-    if column.format is not None and casting.is_text(array.type):
+    if column.format is not None and labels.is_text(array.type):
         return column.format.read(written)
     return casting.booleans(written)
 
@@ -48,14 +48,14 @@ def booleans(array: pa.Array, column: Boolean) -> casting.Parts:
 def instants(array: pa.Array, column: Datetime) -> casting.Parts:
     """Moments of a datetime column."""
     written = without_null_words(array, column)
-    if column.format is not None and casting.is_text(array.type):
+    if column.format is not None and labels.is_text(array.type):
         return column.format.read(written, column.tz)
     return casting.instants(written, column.tz)
 
 
 def without_null_words(array: pa.Array, column: Column) -> pa.Array:
     """Texts with null in place of the words that mean missing."""
-    if not column.null_words or not casting.is_text(array.type):
+    if not column.null_words or not labels.is_text(array.type):
         return array
     words = pa.array(column.null_words, array.type)
     missing = pc.is_in(pc.utf8_trim_whitespace(array), value_set=words)

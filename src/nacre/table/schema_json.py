@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,11 +12,11 @@ from nacre.errors import DataError, SchemaError
 from nacre.table.checking import named
 from nacre.table.columns import KINDS, Column
 from nacre.table.rules import Between, Dependency, Unit
-from nacre.table.schema import Attestation, Schema
+from nacre.table.schema import Attestation, Purchase, Schema
 
 FORMAT = 1
 MAX_BYTES = 64 * 2**20
-_KEYS = ("format", "columns", "rows", "unit", "dependencies", "impossible", "provenance", "attestations")
+_KEYS = ("format", "columns", "rows", "unit", "dependencies", "impossible", "provenance", "attestations", "purchases")
 _LAST = ("nullable", "null_words", "provenance")
 # The keys of a column after `kind`, in the order they are written. Those equal to their default are left out.
 _COLUMN_KEYS = {
@@ -41,6 +42,7 @@ def dump(schema: Schema) -> str:
         "impossible": [{name: _condition_json(c) for name, c in rule.items()} for rule in schema.impossible],
         "provenance": schema.provenance,
         "attestations": [{"by": a.by, "why": a.why, "facts": [list(f) for f in a.facts]} for a in schema.attestations],
+        "purchases": [dataclasses.asdict(p) for p in schema.purchases],
     }
     parts += [f'  "{key}": {_compact(value)}' for key, value in rest.items() if value not in (None, [], {})]
     return "{\n" + ",\n".join(parts) + "\n}"
@@ -114,6 +116,7 @@ def parse(source: str | bytes | Mapping[str, Any]) -> Schema:
         impossible=tuple(_rule(r, i) for i, r in enumerate(_list(raw, "impossible"))),
         provenance=raw.get("provenance", {}),
         attestations=tuple(_attestation(a, i) for i, a in enumerate(_list(raw, "attestations"))),
+        purchases=tuple(_purchase(p, i) for i, p in enumerate(_list(raw, "purchases"))),
     )
 
 
@@ -226,3 +229,7 @@ def _attestation(raw: Any, i: int) -> Attestation:
     if not good:
         raise SchemaError(f"{where}: facts is {_short(facts)}; write pairs [column or null, fact]")
     return Attestation(by, why, tuple((f[0], f[1]) for f in facts))
+
+
+def _purchase(raw: Any, i: int) -> Purchase:
+    return Purchase(*_keys(raw, f"purchases[{i}]", ("epsilon", "delta", "neighbours", "cap")))

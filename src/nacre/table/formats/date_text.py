@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nacre.table import casting
+from nacre.table import casting, labels
 from nacre.table.formats.dates import DAYS, MONTHS, DateFormat, Token
 from nacre.table.instants import UNITS
 
@@ -34,7 +34,7 @@ def read(array: pa.Array, format: DateFormat, tz: str | None) -> casting.Parts:
 
 def _read(array: pa.Array, format: DateFormat, tz: str | None) -> casting.Parts:
     text = pc.utf8_trim_whitespace(array)
-    empty = casting.mask(pc.equal(text, "")) | casting.nulls(text)
+    empty = casting.mask(pc.equal(text, "")) | labels.nulls(text)
     found = pc.extract_regex(text, _pattern(format))
     fits = found.is_valid().to_numpy(zero_copy_only=False)
     values: dict[str, np.ndarray] = dict.fromkeys(("month", "day"), np.ones(len(text), np.int64))

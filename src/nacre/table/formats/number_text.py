@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nacre.table import casting
+from nacre.table import casting, labels
 from nacre.table.formats.numbers import MAX_DECIMALS, SPACES, NumberFormat
 
 _SIGN = r"[-\x{2212}]"
@@ -20,7 +20,7 @@ _LARGEST = float(2**62)
 def read(array: pa.Array, format: NumberFormat, integer: bool) -> casting.Parts:
     """(values, null, bad): int64 with `integer`, else float64."""
     text = pc.utf8_trim_whitespace(array)
-    empty = casting.mask(pc.equal(text, "")) | casting.nulls(text)
+    empty = casting.mask(pc.equal(text, "")) | labels.nulls(text)
     positive, negative = _patterns(format)
     below = casting.mask(pc.match_substring_regex(text, negative))
     fits = below | casting.mask(pc.match_substring_regex(text, positive))

@@ -1,0 +1,44 @@
+"""How a source stores its columns: a public fact, fixed before rows are looked at, that decides how values are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from nacre.table.labels import is_binary, is_text
+
+NOTHING = "nothing but missing values"
+
+
+def family(kind: pa.DataType) -> str:
+    """What values of a physical type are: two types of one family read the same value in the same way."""
+    if isinstance(kind, pa.BaseExtensionType):
+        return kind.extension_name if kind.extension_name == "arrow.uuid" else family(kind.storage_type)
+    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        return family(kind.value_type)
+    if pa.types.is_null(kind):
+        return NOTHING
+    if is_text(kind) or is_binary(kind) or pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
+        return "text"
+    if pa.types.is_integer(kind) or pa.types.is_decimal(kind) or pa.types.is_float64(kind):
+        return "numbers"
+    if pa.types.is_floating(kind):
+        return f"numbers of {kind.bit_width} bits"
+    if pa.types.is_boolean(kind):
+        return "truth values"
+    if pa.types.is_date(kind):
+        return "dates"
+    if pa.types.is_time(kind):
+        return "times of day"
+    if pa.types.is_timestamp(kind):
+        return "moments" if kind.tz is None else "moments in a time zone"
+    return "arrays" if pa.types.is_nested(kind) else str(kind)
+
+
+def told(fields: Iterable[pa.Field]) -> str:
+    """The columns by how they are stored, in words: what a certificate says is public."""
+    found: dict[str, list[str]] = {}
+    for field in fields:
+        found.setdefault(family(field.type), []).append(field.name)
+    return "; ".join(f"{kind}: {', '.join(names)}" for kind, names in found.items())

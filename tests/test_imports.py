@@ -31,8 +31,9 @@ ALLOWED = {
     "sketch_checks": {"privacy", "synthesizers"},
     "sketching": {"table", "engines", "privacy", "synthesizers", "release", "release_file", "fitting"}
     | {"sketch_checks"},
+    "certificates": {"table", "privacy", "synthesizers", "learners"},
     "metrics": set(),
-    "report": {"table", "privacy", "metrics"},
+    "report": {"table", "privacy", "metrics", "certificates"},
     "evaluation": {"table", "engines", "distances", "nets", "metrics", "report"},
     "audit": {"table", "engines", "privacy", "release", "distances", "metrics", "report"},
 }

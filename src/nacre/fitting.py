@@ -21,6 +21,7 @@ from nacre.privacy.curator import Curator
 from nacre.privacy.ledger.payment import Account, paid, stamped
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.plan import Plan
+from nacre.privacy.rounding import up
 from nacre.privacy.transcript import Transcript
 from nacre.privacy.units import refuse_blurred_persons, refuse_repeated_persons
 from nacre.release import Release
@@ -160,7 +161,7 @@ def fit(
         tell_diagnostics(dict(curator.diagnostics))
     if public := getattr(job.synthesizer, "public_facts", None):
         certificate = dataclasses.replace(certificate, extras={**certificate.extras, **public(epsilon is not None)})
-    certificate = with_target(certificate, target_shares, weights)
+    certificate = with_target(certificate, schema, target_shares, weights)
     return Release(method, schema, model, certificate, None if weighing else target_shares)
 
 
@@ -317,7 +318,7 @@ def _price(schema: Schema) -> str:
     if not schema.purchases:
         return "at a cost that the schema does not state; if from these rows, it adds to this promise"
     paid = "; ".join(
-        f"at ({p.epsilon!r}, {p.delta!r}), {p.neighbours}{f', {p.cap} rows of a unit' * (p.cap > 1)}"
+        f"at ({up(p.epsilon)}, {up(p.delta)}), {p.neighbours}{f', {p.cap} rows of a unit' * (p.cap > 1)}"
         for p in schema.purchases
     )
     return f"{paid}: if from these rows, that cost adds to this promise"

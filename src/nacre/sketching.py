@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nacre.engines import finished, open_rows
-from nacre.errors import DomainNotDeclared, NacreError, ReleaseFileError, SketchError
+from nacre.errors import CertificateError, DomainNotDeclared, NacreError, ReleaseFileError, SketchError
 from nacre.fitting import assumptions, check_columns, check_persons, tell_rows
 from nacre.privacy.budget import Budget, default_delta, warn_weak_delta
 from nacre.privacy.certificate import Certificate, certify
@@ -27,9 +27,10 @@ from nacre.privacy.ledger.payment import Account, paid, stamped
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.plan import Plan
 from nacre.privacy.transcript import Transcript
+from nacre.privacy.verification import verify
 from nacre.release import SKETCH, Release
 from nacre.sketch_checks import LEVELS, METHOD, checked_ids, covered, possible, sound
-from nacre.synthesizers.base import Progress, silent
+from nacre.synthesizers.base import METHODS, Progress, silent
 from nacre.synthesizers.pearl import common
 from nacre.synthesizers.pearl.common import Recipe, Sums
 from nacre.table import Schema
@@ -256,12 +257,15 @@ def load_sketch(path: str | os.PathLike) -> SharedSketch:
         if facts["drawn"] != recipe.facts()["drawn"]:
             raise SketchError("its seed gives other frequencies here; make and add sketches with one version of nacre")
         certificates = tuple(Certificate.from_json(c) for c in documents["certificate.json"]["sites"])
+        certificates = tuple(verify(c, METHODS[METHOD], schema) for c in certificates)
         tables = [arrays[f"table.{j}"] for j in range(len(schema.modelled))]
         scales = float(facts["table_sigma"]), float(facts["sum_sigma"])
         sums = Sums(tables, arrays["sums"], *scales, len(certificates))
         ids = checked_ids(facts["ids"], len(certificates))
         good = sound(recipe, sums, len(arrays))
         given, paid_for = good and possible(recipe, sums), all(covered(c, recipe, sums) for c in certificates)
+    except CertificateError as error:
+        raise CertificateError(f"{path}: do not rely on this sketch: {error}") from None
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, NacreError) as error:
         raise ReleaseFileError(f"{path}: the sketch does not hold what it should ({error})") from None
     if not good:
@@ -290,4 +294,7 @@ def _joint(sites: tuple[Certificate, ...]) -> Certificate:
         extras["ledgers"] = books
     assumed = (*weakest.assumptions, *stated) if private else ()
     delta = max(c.delta or 0.0 for c in sites) if private else None  # not only that of the largest epsilon
-    return dataclasses.replace(weakest, delta=delta, assumptions=assumed, extras=extras)
+    # At every delta the largest epsilon of all sites; where one has none, there is no point of the curve.
+    points = [dict(c.curve) for c in sites] if private else []
+    curve = tuple((d, max(p[d] for p in points)) for d, _ in weakest.curve if all(d in p for p in points))
+    return dataclasses.replace(weakest, delta=delta, curve=curve, assumptions=assumed, extras=extras)

@@ -15,6 +15,7 @@ from nacre.privacy import discovery
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Counts, Plan, Scope, gaussian_share
+from nacre.privacy.rounding import up
 from nacre.privacy.transcript import Transcript
 from nacre.synthesizers.independent import Independent
 from nacre.table import Boolean, Categorical, Identifier, Numeric, Schema, Unit
@@ -117,7 +118,7 @@ def test_what_was_bought_carries_its_cost_and_counts_as_read_when_its_noise_was_
     assert not any("bought" in said for said in first.certificate.assumptions)
     second = nacre.fit(table, epsilon=2.0, delta=1e-6, method="independent", schema=first.schema)
     (said,) = [a for a in second.certificate.assumptions if "bought by an earlier run" in a]
-    assert f"({paid.epsilon!r}, {paid.delta!r}), add_or_remove_one" in said and "adds to this promise" in said
+    assert f"({up(paid.epsilon)}, {up(paid.delta)}), add_or_remove_one" in said and "adds to this promise" in said
     seeded = nacre.fit(table, epsilon=2.0, delta=1e-6, method="independent", noise_seed=1).schema
     assert "bought" not in seeded.facts().values() and not seeded.purchases
     with pytest.raises(DomainNotDeclared, match="was read from the data"):

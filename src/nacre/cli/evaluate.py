@@ -110,21 +110,10 @@ def _evaluate(file: str, *, rows: int | None, certificate: str | None, **asked: 
 def _certificate(path: str | None) -> Any:
     if path is None:
         return None
-    import json
-    from pathlib import Path
-
-    from nacre.errors import DataError
-    from nacre.privacy.certificate import Certificate
+    from nacre.certificates import load_certificate
     from nacre.release import load
 
-    if path.endswith(".nacre"):
-        return load(path).certificate
-    try:
-        return Certificate.from_json(json.loads(Path(path).read_text(encoding="utf-8")))
-    except OSError as error:
-        raise DataError(f"--certificate {path}: cannot be read ({error.strerror}); check the path") from None
-    except (ValueError, TypeError, KeyError, AttributeError):
-        raise DataError(f"--certificate {path}: expected a certificate as JSON, or a release (.nacre)") from None
+    return load(path).certificate if path.endswith(".nacre") else load_certificate(path)
 
 
 def _write(shell: Shell, report: Any, outputs: dict[str, str | None], force: bool) -> None:

@@ -61,7 +61,8 @@ TargetShares = Annotated[
     list[str] | None,
     typer.Option(
         metavar="SHARES", rich_help_panel=MODEL,
-        help="Public shares that a column shall have instead of the table's: 'sex=F:0.5,M:0.5'; repeatable.",
+        help="Public shares that a column shall have instead of the table's: 'sex=F:0.5,M:0.5', "
+        "'age=..40:0.3,41..:0.7'; repeatable.",
     ),
 ]  # fmt: skip
 WeightsFrom = Annotated[

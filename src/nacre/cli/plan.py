@@ -109,9 +109,13 @@ def _schema_and_columns(file: str | None, columns_from: str | None) -> tuple[str
 
 def _tell(plan: Any, seen: Any) -> list[Any]:
     """The plan for people."""
+    from nacre.privacy.rounding import exact
+
     budget = plan.budget
     promise = (
-        "no promise (epsilon none)" if budget.epsilon is None else f"epsilon {budget.epsilon:g}, delta {budget.delta:g}"
+        "no promise (epsilon none)"
+        if budget.epsilon is None
+        else f"epsilon {exact(budget.epsilon)}, delta {exact(budget.delta)}"
     )
     parts: list[Any] = [
         f"Plan of {plan.method}: {promise}, {budget.neighbours}. Nothing has been read or spent.",
@@ -131,23 +135,21 @@ def _tell(plan: Any, seen: Any) -> list[Any]:
 
 
 def _doors(plan: Any) -> Any:
+    from nacre.privacy.rounding import down, up
+
     made = table(
         "entry", "door", "tables", "noise per cell", title="What will be asked", right=("tables", "noise per cell")
     )
     for entry in plan.entries:
         sigmas = getattr(entry, "sigmas", ())
         noise = (
-            f"{sigmas[0]:,.1f}"
-            if sigmas
-            else f"range {entry.epsilon:.3g}"
-            if entry.door in ("select", "sample")
-            else ""
+            down(min(sigmas)) if sigmas else f"range {up(entry.epsilon)}" if entry.door in ("select", "sample") else ""
         )
         if entry.door == "total":
-            noise = f"{entry.sigma:,.1f} (norm {entry.bound:.3g})"
+            noise = f"{down(entry.sigma)} (norm {up(entry.bound)})"
         if entry.door in ("descend", "teach"):
             times = entry.noise if entry.door == "descend" else entry.sigma
-            noise = f"{f'{times:.3g} times the clip' if times else 'none'}, {entry.steps:,} steps"
+            noise = f"{f'{down(times)} times the clip' if times else 'none'}, {entry.steps:,} steps"
         made.add_row(entry.name, entry.door, str(len(sigmas) or getattr(entry, "picks", "")), noise)
     return made
 
@@ -187,33 +189,27 @@ def certificate(
       nacre certificate people.nacre --json > people.certificate.json
       nacre certificate site1.sketch
     """
-    from nacre.errors import BudgetError, PlanError, ReleaseFileError
-    from nacre.privacy.certificate import verify
-
     shell = Shell(as_json)
-    found, schema = _promise(release)
-    try:
-        verify(found, schema)
-    except (BudgetError, PlanError) as error:
-        raise ReleaseFileError(f"{release}: do not rely on this release: {error}") from None
+    found = promise_in(release)
     shell.show(str(found))
     if found.epsilon is not None:
-        shell.show("Checked here: what was spent, as listed, is within the promise")
+        shell.show(
+            "Checked here: what was spent, as listed, is within the promise, its curve and its level. That it was "
+            "spent so, and by whom, is not checked: only a signature proves who made a release"
+        )
     shell.answer(found.to_json())
 
 
-def _promise(path: str) -> tuple[Any, Any]:
-    """The certificate in a file, and the schema that it is about."""
+def promise_in(path: str) -> Any:
+    """The verified certificate in a file of a release or sketch."""
     from nacre.release import SKETCH, load
     from nacre.release_file import unpack
 
     if unpack(path)[0]["model.json"].get("method") == SKETCH:
         from nacre.sketching import load_sketch
 
-        sketch = load_sketch(path)
-        return sketch.certificate, sketch.recipe.schema
-    loaded = load(path)
-    return loaded.certificate, loaded.schema
+        return load_sketch(path).certificate
+    return load(path).certificate
 
 
 def methods(as_json: o.Json = False) -> None:

@@ -10,6 +10,7 @@ from nacre.cli.inputs import Declared, WatchedRows, check_target_column, estimat
 from nacre.cli.progress import Bars
 from nacre.cli.shell import Interrupted, Shell
 from nacre.errors import NacreError
+from nacre.privacy.rounding import exact
 
 
 @dataclass(frozen=True)
@@ -195,8 +196,8 @@ def promise_lines(certificate: Any) -> list[str]:
     unit = certificate.unit
     whose = f"all rows of one {unit['column']}, at most {unit['cap']}" if unit["column"] else "one row"
     return [
-        f"guarantee    {certificate.guarantee}: ({certificate.epsilon:g}, {certificate.delta:g})-differential privacy "
-        f"for {whose} ({certificate.neighbours})"
+        f"guarantee    {certificate.guarantee}: ({exact(certificate.epsilon)}, {exact(certificate.delta)})-"
+        f"differential privacy for {whose} ({certificate.neighbours})"
     ]
 
 

@@ -12,6 +12,7 @@ import typer
 from nacre.cli import options as o
 from nacre.cli.shell import NOT_HIDDEN, Interrupted, Shell
 from nacre.errors import NacreError
+from nacre.privacy.rounding import exact
 
 RowsOut = Annotated[
     int | None,
@@ -245,12 +246,18 @@ def sample(
         int | None, typer.Option(min=1, help="Rows to draw. Default: as many as the release says, declared or bought.")
     ] = None,
     where: Annotated[
-        list[str] | None, typer.Option(metavar="CONDITION", help="Only rows like these; repeatable. See the examples.")
+        list[str] | None,
+        typer.Option(
+            metavar="CONDITION",
+            help="Only rows like these: 'age=30..40' (a range), 'sex=F|M' (one of these), 'plan=null'; repeatable.",
+        ),
     ] = None,
     rebalance: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="SHARES", help="Draw a column in these shares, the rest given it; repeatable. 'none': as learnt."
+            metavar="SHARES",
+            help="Draw a column in these shares, the rest given it: values, sets a|b, ranges low..high, each with its "
+            "share; repeatable. 'none': as learnt.",
         ),
     ] = None,
     seed: o.SampleSeed = None,
@@ -320,7 +327,7 @@ def _keep(made: Any, outputs: dict[str, str | None], force: bool) -> dict[str, s
 def _what_is_left(made: Any, written: dict[str, str], output: str) -> str:
     if "--release" in written:
         return f"{output} was not written, but {written['--release']} was: draw from it with `nacre sample`"
-    spent = "" if made.certificate.epsilon is None else f"; epsilon {made.certificate.epsilon:g} was spent"
+    spent = "" if made.certificate.epsilon is None else f"; epsilon {exact(made.certificate.epsilon)} was spent"
     kept = ", ".join(written.values())
     return f"{output} was not written{spent}" + (f" ({kept} was written)" if kept else "")
 

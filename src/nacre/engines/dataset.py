@@ -11,6 +11,7 @@ import pyarrow as pa
 from nacre.engines.shards import even_cuts, known
 from nacre.errors import DataError
 from nacre.table.files import BATCH_ROWS, READ_ERRORS, Options, check_names, first_line, slices
+from nacre.table.storage import plain
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Fragments:
             for fragment in self.fragments:
                 for batch in fragment.to_batches(self.arrow_schema, **how):
                     batch.validate(full=True)
-                    yield from slices(batch, BATCH_ROWS)
+                    yield from map(plain, slices(batch, BATCH_ROWS))
         except READ_ERRORS as error:
             raise DataError(f"the dataset cannot be read ({first_line(error)}); check its files") from None
 

@@ -16,6 +16,7 @@ from nacre.errors import DataError
 from nacre.table.files import BATCH_ROWS, FORMATS, Options, Source, open_file
 from nacre.table.frames import to_arrow
 from nacre.table.places import RemotePath, is_remote, place
+from nacre.table.storage import plain
 
 
 @runtime_checkable
@@ -87,7 +88,7 @@ class MemoryRows:
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         table = self.table if columns is None else self.table.select(known(columns, self.column_names, "the table"))
-        yield from table.to_batches(max_chunksize=self._batch_rows)
+        yield from map(plain, table.to_batches(max_chunksize=self._batch_rows))
 
 
 class FileRows:
@@ -131,7 +132,7 @@ class FileRows:
             for batch in source.batches(columns):
                 rows += batch.num_rows
                 if batch.num_rows:
-                    yield batch
+                    yield plain(batch)
         if rows == 0:
             raise DataError(f"{self.sources[0].path}: the file has column names but no rows; a table needs rows")
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 from nacre.errors import DataError
 from nacre.table.files import Options, Source, open_file
 from nacre.table.places import place
+from nacre.table.storage import plain
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class FileShard:
                 raise DataError(f"{path}: its columns are not those it had when the table was opened; open it again")
             for batch in source.batches(wanted):
                 if batch.num_rows:
-                    yield batch
+                    yield plain(batch)
 
 
 def even_cuts(sizes: Sequence[int], parts: int) -> list[tuple[int, int]]:

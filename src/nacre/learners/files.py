@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from nacre.errors import DataError, ReleaseFileError
+from nacre.errors import CertificateError, DataError, ReleaseFileError
+from nacre.learners.declared import TRAININGS
 from nacre.privacy.certificate import Certificate
+from nacre.privacy.verification import verify
 
 KINDS = {"LogisticRegression": "nacre.learners.logistic", "GRUD": "nacre.learners.grud"}
 PLAIN = bool | int | float | str
@@ -49,6 +51,7 @@ def load(path: str | os.PathLike) -> Any:
         name, facts = model["learner"], model["facts"]
         kind = getattr(importlib.import_module(KINDS[name]), name)
         certificate = Certificate.from_json(documents["certificate.json"])
+        certificate = verify(certificate, TRAININGS.get(certificate.method))
         scale = Scale(arrays["low"], arrays["high"])
         if not all(isinstance(c, PLAIN) for c in facts["classes"]) or not np.isfinite(arrays["parameters"]).all():
             raise ValueError("classes or parameters are not what was written")
@@ -60,6 +63,8 @@ def load(path: str | os.PathLike) -> Any:
             None,
         )
         made._restore(facts, arrays["parameters"])
+    except CertificateError as error:
+        raise CertificateError(f"{path}: do not rely on this learner: {error}") from None
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise ReleaseFileError(f"{path}: not the file of a learner ({error})") from None
     return made

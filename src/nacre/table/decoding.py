@@ -8,10 +8,11 @@ import pyarrow.compute as pc
 
 from nacre.errors import DataError
 from nacre.table.columns import Boolean, Categorical, Column, Datetime, Identifier, Numeric, Tensor
+from nacre.table.conditions import position
 from nacre.table.encoding import Encoded, Values
 from nacre.table.lettering import as_text, texts, writing_of
 from nacre.table.reading import on_step
-from nacre.table.rules import Dependency, domain, position
+from nacre.table.rules import Dependency, domain
 from nacre.table.schema import Schema
 
 

@@ -144,6 +144,6 @@ def slices(batch: pa.RecordBatch, rows: int) -> Iterator[pa.RecordBatch]:
         yield batch.slice(start, rows)
 
 
-def first_line(error: Exception) -> str:
+def first_line(error: BaseException) -> str:
     """The gist of a library's error message."""
     return (str(error).strip().splitlines() or ["unknown error"])[0][:200].rstrip(".")

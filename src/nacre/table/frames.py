@@ -73,7 +73,9 @@ def _from_polars(frame: Any) -> pa.Table:
             )
     try:
         return frame.to_arrow()
-    except (pa.ArrowException, TypeError, ValueError) as error:
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # polars' own, in Rust
+            raise
         raise DataError(f"the polars table cannot be read as Arrow ({first_line(error)}); cast such columns") from None
 
 

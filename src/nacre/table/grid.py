@@ -15,8 +15,6 @@ from nacre.errors import DomainNotDeclared, SchemaError
 from nacre.table.cells import integer_starts, real_starts
 from nacre.table.columns import Boolean, Categorical, Column, Datetime, Numeric
 from nacre.table.encoding import Values
-from nacre.table.instants import UNITS, is_date_only
-from nacre.table.rules import Between, position
 
 _LOOKUP = 1 << 20  # integer ranges up to this get a table from value to cell
 
@@ -31,7 +29,6 @@ class Grid:
     high: np.ndarray
     width: np.ndarray
 
-    ordered: ClassVar[bool] = True
     dtype: ClassVar[type] = np.float64
 
     @staticmethod
@@ -50,6 +47,11 @@ class Grid:
         if isinstance(column, Numeric):
             return _real_grid(column) if column.decimals is None else _decimal_grid(column, column.decimals)
         raise SchemaError(f"a {column.kind} column has no cells; it is not for methods that count")
+
+    @property
+    def ordered(self) -> bool:
+        """Whether neighbouring cells are near to each other."""
+        return self.column.ordered
 
     @property
     def null(self) -> int | None:
@@ -85,41 +87,11 @@ class Grid:
         return self._between(codes, u, None, None)
 
     def draw(self, codes: np.ndarray, rng: np.random.Generator, low: Any = None, high: Any = None) -> Values:
-        """A value drawn uniformly from each row's cell, or from the part of it in [low, high], ends included.
+        """A value drawn uniformly from each row's cell, or from the part of it in [low, high], stored values both.
 
-        The cells must meet that range: draw codes by `mask((low, high))` first. Null cells stay null.
+        The cells must meet that range: draw codes by the mask of a `Condition` first. Null cells stay null.
         """
-        return self._between(np.asarray(codes), rng.random(len(codes)), *self._ends(low, high))
-
-    def mask(self, condition: Any) -> np.ndarray:
-        """The share of every cell that meets the condition, float64 [cells].
-
-        A condition is a value, None for null, a list or set of these, or a range: (low, high) or Between,
-        ends included, None for an open side. Inside a cell the share is prorated. SchemaError when nothing
-        declared meets it.
-        """
-        if isinstance(condition, tuple) and len(condition) == 2 and self.ordered:
-            condition = Between(*condition)
-        if isinstance(condition, Between):
-            return self._range(condition)
-        many = isinstance(condition, (list, tuple, set, frozenset, np.ndarray))
-        share = np.zeros(self.cells)
-        wanted = dict.fromkeys(condition) if many else {condition: None}
-        if not wanted:
-            raise SchemaError("condition: the list of values is empty; name at least one")
-        for value in wanted:
-            share += self._point(value)
-        return np.minimum(share, 1.0)
-
-    def spans(self, condition: Any) -> list[tuple[Any, Any]]:
-        """The ranges (low, high) of stored values, ends included, that meet a condition of `mask`; null is in none."""
-        if isinstance(condition, tuple) and len(condition) == 2 and self.ordered:
-            condition = Between(*condition)
-        if isinstance(condition, Between):
-            return [self._ends(condition.low, condition.high)]
-        many = isinstance(condition, (list, tuple, set, frozenset, np.ndarray))
-        spots = [position(self.column, v, "condition") for v in (condition if many else [condition]) if v is not None]
-        return [(spot, spot) for spot in spots]
+        return self._between(np.asarray(codes), rng.random(len(codes)), low, high)
 
     # -- what the kinds differ in ---------------------------------------------------------------------------
 
@@ -129,54 +101,11 @@ class Grid:
     def _between(self, codes: np.ndarray, u: np.ndarray, low: Any, high: Any) -> Values:
         raise NotImplementedError
 
-    def _share(self, low: Any, high: Any) -> np.ndarray:
-        """The share of every cell but null in [low, high], both positions."""
+    def share(self, low: Any, high: Any) -> np.ndarray:
+        """The share of every cell but null in [low, high], stored values both; inside a cell it is prorated."""
         raise NotImplementedError
 
     # -- shared ---------------------------------------------------------------------------------------------
-
-    def _point(self, value: Any) -> np.ndarray:
-        if value is None:
-            if self.null is None:
-                raise SchemaError("condition: null is asked for but the column is not nullable")
-            return np.eye(1, self.cells, self.null)[0]
-        spot = position(self.column, value, "condition")
-        share = self._share(spot, spot)
-        if not share.any():
-            raise SchemaError(
-                f"condition: the single value {value!r} of a continuous column has probability 0; "
-                "ask for a range (low, high), or declare the value as an atom"
-            )
-        return self._padded(share)
-
-    def _range(self, condition: Between) -> np.ndarray:
-        if not self.ordered:
-            raise SchemaError("condition: a range needs an ordered column; list the values instead")
-        low, high = self._ends(condition.low, condition.high)
-        share = self._share(low, high)
-        if not share.any():
-            raise SchemaError(
-                f"condition: nothing of the declared domain lies between {condition.low!r} and {condition.high!r}"
-                "; write the lower end first, inside the column's bounds"
-            )
-        return self._padded(share)
-
-    def _padded(self, share: np.ndarray) -> np.ndarray:
-        return share if self.null is None else np.append(share, 0.0)
-
-    def _ends(self, low: Any, high: Any) -> tuple[Any, Any]:
-        """The positions of the ends of a range; an end beyond the bounds is moved to them."""
-        first, last = self._limits()
-        low = first if low is None else max(self._end(low), first)
-        high = last if high is None else min(self._end(high, upper=True), last)
-        return low, high
-
-    def _limits(self) -> tuple[Any, Any]:
-        return self.column.bounds
-
-    def _end(self, value: Any, upper: bool = False) -> Any:
-        free = dataclasses.replace(self.column, bounds=None, edges=None, atoms=(), integer=False, provenance={})
-        return position(free, value, "condition")
 
     def _nulls(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(codes with null and -1 moved to cell 0, where they were)."""
@@ -200,7 +129,7 @@ class RealGrid(Grid):
             first, final, last = np.maximum(first, low), np.minimum(final, high), np.minimum(last, high)
         return Values.of(np.clip(first + u * (last - first), first, final), empty)
 
-    def _share(self, low: Any, high: Any) -> np.ndarray:
+    def share(self, low: Any, high: Any) -> np.ndarray:
         width = self.width[: len(self.low)]  # without the null cell
         single = width == 0
         covered = np.minimum(self.high, high) - np.maximum(self.low, low)
@@ -269,31 +198,16 @@ class IntegerGrid(Grid):
         steps = first + np.minimum(offset, count - 1)
         return Values.of(steps * self.step, empty)
 
-    def _share(self, low: Any, high: Any) -> np.ndarray:
+    def share(self, low: Any, high: Any) -> np.ndarray:
         first, end = -(-low // self.step), high // self.step + 1
         covered = np.minimum(self.high, end) - np.maximum(self.low, first)
         return np.clip(covered, 0, None) / (self.high - self.low)
-
-    def _limits(self) -> tuple[int, int]:
-        return int(self.low[0]) * self.step, (int(self.high[-1]) - 1) * self.step
-
-    def _end(self, value: Any, upper: bool = False) -> int:
-        if not isinstance(self.column, Datetime):
-            number = super()._end(value)  # 17.5 and up is 18 and up
-            return int(np.floor(number)) if upper else int(np.ceil(number))
-        free = dataclasses.replace(self.column, bounds=None, provenance={})
-        whole_day = upper and is_date_only(value)  # up to a day means to its end
-        return int(position(free, value, "condition")) + (UNITS["day"] - 1 if whole_day else 0)
 
 
 class LabelGrid(Grid):
     """One cell per label, or per truth value."""
 
     dtype: ClassVar[type] = np.int32
-
-    @property
-    def ordered(self) -> bool:
-        return self.column.ordered
 
     def _find(self, values: np.ndarray) -> np.ndarray:
         return values
@@ -303,14 +217,8 @@ class LabelGrid(Grid):
         empty = (codes < 0) | (codes >= len(self.low))
         return Values.of(np.where(empty, np.int32(-1), codes), empty)
 
-    def _share(self, low: Any, high: Any) -> np.ndarray:
+    def share(self, low: Any, high: Any) -> np.ndarray:
         return ((self.low >= low) & (self.low <= high)).astype(np.float64)
-
-    def _limits(self) -> tuple[int, int]:
-        return 0, len(self.low) - 1
-
-    def _end(self, value: Any, upper: bool = False) -> int:
-        return int(position(self.column, value, "condition"))
 
 
 def _padded_width(width: np.ndarray, column: Column) -> np.ndarray:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from nacre.errors import SchemaError
+from nacre.table.checking import HIDDEN
 from nacre.table.columns import PROVENANCES, Column, Identifier
 from nacre.table.rules import Dependency, Unit, check_dependency, check_rule
 
@@ -49,8 +50,8 @@ class Schema:
     """Columns by name, in the order of the table, and what is known across them.
 
     `rows` is the declared public number of rows, None when it is not public. `impossible` holds combinations
-    that never occur: {column: value, list of values, or Between}. `purchases` are what bought facts have cost.
-    Equality includes the order of the columns.
+    that never occur: {column: value, list of values, or Between}, read into `Condition`s. `purchases` are what bought
+    facts have cost. Equality includes the order of the columns.
     """
 
     columns: Mapping[str, Column]
@@ -254,8 +255,11 @@ def _checked_columns(columns: Any) -> dict[str, Column]:
     if not isinstance(columns, Mapping) or not columns:
         raise SchemaError(f"columns is {columns!r}; name at least one column")
     for name, column in columns.items():
-        if not isinstance(name, str) or not name or "\0" in name:
-            raise SchemaError(f"column name {name!r}: a name is text, not empty, without NUL characters")
+        if not isinstance(name, str) or not name or HIDDEN.search(name):
+            raise SchemaError(
+                f"column name {name!r}: a name is printed in certificates: text, not empty, without line breaks, "
+                "controls and characters that turn the direction of writing; rename the column"
+            )
         if not isinstance(column, Column):
             raise SchemaError(f"column {name!r} is {column!r}; write a column such as Numeric(bounds=(0, 100))")
     return dict(columns)
@@ -263,5 +267,7 @@ def _checked_columns(columns: Any) -> dict[str, Column]:
 
 def _check_words(by: Any, why: Any) -> None:
     for word, value in (("by", by), ("why", why)):
-        if not isinstance(value, str) or not value.strip():
-            raise SchemaError(f"attest: {word} is {value!r}; say in words who attests and why the fact is public")
+        if not isinstance(value, str) or not value.strip() or HIDDEN.search(value):
+            raise SchemaError(
+                f"attest: {word} is {value!r}; say in words who attests and why the fact is public, on one line"
+            )

@@ -11,7 +11,8 @@ from typing import Any
 from nacre.errors import DataError, SchemaError
 from nacre.table.checking import named
 from nacre.table.columns import KINDS, Column
-from nacre.table.rules import Between, Dependency, Unit
+from nacre.table.conditions import Between, plain
+from nacre.table.rules import Dependency, Unit
 from nacre.table.schema import Attestation, Purchase, Schema
 
 FORMAT = 1
@@ -39,7 +40,7 @@ def dump(schema: Schema) -> str:
         "rows": schema.rows,
         "unit": None if schema.unit is None else {"column": schema.unit.column, "cap": schema.unit.cap},
         "dependencies": [_dependency_json(d) for d in schema.dependencies],
-        "impossible": [{name: _condition_json(c) for name, c in rule.items()} for rule in schema.impossible],
+        "impossible": [{name: c.to_rule_json() for name, c in rule.items()} for rule in schema.impossible],
         "provenance": schema.provenance,
         "attestations": [{"by": a.by, "why": a.why, "facts": [list(f) for f in a.facts]} for a in schema.attestations],
         "purchases": [dataclasses.asdict(p) for p in schema.purchases],
@@ -64,19 +65,6 @@ def _column_json(column: Column) -> dict[str, Any]:
 def _dependency_json(rule: Dependency) -> dict[str, Any]:
     pairs = [[plain(k), plain(v)] for k, v in rule.mapping.items()]
     return {"determinant": rule.determinant, "dependent": rule.dependent, "mapping": pairs}
-
-
-def _condition_json(condition: tuple | Between) -> Any:
-    if isinstance(condition, Between):
-        return {"low": plain(condition.low), "high": plain(condition.high)}
-    return [plain(v) for v in condition]
-
-
-def plain(value: Any) -> Any:
-    """A value of a column as JSON has it: NumPy's numbers as Python's, dates as ISO 8601 texts."""
-    if hasattr(value, "item"):
-        return value.item()
-    return value.isoformat() if hasattr(value, "isoformat") else value
 
 
 def load(path: Any) -> Schema:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from nacre.table.labels import is_binary, is_text
 
@@ -34,6 +35,30 @@ def family(kind: pa.DataType) -> str:
     if pa.types.is_timestamp(kind):
         return "moments" if kind.tz is None else "moments in a time zone"
     return "arrays" if pa.types.is_nested(kind) else str(kind)
+
+
+def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch without views and runs, which few of Arrow's functions know: the same values, one by one."""
+    kinds = batch.schema.types
+    if not any(map(exotic, kinds)):
+        return batch
+    arrays = [_unrolled(array) if exotic(kind) else array for array, kind in zip(batch.columns, kinds)]
+    return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
+
+
+def exotic(kind: pa.DataType) -> bool:
+    """Whether values come as views or as runs of equal ones."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.types.is_run_end_encoded(kind) or pa.types.is_string_view(kind) or pa.types.is_binary_view(kind)
+
+
+def _unrolled(array: pa.Array) -> pa.Array:
+    if pa.types.is_dictionary(array.type):
+        return _unrolled(array.dictionary).take(array.indices)
+    if pa.types.is_run_end_encoded(array.type):
+        found = pc.run_end_decode(array)
+        return _unrolled(found) if exotic(found.type) else found
+    return array.cast(pa.large_string() if pa.types.is_string_view(array.type) else pa.large_binary())
 
 
 def told(fields: Iterable[pa.Field]) -> str:

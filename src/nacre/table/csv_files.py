@@ -15,6 +15,7 @@ import pyarrow.csv as pacsv
 
 from nacre.errors import DataError
 from nacre.table.files import Options, check_names, first_line, slices
+from nacre.table.storage import as_written
 
 _BLOCK = 8 * 2**20  # read at a time; a row must fit
 _HEADER = 4 * 2**20  # the header line must fit
@@ -32,7 +33,7 @@ class CsvSource:
             raise DataError(f"encoding {options.encoding!r} is not known; try 'utf-8' or 'latin-1'") from None
         self.delimiter, names = self._header()
         check_names(path, names, options)
-        self.arrow_schema = pa.schema([(name, pa.string()) for name in names])
+        self.arrow_schema = pa.schema([as_written(name) for name in names])
 
     def _header(self) -> tuple[str, list[str]]:
         with self.path.open("rb") as file:

@@ -70,7 +70,7 @@ _TIME = re.compile(r"([ T])(9{1,2}):99(:99(\.9{1,9})?)?(?: ([AaPp])([Mm]))?(Z|[+
 
 
 def clock_of(pattern: str) -> Key | None:
-    """What the pattern (digits as 9s) says of the clock: its class but for the hour, which is `?`; None for no clock."""
+    """The class of a clock by its pattern (digits as 9s), with `?` for the hour; None for what is no clock."""
     if not pattern:
         return ("none",)
     hit = _TIME.fullmatch(pattern)
@@ -131,7 +131,7 @@ def clock_cell(key: Key, hour: tuple[int, int], zero: bool) -> int | None:
     if key[-1] != "?":
         return _CLOCK[key]
     number, digits = hour
-    pad = pad_of([hour])
+    pad = pad_of([hour]) or ""
     if key[0] == "24":
         if number == 0 and zero and digits == 2:
             return _CLOCK[("midnight", *key[1:4])]
@@ -161,11 +161,11 @@ def named_cell(text: str) -> int | None:
     if day is None:
         name, day, year = hit.groups()[4:]
         mark = ","
-    case = "capitals" if name.isupper() else "title" if name == name.capitalize() else None
+    case = "capitals" if name.isupper() else "title" if name == name.capitalize() else ""
     length = "both" if name.lower() == "may" else "short" if len(name) == 3 else "long"
-    pad = pad_of([(int(day), len(day))])
+    pad = pad_of([(int(day), len(day))]) or ""
     key = ("named", mark, "%Y" if len(year) == 4 else "%y", pad, length, case)
-    return len(DAYS) * len(CLOCKS) + _NAME[key] if key in _NAME and 1 <= int(day) <= 31 else None  # type: ignore[index]
+    return len(DAYS) * len(CLOCKS) + _NAME[key] if key in _NAME and 1 <= int(day) <= 31 else None
 
 
 @functools.cache

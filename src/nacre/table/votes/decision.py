@@ -78,7 +78,7 @@ def _null_words(votes: np.ndarray, sigma: float) -> tuple[str, ...]:
 
 def _nullable(nulls: float, sigma: float, values: float) -> bool:
     """Unless the count of nulls is lost in noise that could not hide many."""
-    return nulls > 2 * sigma or (sigma > 0 and 2 * sigma > 0.05 * max(values, 0.0))
+    return bool(nulls > 2 * sigma or (sigma > 0 and 2 * sigma > 0.05 * max(values, 0.0)))
 
 
 def _standing(votes: np.ndarray, sigma: float) -> np.ndarray:
@@ -87,7 +87,7 @@ def _standing(votes: np.ndarray, sigma: float) -> np.ndarray:
 
 
 def _stands(option: _Option, votes: np.ndarray, sigma: float, missing: float) -> bool:
-    """Whether what the option writes is no noise, though it is the best of a thousand, and no trace beside the nulls."""
+    """Whether what the option writes is no noise (it is the best of a thousand) and no trace beside the nulls."""
     held = float(votes[option.written].sum())
     return held > max(_ALONE * sigma * math.sqrt(option.written.sum()), _ZEROS * missing)
 
@@ -139,7 +139,7 @@ def _numbers_with(affix: int, votes: np.ndarray, sigma: float, untyped: bool) ->
     scores = _scores(writes, block, variance, sigma)
     best = int(np.argmax(scores))
     sign, signed = _sign(affix, votes)
-    if votes[signed] <= sigma * _PENALTY:
+    if votes[signed] <= sigma * _CHOICE:
         sign, signed = 0, None
 
     def option(c: int) -> _Option:
@@ -255,7 +255,7 @@ def _order_is_clear(pattern: str, days: np.ndarray, total: float, sigma: float) 
     """Whether votes, not their noise, say which number is the day and which the month. Points stand for day first."""
     if pattern.startswith("%Y") or ("." in pattern and pattern.index("d") < pattern.index("m")):
         return True
-    first = {order: 0.0 for order in ("day", "month")}
+    first = dict.fromkeys(("day", "month"), 0.0)
     for key, count in zip(dates.DAYS, days):
         if key[0] in first and key[1] in pattern:
             first[key[0]] += float(count)

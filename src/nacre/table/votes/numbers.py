@@ -23,7 +23,7 @@ _MOST_DIGITS = 18  # more are no number but a name
 
 
 def _shapes() -> Iterator[tuple[Shape, str]]:
-    """Every class of unsigned digits with a sample. `zero`: the last digit is a zero, which only fixed decimals write."""
+    """Every class of unsigned digits with a sample. `zero`: the last digit is one, as only fixed decimals have it."""
     yield ("whole", False), "57"
     yield ("whole", True), "5731"  # long enough for a thousands mark that is not there
     yield ("zeros",), "0057"

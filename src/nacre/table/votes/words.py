@@ -1,8 +1,8 @@
 """Words that stand for a missing value or for a truth value."""
 
 NULL_WORDS = (
-    "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "Null", "None", "none", "-", "--", "---", ".", "?", "#N/A", "<NA>",
-    "\\N", "*",
+    "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "Null", "None", "none", "-", "--", "---", ".", "?", "#N/A",
+    "<NA>", "\\N", "*",
 )  # fmt: skip
 # true, false
 TRUTH_WORDS = (

@@ -1,6 +1,6 @@
 """python -m benchmarks.fuzz [--cases N] [--seed S] [--models FOLDER] [NAME ...]
 
-Hostile files by a seed: every loader ends well or with a typed error, within two seconds and 512 MB. Each loader runs in
+Hostile files by a seed: every loader ends well or with a typed error, within two seconds & 512 MB. Each loader runs in
 a process of its own, whose peak memory is what the table shows."""
 
 from __future__ import annotations

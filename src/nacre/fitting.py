@@ -136,6 +136,7 @@ def fit(
         epsilon, default_delta(schema.rows if schema else None) if delta is None else delta, neighbours, large
     )
     rows = open_rows(table, options=Options().named(schema and schema.names), engine=engine)
+    schema = schema and storage.texts_stay(schema, rows.arrow_schema)
     if domain == "from-data" or epsilon is None:
         schema = _read_missing(schema, rows)
     schema, beside = without_weights(_count_public_rows(schema, rows, budget), weighing.get("weights"))

@@ -91,7 +91,7 @@ def test_a_column_of_names_passes_nothing_and_the_frequent_texts_come_whole():
     rows = MemoryRows(table, batch_rows=700)
     for seed in (1, 2):
         room = Curator(rows, plan, schema, checks.FixedNoise(seed))
-        assert room.categories(entry, ["t"]) == {"t": ["72", "bergen", "tromsø"]}
+        assert list(room.categories(entry, ["t"])["t"]) == ["72", "bergen", "tromsø"]
 
 
 def test_persons_are_capped_alike_in_every_pass():

@@ -23,15 +23,16 @@ def written_numbers(draw):
     thousands = draw(st.sampled_from(["", *(set(",. '\u00a0_") - {decimal})]))
     width = 0 if thousands else draw(st.integers(0, 6))
     fixed = draw(st.none() | st.integers(0, 4))
+    least = 0 if fixed is not None else draw(st.sampled_from([0, 0, 1, 2]))
     negative = draw(st.sampled_from(["-$1", "$-1", "$1-", "($1)"]))
     prefix = draw(st.sampled_from(AFFIXES))
     suffix = draw(st.sampled_from(["", "%", " €", " kg", "kr"]))
-    format = NumberFormat(decimal, thousands, prefix, suffix, fixed, width, negative)
+    format = NumberFormat(decimal, thousands, prefix, suffix, fixed, least, width, negative)
     whole = draw(st.integers(0, 10**8))
-    least, most = (0, 4) if fixed is None else (fixed, fixed)
-    behind = draw(st.text("0123456789", min_size=least, max_size=most))
+    few, most = (0, 4) if fixed is None else (fixed, fixed)
+    behind = draw(st.text("0123456789", min_size=few, max_size=most))
     if fixed is None:
-        behind = behind.rstrip("0")
+        behind = behind.rstrip("0").ljust(least, "0")
     digits = f"{whole:,}".replace(",", thousands) if thousands else str(whole).zfill(width)
     body = digits + (decimal + behind if behind else "")
     number = Decimal(f"{whole}.{behind or 0}")
@@ -187,6 +188,7 @@ def test_truth_words():
         (lambda: NumberFormat(suffix=",-"), "a number may hold"),
         (lambda: NumberFormat(width=3, thousands=","), "leading zeros"),
         (lambda: NumberFormat(decimals=True), "decimals is True"),
+        (lambda: NumberFormat(decimals=2, least=1), "leave out least"),
         (lambda: NumberFormat(negative="minus"), "negative is 'minus'"),
         (lambda: NumberFormat.given({"comma": True}), "write an object with some of"),
         (lambda: DateFormat("%d.%m"), "needs a year and a month|no year"),

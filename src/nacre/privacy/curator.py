@@ -80,6 +80,11 @@ class Curator(TrainingDoors):
         self.grids = self._coder.grids
 
     @property
+    def storage(self) -> Any:
+        """How the table stores its columns, as an Arrow schema: a public fact."""
+        return self._rows.arrow_schema
+
+    @property
     def opened(self) -> frozenset[str]:
         """The entries spent so far."""
         return frozenset(self._opened)
@@ -135,16 +140,17 @@ class Curator(TrainingDoors):
         noisy = self._noisy(self._fold(work.Histograms(dict(probes))).tables(), sigmas)
         return dict(zip(probes, self._answer(entry, {"probes": dict(probes)}, noisy)))
 
-    def categories(self, entry: Categories, columns: Sequence[str]) -> dict[str, list[str]]:
-        """For each column the texts whose noisy count reaches the threshold, in lexicographic order."""
+    def categories(self, entry: Categories, columns: Sequence[str]) -> dict[str, dict[str, int]]:
+        """For each column the texts whose noisy count reaches the threshold, in lexicographic order, and that count."""
         sigmas = self._open(entry, Categories, columns)
         if not columns:
             return {}
         tallies = self._fold(work.TextCounts(list(columns), self._key))
         passed = {c: self._passing(tallies.pop(c), sigma, entry.threshold) for c, sigma in zip(columns, sigmas)}
         # Only names were kept: a second pass finds the texts of those that passed.
-        found = self._fold(work.Texts(passed, self._key))
-        answer = [sorted(found[c]) for c in columns]
+        found = self._fold(work.Texts({c: names for c, (names, _) in passed.items()}, self._key))
+        counted = {c: dict(zip((n.tobytes() for n in names), noisy.tolist())) for c, (names, noisy) in passed.items()}
+        answer = [{text: counted[c][name] for text, name in sorted(found[c].items())} for c in columns]
         return dict(zip(columns, self._answer(entry, {"columns": list(columns)}, answer)))
 
     def total(self, entry: Total, features: feature_sums.Features, public: Any = None) -> np.ndarray:
@@ -249,15 +255,16 @@ class Curator(TrainingDoors):
         """The secret of this run's names for texts and persons; from the noise, so that seeded runs repeat."""
         return self._noise.bits64(2).tobytes()
 
-    def _passing(self, tally: Tally, sigma: float, threshold: int) -> np.ndarray:
-        """The names whose noisy count reaches the threshold."""
+    def _passing(self, tally: Tally, sigma: float, threshold: int) -> tuple[np.ndarray, np.ndarray]:
+        """The names whose noisy count reaches the threshold, and that count."""
         names, counts = tally.pop_all()
-        passed = [names[:0]]
+        passed, told = [names[:0]], [counts[:0]]
         for start in range(0, len(names), NOISE_CHUNK):
             part = counts[start : start + NOISE_CHUNK]
             noisy = part + rounded_gaussian(sigma, len(part), self._noise)
             passed.append(names[start + np.flatnonzero(noisy >= threshold)])
-        return np.concatenate(passed)
+            told.append(noisy[noisy >= threshold])
+        return np.concatenate(passed), np.concatenate(told)
 
     @property
     def _cap(self) -> Cap:

@@ -53,7 +53,8 @@ def _pattern(format: DateFormat) -> str:
     tokens = format.tokens
     pieces = []
     for i, token in enumerate(tokens):
-        alone = not any(t.digits for t in (*tokens[max(i - 1, 0) : i], *tokens[i + 1 : i + 2]))
+        before, after = tokens[max(i - 1, 0) : i], tokens[i + 1 : i + 2]
+        alone = not any([*(t.digit_at(-1) for t in before), *(t.digit_at(0) for t in after)])
         pieces.append(_piece(token, alone, i))
     return f"(?i)^{''.join(pieces)}$"
 
@@ -148,13 +149,13 @@ def _text(token: Token, numbers: np.ndarray) -> pa.Array | str:
     if not name:
         return token.text
     if name in _NAMES:
-        words = [w.upper() if token.text[1] == "^" else w for w in _NAMES[name]]
+        words = [w.upper() if token.flag == "^" else w for w in _NAMES[name]]
         return pa.array(words).take(pa.array(numbers - (token.part == "month")))
     if name == "I":
         numbers = (numbers + 11) % 12 + 1
     elif name == "y":
         numbers = numbers % 100
     text = pa.array(numbers).cast(pa.string())
-    if token.text[1] == "-":
+    if token.flag == "-":
         return text
     return pc.utf8_lpad(text, {"Y": 4, "f": 6}.get(name, 2), "0")

@@ -36,13 +36,16 @@ class Token:
     directive: str = ""
 
     @property
+    def flag(self) -> str:
+        return self.text[1] if self.directive and self.text[1] in "-^" else ""
+
+    @property
     def part(self) -> str:
         return PARTS[self.directive] if self.directive else ""
 
-    @property
-    def digits(self) -> bool:
-        """Whether it is written in digits where it meets a neighbour."""
-        return self.directive not in _WORDS if self.directive else self.text[:1].isdigit() or self.text[-1:].isdigit()
+    def digit_at(self, end: int) -> bool:
+        """Whether it begins (0) or ends (-1) with a digit."""
+        return self.directive not in _WORDS if self.directive else self.text[end].isdigit()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,7 +88,7 @@ class DateFormat:
         )
         for a, b in pairwise(tokens):
             need(
-                not (a.digits and b.digits and "-" in (a.text[1:2], b.text[1:2])),
+                not (a.digit_at(-1) and b.digit_at(0) and "-" in (a.flag, b.flag)),
                 f"format: in {self.pattern!r} {a.text} and {b.text} would run together; put a mark between them",
             )
 

@@ -15,6 +15,7 @@ from nacre.table.formats.numbers import MAX_DECIMALS, SPACES, NumberFormat
 _SIGN = r"[-\x{2212}]"
 _SPACE = r"[ \x{00a0}\x{202f}]"
 _LARGEST = float(2**62)
+_LONGEST = 400
 
 
 def read(array: pa.Array, format: NumberFormat, integer: bool) -> casting.Parts:
@@ -24,6 +25,7 @@ def read(array: pa.Array, format: NumberFormat, integer: bool) -> casting.Parts:
     positive, negative = _patterns(format)
     below = casting.mask(pc.match_substring_regex(text, negative))
     fits = below | casting.mask(pc.match_substring_regex(text, positive))
+    fits &= casting.mask(pc.less_equal(pc.utf8_length(text), _LONGEST))
     # Affixes hold no digits: what lies between the first and the last digit is the number.
     digits = pc.replace_substring_regex(text, r"^[^0-9]+|[^0-9]+$", "")
     for mark in SPACES if format.thousands in SPACES else (format.thousands,):
@@ -40,11 +42,11 @@ def read(array: pa.Array, format: NumberFormat, integer: bool) -> casting.Parts:
 def _patterns(format: NumberFormat) -> tuple[str, str]:
     """Regular expressions of the numbers that are not negative, and of those that are."""
     mark = re.escape(format.decimal)
-    body = "[0-9]{1,400}"
+    body = "[0-9]+"
     if format.thousands:
         between = _SPACE if format.thousands in SPACES else re.escape(format.thousands)
         body = f"(?:[0-9]{{1,3}}(?:{between}[0-9]{{3}})+|{body})"
-    body += f"(?:{mark}[0-9]{{0,400}})?(?:[eE][+-]?[0-9]{{1,3}})?"
+    body += f"(?:{mark}[0-9]*)?(?:[eE][+-]?[0-9]{{1,3}})?"
     before, after = (_affix(a) for a in (format.prefix, format.suffix))
     negatives = [rf"{_SIGN}{before}{body}{after}", rf"{before}{_SIGN}{body}{after}"]
     if format.negative == "$1-":
@@ -67,6 +69,8 @@ def write(values: np.ndarray, null: np.ndarray | None, format: NumberFormat, dec
         values = np.where(null, values.dtype.type(0), values)
     fixed = decimals if format.decimals is None else format.decimals
     whole, part, places = _split(np.abs(values), fixed)
+    if places < format.least:
+        part, places = part * 10 ** (format.least - places), format.least
     digits = pa.array(whole).cast(pa.string())
     if format.width:
         digits = pc.utf8_lpad(digits, format.width, "0")
@@ -117,9 +121,10 @@ def _joined(digits: pa.Array, part: np.ndarray, places: int, format: NumberForma
     behind = pc.utf8_lpad(pa.array(part).cast(pa.string()), places, "0")
     if format.decimals is not None:
         return pc.binary_join_element_wise(digits, behind, format.decimal)
-    behind = pc.utf8_rtrim(behind, "0")
+    fixed, free = pc.utf8_slice_codeunits(behind, 0, format.least), pc.utf8_slice_codeunits(behind, format.least)
+    behind = pc.binary_join_element_wise(fixed, pc.utf8_rtrim(free, "0"), "")
     marked = pc.binary_join_element_wise(digits, behind, format.decimal)
-    return pc.if_else(pa.array(part == 0), digits, marked)
+    return marked if format.least else pc.if_else(pa.array(part == 0), digits, marked)
 
 
 def _grouped(digits: pa.Array, mark: str) -> pa.Array:

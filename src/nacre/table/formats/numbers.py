@@ -21,8 +21,8 @@ MAX_DECIMALS = 15  # digits that a float is sure to keep
 class NumberFormat:
     """One way to write numbers. The value is the number that is written: `40.8%` is 40.8.
 
-    `decimals` are always written (None: as many as the number has); `width` is the least number of digits before the
-    decimal mark, filled up with zeros; `negative` shows how -1 is written where the prefix is `$`.
+    `decimals` are always written (None: as many as the number has, at `least` so many); `width` is the least number of
+    digits before the decimal mark, filled up with zeros; `negative` shows how -1 is written where the prefix is `$`.
     """
 
     decimal: str = "."
@@ -30,6 +30,7 @@ class NumberFormat:
     prefix: str = ""
     suffix: str = ""
     decimals: int | None = None
+    least: int = 0
     width: int = 0
     negative: str = NEGATIVES[0]
 
@@ -42,6 +43,8 @@ class NumberFormat:
             )
         need(self.thousands != self.decimal, f"format: {self.decimal!r} cannot mark both decimals and thousands")
         _whole("decimals", self.decimals, MAX_DECIMALS, none=True)
+        _whole("least", self.least, MAX_DECIMALS)
+        need(not self.least or self.decimals is None, "format: decimals fixes their number; leave out least")
         _whole("width", self.width, MAX_WIDTH)
         need(not (self.width and self.thousands), "format: a width with leading zeros has no thousands mark; drop one")
         for name in ("prefix", "suffix"):
@@ -56,7 +59,7 @@ class NumberFormat:
     @property
     def plain(self) -> bool:
         """Whether any program reads such texts as numbers: digits, a point, a leading minus."""
-        return dataclasses.replace(self, decimals=None) == NumberFormat()
+        return dataclasses.replace(self, decimals=None, least=0) == NumberFormat()
 
     @classmethod
     def given(cls, value: Any) -> NumberFormat:

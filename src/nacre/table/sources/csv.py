@@ -23,6 +23,7 @@ from nacre.table.sources.compression import Unpacked, verify
 from nacre.table.sources.dialect import not_encoded, read_dialect
 from nacre.table.sources.encodings import MARK, Utf8
 from nacre.table.sources.options import Options
+from nacre.table.sources.storage import as_written
 
 _BLOCK = 8 * 2**20  # read at a time; a row must fit
 _LOOK = 2**18  # bytes of rows that are looked at before anything is spent
@@ -35,7 +36,7 @@ class CsvSource:
         self.path, self.options, self.kind = path, options, kind
         self.dialect = read_dialect(path, options, kind)
         check_names(path, self.dialect.names, options)
-        self.arrow_schema = pa.schema([(name, pa.string()) for name in self.dialect.names])
+        self.arrow_schema = pa.schema([as_written(name) for name in self.dialect.names])
         self._told = False
 
     @contextlib.contextmanager

@@ -20,6 +20,7 @@ from nacre.errors import DataError
 from nacre.table.sources.checks import READ_ERRORS, check_names, slices
 from nacre.table.sources.compression import check_directory
 from nacre.table.sources.options import Options
+from nacre.table.sources.storage import as_written
 
 _ROWS = 1_048_576  # of a sheet, by the format
 _CHUNK = 4_096
@@ -40,7 +41,7 @@ class ExcelSource:
         while names and names[-1] == "":  # formatted cells beside the table
             names.pop()
         check_names(path, names, options)
-        self.arrow_schema = pa.schema([(name, pa.string()) for name in names])
+        self.arrow_schema = pa.schema([as_written(name) for name in names])
 
     def _guarded(self, read: Callable[[], Any]) -> Any:
         """What a library of many kinds of errors finds wrong, as ours."""

@@ -22,6 +22,7 @@ from nacre.table.sources.compression import Unpacked, verify
 from nacre.table.sources.dialect import not_encoded
 from nacre.table.sources.encodings import MARK, Utf8, codec_of
 from nacre.table.sources.options import Options
+from nacre.table.sources.storage import as_written
 
 _BLOCK = 2 * 2**20
 _LINE = 8 * 2**20  # the longest line that is read
@@ -46,7 +47,7 @@ class JsonLinesSource:
             raise DataError(f"{path}: a key of the first line is no text; say which columns there are with --columns")
         check_names(path, names, options)
         self.assumptions = () if options.columns is not None else (ASSUMED,)
-        self.arrow_schema = pa.schema([(name, pa.string()) for name in names])
+        self.arrow_schema = pa.schema([as_written(name) for name in names])
         self._told = False
 
     def _lines(self, block: int = _BLOCK) -> Iterator[list[str]]:

@@ -7,6 +7,8 @@ types within which equal values have equal labels and names, and parts of one ta
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -14,6 +16,41 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nacre.errors import DataError
+from nacre.table.columns import Boolean, Datetime, Numeric
+from nacre.table.schema import Schema
+
+_AS_WRITTEN = {b"nacre.storage": b"as written"}
+
+
+_INDEX = re.compile(r"Unnamed: [0-9]+|__index_level_[0-9]+__|rownames")
+
+
+def is_index(name: str) -> bool:
+    """Whether a library gives this name to row numbers that it saves with a table."""
+    return _INDEX.fullmatch(name) is not None
+
+
+def as_written(name: str) -> pa.Field:
+    """A column of a source without types, such as CSV: texts that may stand for numbers, dates or truth values."""
+    return pa.field(name, pa.string(), metadata=_AS_WRITTEN)
+
+
+def is_as_written(field: pa.Field) -> bool:
+    """Whether what a text stands for is open. In sources with types a text is a text and a number a number."""
+    return (field.metadata or {}).items() >= _AS_WRITTEN.items()
+
+
+def texts_stay(schema: Schema, fields: pa.Schema) -> Schema:
+    """The schema in which numbers, dates and truth values that a source with types stores as texts come out as such."""
+    columns = dict(schema.columns)
+    for name, column in schema.columns.items():
+        if not isinstance(column, (Numeric, Datetime, Boolean)) or column.text or name not in fields.names:
+            continue
+        field = fields.field(name)
+        if family(field.type) == "text" and not is_as_written(field):
+            columns[name] = dataclasses.replace(column, text=True)
+    return dataclasses.replace(schema, columns=columns)
+
 
 _FAMILIES = (
     ("text", (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_binary,

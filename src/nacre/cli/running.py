@@ -72,7 +72,7 @@ def run(file: Any, terms: Terms, declared: Declared, shell: Shell, owner: list[s
         except KeyboardInterrupt:
             raise Interrupted(f"interrupted; nothing was written{_opened(transcript, terms)}") from None
         except NacreError as error:
-            if not transcript.questions:
+            if not (transcript.begun or transcript.questions):
                 raise
             raise type(error)(f"{error} (nothing was written{_opened(transcript, terms)})") from None
     lines = [line for facts in told.values() for line in diagnostic_lines(facts)]
@@ -84,11 +84,12 @@ def run(file: Any, terms: Terms, declared: Declared, shell: Shell, owner: list[s
 
 def _opened(transcript: Any, terms: Terms) -> str:
     names = ", ".join(q["entry"] for q in transcript.questions)
-    if not names:
+    if not names and not transcript.begun:
         return " and nothing was spent"
     if parse_epsilon(terms.epsilon) is None:
         return "; the rows had been read, and what was found was thrown away unseen"
-    return f"; the noisy answers to {names} were thrown away unseen. If you keep books, count the whole run as spent"
+    given = f"answers to {names}" if names else "steps"
+    return f"; the noisy {given} were thrown away unseen. If you keep books, count the whole run as spent"
 
 
 def _schema(rows: Any, terms: Terms, declared: Declared, bars: Bars) -> Any:

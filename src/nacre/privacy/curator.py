@@ -234,6 +234,7 @@ class Curator(TrainingDoors):
     def _stay_spent(self) -> None:
         """From here on the debit is not given back. Every answer leaves by `_answer`; doors that show noisy numbers to
         the code of others before that (steps, choices) call this when the rows were read."""
+        self._transcript.begun = True
         before_an_answer(self._paid, self._plan)
 
     def _then_spent(self, batches: Iterator[Any]) -> Iterator[Any]:

@@ -2,8 +2,9 @@
 
 A test for one event S gives δ ≥ P(S) − e^ε·Q(S) for every mechanism, whatever composes it. For sums of Poisson-sampled
 Gaussians S is a half-space, beside an unsampled Gaussian a half-space across both, and under P the sum is a mixture of
-binomially many Gaussians, exactly. For exponential mechanisms between two candidates all outcomes are counted. Everything
-is done in logarithms, to relative errors near 1e-12. The ratio of `delta_at` to such a bound must not be below 1.
+binomially many Gaussians, exactly. For exponential mechanisms between two candidates all outcomes are counted.
+Everything is done in logarithms, to relative errors near 1e-12. The ratio of `delta_at` to such a bound must never be
+below 1.
 """
 
 from __future__ import annotations

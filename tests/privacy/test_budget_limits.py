@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import subprocess
@@ -9,18 +10,18 @@ import sys
 
 import numpy as np
 import pytest
-
 from benchmarks.audits import accountant
+from tests.privacy import coarse
+
 from nacre.errors import BudgetError
 from nacre.privacy import accounting, calibration
 from nacre.privacy.accounting import BoundedRange, Failure, Gaussian, PoissonGaussian, Unbounded
-from nacre.privacy.budget import LEAST_DELTA, Budget, default_delta
+from nacre.privacy.budget import Budget, default_delta
 from nacre.privacy.plan import Counts, Descend, Part, Plan, Scope, gaussian_share
 from nacre.privacy.ranges import range_share
-from tests.privacy import coarse
 
 SCOPE = Scope("add_or_remove_one")
-DELTAS = (1e-3, 1e-5, 1e-6, 1.001e-9, 1e-9, 0.999e-9, 1e-12, 1e-13, 1e-14, 0.99e-14, 1e-15, 1e-16)
+DELTAS = (1e-3, 1e-6, 1.001e-9, 1e-9, 1e-12, 1e-14, 0.99e-14, 1e-15, 1e-16)
 
 
 # ------------------------------------------------------------------------------------------------------ refused
@@ -54,11 +55,11 @@ def test_a_plan_that_spends_more_than_a_tiny_delta_is_refused():
 
 
 def rises(values) -> bool:
-    return all(a <= b for a, b in zip(values, values[1:], strict=False))
+    return all(a <= b for a, b in itertools.pairwise(values))
 
 
 def test_less_delta_never_gets_less_noise():
-    with coarse.grid(2**14):
+    with coarse.grid(2**12):
         noises = [calibration.noise_for(Budget(3.0, d), SCOPE, 0.015, 2000) for d in DELTAS]
         assert rises(noises) and len(set(noises)) >= len(noises) - 3
         for delta, noise in zip(DELTAS, noises, strict=True):
@@ -68,7 +69,7 @@ def test_less_delta_never_gets_less_noise():
 
 
 def test_less_delta_never_gets_more_steps():
-    with coarse.grid(2**14):
+    with coarse.grid(2**12):
         steps = [calibration.steps_for(Budget(3.0, d), SCOPE, 0.015, 2.0) for d in reversed(DELTAS)]
         assert rises(steps)
         for delta, found in zip(reversed(DELTAS), steps, strict=True):
@@ -78,7 +79,7 @@ def test_less_delta_never_gets_more_steps():
 
 @pytest.mark.parametrize("others", [(), (BoundedRange(0.1, 10),), (PoissonGaussian(0.01, 1.5, 100),)])
 def test_less_delta_never_gets_a_larger_gaussian(others):
-    with coarse.grid(2**14):
+    with coarse.grid(2**12):
         mus = [accounting.gaussian_mu(2.0, d, others) for d in reversed(DELTAS)]
         assert rises(mus) and mus[0] > 0.05
         for delta, mu in zip(reversed(DELTAS), mus, strict=True):
@@ -88,7 +89,7 @@ def test_less_delta_never_gets_a_larger_gaussian(others):
 
 @pytest.mark.parametrize("draws", [1, 30])
 def test_less_delta_never_gets_larger_ranges(draws):
-    with coarse.grid(2**13):
+    with coarse.grid(2**12):
         assert rises([range_share(Budget(1.0, d), SCOPE, draws) for d in reversed(DELTAS)])
 
 
@@ -120,10 +121,9 @@ def test_the_largest_of_what_always_holds_or_never_does_is_found_too():
     assert accounting.largest(lambda x: x <= 3.5, 1.0) == pytest.approx(3.5, rel=1e-11)
     assert accounting.last_within(lambda k: 1.0, 3, 2, (-9, 50)) is None
     assert accounting.last_within(lambda k: -1.0, 3, 2, (-9, 50)) == 50
-    for last in (-9, 0, 3, 4, 31, 50):
-        for shape in (lambda d: d, math.exp, lambda d: math.atan(9 * d), lambda d: d**3 if d < 0 else 1e6 * d):
-            assert accounting.last_within(lambda k: shape(k - last - 0.5) - shape(-0.5) * (k <= last), 7, 2, (-9, 50)) >= -9
-            assert accounting.last_within(lambda k: float(k > last), 7, 2, (-9, 50)) == last
+    for shape in (float, math.sinh, lambda d: math.atan(9 * d), lambda d: d**3 if d < 0 else 1e6 * d, np.sign):
+        for last in (-9, 0, 3, 4, 31, 50):
+            assert accounting.last_within(lambda k, at=last, f=shape: float(f(k - at - 0.5)), 7, 2, (-9, 50)) == last
 
 
 # ----------------------------------------------------------------------------------- lists made to eat the machine
@@ -138,8 +138,8 @@ GREEDY = {
     "2^40 faint steps": [PoissonGaussian(1e-9, 1e6, 2**40)],
     "infinite mu": [Gaussian(math.inf), BoundedRange(1.0)],
     "tiny everything": [PoissonGaussian(1e-9, 1e10, 1), BoundedRange(1e-300, 3), Gaussian(1e-200)],
-    "hundreds of kinds": [PoissonGaussian(0.01 + k * 1e-5, 1.0 + k, 10 + k) for k in range(500)]
-    + [BoundedRange(0.01 + k * 1e-4, 1 + k) for k in range(400)],
+    "hundreds of kinds": [PoissonGaussian(0.01 + k * 1e-5, 1.0 + k, 10 + k) for k in range(300)]
+    + [BoundedRange(0.01 + k * 1e-4, 1 + k) for k in range(199)],
 }
 CHILD = """
 import json, resource, sys, time
@@ -170,8 +170,9 @@ def test_greedy_lists_are_composed_in_seconds_and_little_memory():
 
 @pytest.mark.parametrize(
     "event",
-    [Gaussian(math.nan), Gaussian(-1.0), Gaussian("1"), BoundedRange(math.nan), BoundedRange(-1.0), BoundedRange(1.0, 0),
-     BoundedRange(1.0, 2.5), BoundedRange(1.0, 2**41), BoundedRange(1.0, True), PoissonGaussian(0.0, 1.0, 1),
+    [Gaussian(math.nan), Gaussian(-1.0), Gaussian("1"), BoundedRange(math.nan), BoundedRange(-1.0),
+     BoundedRange(1.0, 0), BoundedRange(1.0, 2.5), BoundedRange(1.0, 2**41), BoundedRange(1.0, True),
+     PoissonGaussian(0.0, 1.0, 1),
      PoissonGaussian(1.1, 1.0, 1), PoissonGaussian(0.1, 0.0, 1), PoissonGaussian(0.1, -1.0, 1),
      PoissonGaussian(0.1, 1.0, 0), PoissonGaussian(0.1, 1.0, 10**30), PoissonGaussian(0.1, 1.0, 1, "all"),
      PoissonGaussian(math.nan, 1.0, 1), Failure(-0.1), Failure(math.nan), "no event", None],
@@ -184,8 +185,8 @@ def test_events_that_no_mechanism_has_are_refused(event):
 
 
 def test_more_kinds_than_any_plan_has_are_refused():
-    many = [BoundedRange(0.01 + k * 1e-6) for k in range(1001)]
-    with pytest.raises(BudgetError, match="1,001 different"):
+    many = [BoundedRange(0.01 + k * 1e-6) for k in range(501)]
+    with pytest.raises(BudgetError, match="501 different"):
         accounting.check_composable(many)
     accounting.check_composable([BoundedRange(0.01)] * 5000 + [Gaussian(0.1 * k) for k in range(5000)])
 

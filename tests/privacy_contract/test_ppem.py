@@ -15,10 +15,10 @@ from nacre.distances import stein
 from nacre.errors import PlanError
 from nacre.privacy import accounting, descent, unit_arrays
 from nacre.privacy.accounting import PoissonGaussian
-from nacre.privacy.renyi import renyi
 from nacre.privacy.budget import Budget
 from nacre.privacy.certificate import verify
 from nacre.privacy.plan import Descend, Part
+from nacre.privacy.renyi import renyi
 from nacre.release import load
 from nacre.synthesizers.ppem import losses, private, training
 from nacre.synthesizers.ppem.game import Game

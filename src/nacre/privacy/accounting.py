@@ -31,13 +31,14 @@ from nacre.privacy.events import check_composable as check_composable
 from nacre.privacy.events import merged, wrong
 from nacre.privacy.events import split as split
 from nacre.privacy.losses import CARE, Ranged, exchanged, gaussian, ranged, sampled
-from nacre.privacy.renyi import renyi
+from nacre.privacy.renyi import NO_ORDERS, renyi
 
 SAMPLER_ERROR = 2.0**-68  # total variation of 2³² certified draws at 2⁻¹⁰⁰ each
 HASH_ERROR = 2.0**-64  # 2³² texts and 2³² persons told apart by 128-bit hashes: 2·(2³²)²/2¹²⁹
 GAMMA = SAMPLER_ERROR + HASH_ERROR
 _UP = 1 + 2.0**-48  # covers the last few roundings
 _STRONGEST, _FAINTEST = 1e12, 1e-12  # losses above the one are taken for infinite, a budget below the other for none
+_SOME = 64  # events for which a second bound is worth its time
 _OCTAVE = 2**15  # steps of a factor 2 in which μ beside other events is found
 
 
@@ -194,7 +195,7 @@ def _together(mu: float, rest: tuple[BoundedRange | PoissonGaussian, ...]) -> Ca
     if mu == 0 and len(rest) == 1 and isinstance(one, BoundedRange) and one.times == 1 and one.epsilon < 700:
         last = max(0.0, one.epsilon - 2 * math.log1p(GAMMA * math.expm1(one.epsilon)))
         return lambda epsilon: _turned(lambda e: float(bounded_range_delta(one.epsilon, np.asarray(e))), last, epsilon)
-    curve, other = _composed(mu, rest), renyi(mu, rest)
+    curve, other = _composed(mu, rest), renyi(mu, rest) if len(rest) <= _SOME else NO_ORDERS
     turn = curve.turn(GAMMA)
     return lambda epsilon: min(_turned(lambda e: float(curve(e)), turn, epsilon), other(epsilon, GAMMA))
 

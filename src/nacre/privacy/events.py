@@ -10,7 +10,7 @@ from nacre.errors import BudgetError
 
 RELATIONS = ("add_or_remove_one", "zero_out", "replace_one")
 MOST_TIMES = 2**40  # of one event: more steps than any run takes
-MOST_KINDS = 1000  # different events in one list: more than any plan has
+MOST_KINDS = 500  # different events in one list: more than any plan has
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import numpy as np
 UNIT = 2.0**-53
 CARE = 2.0**-50  # a normal tail at x, and its logarithm's exponential, are right to this times 8 + x², relatively
 _LOW = 8.5  # deviations; lower losses, of chance 1e-17, are moved up to there
+_END = 40.0  # deviations; what lies beyond has a chance below 1e-349, which is nothing beside the sampler's error
 _LEAST_SHIFT = 2.0**-40  # smaller ones are taken for this
 _NODES = np.linspace(-12.0, 12.0, 121)
 _WEIGHTS = np.exp(-(_NODES**2) / 2) / np.exp(-(_NODES**2) / 2).sum()
@@ -40,7 +41,7 @@ class Law(Protocol):
 
 def difference(first: np.ndarray, second: np.ndarray, squares: np.ndarray) -> np.ndarray:
     """first − second from above, within [0, 1], for relative errors of both below CARE·(8 + squares)."""
-    care = CARE * (8 + np.where(np.isfinite(squares), squares, 0.0))
+    care = CARE * (8 + squares)
     return np.where(care < 0.01, np.clip(first * (1 + care) - second * (1 - care), 0.0, 1.0), 1.0)
 
 
@@ -83,12 +84,13 @@ class SampledGaussian:
         return difference(first, np.exp(np.minimum(t + log_ndtr(-x), 0.0)), squares)
 
     def _place(self, t: np.ndarray) -> np.ndarray:
-        """The x where the logarithm of mixture over N(0, 1) is t; −inf where it is larger everywhere."""
+        """The x where the logarithm of mixture over N(0, 1) is t, or the end of all that has a chance on that side."""
         if self.q == 1:
-            return t / self.m + self.m / 2
+            return np.clip(t / self.m + self.m / 2, -_END, self.m + _END)
         above = np.maximum(t - math.log1p(-self.q), 0.0)
         with np.errstate(divide="ignore"):
-            return (t - math.log(self.q) + np.log(-np.expm1(-above))) / self.m + self.m / 2
+            x = (t - math.log(self.q) + np.log(-np.expm1(-above))) / self.m + self.m / 2
+        return np.clip(x, -_END, self.m + _END)
 
     def nodes(self, rare: float) -> tuple[np.ndarray, np.ndarray]:
         if self.added:
@@ -125,13 +127,13 @@ class ExchangedGaussian:
     def _place(self, t: np.ndarray) -> np.ndarray:
         """m·x = t/2 + asinh((1 − q)/q·e^{m²/2}·sinh(t/2)), by the logarithm of what asinh is taken of."""
         if self.q == 1:
-            return t / (2 * self.m)
+            return np.clip(t / (2 * self.m), -self.m - _END, self.m + _END)
         half = np.abs(t) / 2
         with np.errstate(divide="ignore"):
             log = half + np.log(-np.expm1(-2 * half) / 2)
         log += math.log1p(-self.q) - math.log(self.q) + self.m**2 / 2
         arc = np.where(log > 20, log + math.log(2), np.arcsinh(np.exp(np.minimum(log, 20))))
-        return (t / 2 + np.sign(t) * arc) / self.m
+        return np.clip((t / 2 + np.sign(t) * arc) / self.m, -self.m - _END, self.m + _END)
 
     def nodes(self, rare: float) -> tuple[np.ndarray, np.ndarray]:
         x, weights = _mixture(self.q, self.m, rare)

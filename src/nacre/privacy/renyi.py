@@ -35,13 +35,13 @@ class Renyi:
         return float(found.min(initial=math.inf))
 
 
-NONE = Renyi(np.array([]), np.array([]))
+NO_ORDERS = Renyi(np.array([]), np.array([]))
 
 
 def renyi(mu: float, rest: Sequence[BoundedRange | PoissonGaussian]) -> Renyi:
     """The bound of all events together: e^{(α−1)(R(α) − ε)}/(α−1)·(1 − 1/α)^α (Canonne, Kamath & Steinke 2020)."""
     if any(isinstance(e, PoissonGaussian) and e.relation == "replace_one" for e in rest):
-        return NONE
+        return NO_ORDERS
     orders = _WHOLE if any(isinstance(e, PoissonGaussian) for e in rest) else _ANY
     less = orders - 1
     with np.errstate(over="ignore"):

@@ -21,6 +21,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from nacre.errors import BudgetError
+
 GRID = 1e-4  # interval of the privacy-loss grid
 SAMPLER_ERROR = 2.0**-68  # total variation of 2³² certified draws at 2⁻¹⁰⁰ each
 HASH_ERROR = 2.0**-64  # 2³² texts and 2³² persons told apart by 128-bit hashes: 2·(2³²)²/2¹²⁹
@@ -124,6 +126,23 @@ def split(events: Sequence[Event]) -> tuple[float, float, list[Event]]:
     mu = math.sqrt(math.fsum(e.mu**2 for e in events if isinstance(e, Gaussian)))
     failure = math.fsum(e.delta for e in events if isinstance(e, Failure))
     return mu, failure, [e for e in events if not isinstance(e, Gaussian | Failure)]
+
+
+def check_composable(events: Sequence[Event]) -> None:
+    """Raise BudgetError for a list that would take minutes or gigabytes to compose: no promise covers such losses.
+
+    For lists that come from a file, before anything is composed.
+    """
+    sampled = [e for e in events if isinstance(e, BoundedRange | PoissonGaussian)]
+    if len(set(sampled)) > 64:
+        raise BudgetError(f"{len(set(sampled)):,} different selections and samples in one list; expected at most 64")
+    for e in sampled:
+        if isinstance(e, BoundedRange):
+            mean, endless = e.times * min(e.epsilon**2 / 8, e.epsilon), e.epsilon > 64
+        else:
+            mean, endless = e.steps * min(1.0, (e.q / e.z) ** 2), e.z < 0.1 or e.steps > 1 << 24
+        if endless or not mean <= 2_000:
+            raise BudgetError(f"{e}: costs more than any promise covers, or takes too long to compose")
 
 
 def delta_at(events: Sequence[Event], epsilon: float) -> float:

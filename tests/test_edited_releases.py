@@ -11,7 +11,8 @@ from nacre.learners import load as load_learner
 
 LOADERS = {".nacre": nacre.load, ".sketch": nacre.load_sketch, ".learner": load_learner}
 LEVELS = {"bought": "proven", "dpgan": "proven (real arithmetic)", "points": "conditional", "none": "none",
-          "seeded": "none", "merged": "proven", "dpsgd": "proven (real arithmetic)"}  # fmt: skip
+          "seeded": "none", "merged": "proven", "dpsgd": "proven (real arithmetic)",
+          "merf": "proven (real arithmetic)", "ppem": "none", "weighted": "none"}  # fmt: skip
 HONEST_FILES = sorted(p.name for p in HONEST.iterdir())
 WITH_PROMISE = [name for name in HONEST_FILES if LEVELS[name.partition(".")[0]] != "none"]
 

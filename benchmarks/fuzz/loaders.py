@@ -20,9 +20,11 @@ HONEST = Path(__file__).resolve().parents[2] / "tests" / "honest"
 
 @dataclass(frozen=True)
 class Loader:
-    """`make(rng)` gives one hostile case, `load(case)` tries it: it ends well, or with an error of `errors`."""
+    """`make(rng)` gives one hostile case, `load(case)` tries it: it ends well, or with an error of `errors`; the
+    `honest` case ends well."""
 
     name: str
+    honest: Any
     make: Callable[[np.random.Generator], Any]
     load: Callable[[Any], Any]
     errors: tuple[type[BaseException], ...] = (NacreError,)
@@ -58,11 +60,11 @@ def of_file(name: str, made_of: Callable[..., Any], path: Path, parts: tuple[str
             data = mutated(documents[part], rng)
         return sealed({**whole, part: data}) if part != "manifest.json" else {**whole, part: data}
 
-    return Loader(name, make, lambda members: made_of(path, *opened(dict(members), path)))
+    return Loader(name, whole, make, lambda members: made_of(path, *opened(dict(members), path)))
 
 
 def of_text(name: str, document: Any, load: Callable[[bytes], Any], errors: Any = (NacreError,)) -> Loader:
-    return Loader(name, lambda rng: mutated(document, rng), load, errors)
+    return Loader(name, json.dumps(document).encode(), lambda rng: mutated(document, rng), load, errors)
 
 
 def loaders() -> dict[str, Loader]:

@@ -37,7 +37,11 @@ def promised(method, options, relation):
     return Certificate.from_json(json.loads(json.dumps(made.to_json()))), schema
 
 
-@pytest.mark.parametrize(("method", "options", "relation"), CASES, ids=[c[0] for c in CASES])
+LONG = ("ppem", "sketch", "hflow")  # to compose
+MARKED = [pytest.param(*c, id=c[0], marks=[pytest.mark.slow] if c[0] in LONG else []) for c in CASES]
+
+
+@pytest.mark.parametrize(("method", "options", "relation"), MARKED)
 def test_methods_declare_what_they_open(method, options, relation):
     made, schema = promised(method, options, relation)
     assert verified(made, schema) == made

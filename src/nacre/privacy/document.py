@@ -10,15 +10,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from nacre.privacy.budget import NEIGHBOURS, Level
-from nacre.privacy.plan import DOORS
+from nacre.privacy.plan import DOORS, MOST_ENTRIES
 from nacre.table.checking import HIDDEN
 from nacre.table.columns import PROVENANCES
 
 MOST_TEXT = 4_000  # characters of one text
 MOST_ITEMS = 1 << 18  # of one list or object: a table for each of 700 columns' pairs
-MOST_ENTRIES = 1_000
 DEPTH = 12
 LARGEST = 2**63
+LARGEST_CAP = 10**9
 MOST_EPSILON = 100.0  # the errors of the noise sampler count e^epsilon times: no promise reaches half of that
 
 
@@ -177,8 +177,13 @@ EXTRAS: dict[str, Callable[[str, Any], None]] = {  # what is printed of `extras`
 }
 
 
+def _cap(where: str, value: Any) -> None:
+    whole(where, value, 1)
+    _need(value <= LARGEST_CAP, where, value, f"at most {LARGEST_CAP:,} rows")
+
+
 def _unit(where: str, value: Any) -> None:
-    keys(where, value, {"column": or_none(_text), "cap": lambda here, one: whole(here, one, 1)})
+    keys(where, value, {"column": or_none(_text), "cap": _cap})
 
 
 def _schema(where: str, value: Any) -> None:

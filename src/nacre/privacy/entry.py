@@ -11,6 +11,8 @@ from nacre.privacy.accounting import Event
 from nacre.privacy.budget import Level
 from nacre.privacy.noise import MAX_SIGMA
 
+LARGEST = 2**62
+
 
 @dataclass(frozen=True)
 class Scope:
@@ -56,6 +58,8 @@ class Entry:
             value = getattr(self, number, least)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise PlanError(f"entry {self.name!r}: {number} {value!r}; expected a whole number, {least} or more")
+            if value > LARGEST:
+                raise PlanError(f"entry {self.name!r}: {number} {value:.3g}; expected at most 2^62")
 
     def events(self, scope: Scope) -> list[Event]:
         raise NotImplementedError

@@ -11,6 +11,7 @@ from nacre.table.columns import Boolean, Categorical, Column, Numeric
 from nacre.table.conditions import Condition, position, some
 
 MAX_DETERMINANT_VALUES = 1_000_000
+MOST_CAP = 10**9
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,8 +24,10 @@ class Unit:
     def __post_init__(self) -> None:
         if not isinstance(self.column, str):
             raise SchemaError(f"unit: column is {self.column!r}; write the name of an identifier column")
-        if not isinstance(self.cap, int) or isinstance(self.cap, bool) or self.cap < 1:
-            raise SchemaError(f"unit: cap is {self.cap!r}; write a whole number of rows per person, at least 1")
+        if not isinstance(self.cap, int) or isinstance(self.cap, bool) or not 1 <= self.cap <= MOST_CAP:
+            raise SchemaError(
+                f"unit: cap is {self.cap!r}; write a whole number of rows per person, at least 1 and at most 10^9"
+            )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -32,7 +32,7 @@ BAD_FILES = {
     "only line ends": ("a.csv", b"\n\n", "the file has no columns; expected at least one"),
     "header only": ("a.csv", b"a,b\n", "a.csv: the file has column names but no rows"),
     "header without line end": ("a.csv", b"a,b", "a.csv: the file has column names but no rows"),
-    "rows of another length": ("a.csv", b"a,b\n1,2,3\n4,5,6\n", "a.csv: 2 of the first 2 rows have not the 2 fields"),
+    "rows of another length": ("a.csv", b"a,b\n1,2,3\n4,5,6\n", "a.csv: 2 of the first 2 lines have not the 2 fields"),
     "title line": ("a.csv", b"People of 2020\na,b\n1,2\n", "have not the 1 fields of the header, split at ','; name"),
     "comment": ("a.csv", b"# made by hand\na\n1\n", "a.csv: the first line looks like a comment; say how many lines"),
     "two names": ("a.csv", b"a,b,a\n1,2,3\n", "a.csv: the column name 'a' occurs twice; rename one of them"),

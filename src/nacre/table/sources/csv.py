@@ -67,11 +67,12 @@ class CsvSource:
             rows = sum(b.num_rows for b in parsed.batches(pa.BufferReader(block), 2 * len(block) + 1024))
         except pa.ArrowException:
             return
-        if parsed.ragged > rows:
+        if parsed.lines > rows:
             raise DataError(
-                f"{self.path}: {parsed.ragged:,} of the first {parsed.ragged + rows:,} rows have not the "
+                f"{self.path}: {parsed.lines:,} of the first {parsed.lines + rows:,} lines have not the "
                 f"{len(self.arrow_schema)} fields of the header, split at {self.dialect.delimiter!r}; name the "
-                "delimiter or the quote character, or how many lines stand before the header (--skip-lines)"
+                "delimiter or the quote character, close the quotes, or say how many lines stand before the header "
+                "(--skip-lines)"
             )
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
@@ -90,9 +91,9 @@ class CsvSource:
         if parsed.ragged and not self._told:
             self._told = True
             warnings.warn(
-                f"for the owner only: {self.path}: {parsed.ragged:,} rows have not the {len(self.arrow_schema)} fields "
-                f"of the header and are read as rows without values; the first is row {parsed.first:,} after the "
-                "header. Quote the fields that contain the delimiter",
+                f"for the owner only: {self.path}: {parsed.ragged:,} rows ({parsed.lines:,} lines) have not the "
+                f"{len(self.arrow_schema)} fields of the header and are read as rows without values; the first is row "
+                f"{parsed.first:,} after the header. Quote the fields that contain the delimiter, and close all quotes",
                 stacklevel=2,
             )
 
@@ -111,7 +112,7 @@ class _Parsed:
 
     def __init__(self, source: CsvSource, columns: Sequence[str] | None):
         self.source, self.columns = source, None if columns is None else list(columns)
-        self.ragged, self.first = 0, 0
+        self.ragged, self.lines, self.first = 0, 0, 0
 
     def batches(self, text: Any, block: int) -> Iterator[pa.RecordBatch]:
         source, names = self.source, self.source.arrow_schema.names
@@ -140,6 +141,7 @@ class _Parsed:
 
     def _skip(self, row: Any) -> str:
         self.ragged += 1
+        self.lines += 1 + row.text.strip().count("\n")
         self.first = self.first or row.number or 0
         return "skip"
 

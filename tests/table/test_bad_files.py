@@ -38,7 +38,11 @@ BAD_FILES = {
     "two names": ("a.csv", b"a,b,a\n1,2,3\n", "a.csv: the column name 'a' occurs twice; rename one of them"),
     "no name": ("a.csv", b",b\n0,1\n", "a.csv: column 1 has no name (an index saved with the table?)"),
     "utf-16 without mark": ("a.csv", "a,b\n1,2\n".encode("utf-16-le"), "a.csv: the header line is not valid utf-8"),
-    "latin-1 values": ("a.csv", b"a,b\n1,\xe6\n", "a.csv: the text is not valid utf-8; save the file as UTF-8 or name"),
+    "latin-1 values": (
+        "a.csv",
+        b"a,b\n1,\xe6\n2,\xe6\n",
+        "a.csv: the text is not valid utf-8; save the file as UTF-8 or name",
+    ),
     "latin-1 header": ("a.csv", b"\xe6,b\n1,2\n", "a.csv: the header line is not valid utf-8"),
     "endless header": ("a.csv", b"a" * 5_000_000, "the first line is longer than 4,194,304 bytes"),
     "long name": ("a.csv", b"a" * 200_000 + b",b\n1,2\n", "the header line cannot be read (field larger than"),

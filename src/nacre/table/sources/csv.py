@@ -20,7 +20,7 @@ from nacre.errors import DataError
 from nacre.table.sources import Kind
 from nacre.table.sources.checks import check_names, slices
 from nacre.table.sources.compression import Unpacked, verify
-from nacre.table.sources.dialect import not_encoded, read_dialect
+from nacre.table.sources.dialect import check_decoded, read_dialect
 from nacre.table.sources.encodings import MARK, Utf8
 from nacre.table.sources.options import Options
 
@@ -54,9 +54,7 @@ class CsvSource:
         if len(block) == _LOOK:
             block = block[: block.rfind(b"\n") + 1] or block
         if MARK.encode() in block:
-            strange = [line for line in block.split(b"\n") if not line.isascii() or MARK.encode() in line]
-            if 2 * sum(MARK.encode() in line for line in strange) > len(strange):
-                raise DataError(f"{self.path}: {not_encoded('the text', self.dialect.codec)}")
+            check_decoded(self.path, block.decode("utf-8", "ignore").split("\n"), self.dialect.codec)
         self._check_shape(block)
         if self.kind.packing is not None:
             verify(self.path, self.kind.packing, self.options)

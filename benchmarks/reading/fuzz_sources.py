@@ -199,6 +199,10 @@ def _ended(child: int) -> bool:
 
 def campaign(seed: int, seconds: float, most: int | None = None) -> Iterator[Found]:
     """Batch after batch until the time is over; what was found so far, after each."""
+    import nacre.table.sources.csv
+    import nacre.table.sources.excel
+    import nacre.table.sources.jsonl  # noqa: F401 - once, not in every child
+
     good, found, start = seeds(), Found(), time.monotonic()
     first = seed * 10**9
     while time.monotonic() - start < seconds and (most is None or found.cases < most):

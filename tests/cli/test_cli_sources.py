@@ -92,6 +92,20 @@ def test_a_wrong_dialect_costs_nothing(call, odd, tmp_path, monkeypatch):
     assert call("ledger", "history", books, "--json").out == before
 
 
+def test_what_is_wrong_in_single_rows_stops_no_paid_run(call, small, tmp_path, monkeypatch):
+    """The books are settled, and what was found is told to the owner alone."""
+    monkeypatch.setenv("NACRE_STATE", str(tmp_path / "state"))
+    books, odd = tmp_path / "books.sqlite", tmp_path / "odd.csv"
+    assert call("ledger", "init", books, "-p", "people", "-e", 1, "--delta", 1e-6).code == 0
+    odd.write_bytes((small / "people.csv").read_bytes() + b'1,2\n"9","\xff",1,2,3,4,5,6,7,8,9\n\n"' + b"x" * 3_000_000)
+    end = call("synth", odd, "-o", tmp_path / "o.csv", "-e", 1, "--delta", 1e-6, *FAST, "--json",
+               "--schema", small / "people.json", "--ledger", books, "--population", "people")  # fmt: skip
+    assert end.code == 0, end.err
+    assert "owner only" in end.err and "3 rows (3 lines) have not the 8 fields" in end.err and "owner" not in end.out
+    (told,) = call("ledger", "status", books, "--json").json["populations"]
+    assert told["reservations"] == {"reserved": 0, "opened": 0, "settled": 1, "refunded": 0}
+
+
 def test_json_lines_take_their_names_from_the_schema_else_an_assumption_is_printed(call, small, tmp_path):
     rows = pacsv.read_csv(small / "people.csv").to_pylist()
     full, sparse = tmp_path / "full.jsonl", tmp_path / "sparse.jsonl"

@@ -20,7 +20,7 @@ from nacre.errors import DataError
 from nacre.table.sources import Kind
 from nacre.table.sources.checks import check_names, slices
 from nacre.table.sources.compression import Unpacked, verify
-from nacre.table.sources.dialect import not_encoded, read_dialect
+from nacre.table.sources.dialect import check_decoded, read_dialect
 from nacre.table.sources.encodings import MARK, Utf8
 from nacre.table.sources.options import Options
 from nacre.table.sources.storage import as_written
@@ -55,9 +55,7 @@ class CsvSource:
         if len(block) == _LOOK:
             block = block[: block.rfind(b"\n") + 1] or block
         if MARK.encode() in block:
-            strange = [line for line in block.split(b"\n") if not line.isascii() or MARK.encode() in line]
-            if 2 * sum(MARK.encode() in line for line in strange) > len(strange):
-                raise DataError(f"{self.path}: {not_encoded('the text', self.dialect.codec)}")
+            check_decoded(self.path, block.decode("utf-8", "ignore").split("\n"), self.dialect.codec)
         self._check_shape(block)
         if self.kind.packing is not None:
             verify(self.path, self.kind.packing, self.options)
@@ -68,11 +66,12 @@ class CsvSource:
             rows = sum(b.num_rows for b in parsed.batches(pa.BufferReader(block), 2 * len(block) + 1024))
         except pa.ArrowException:
             return
-        if parsed.ragged > rows:
+        if parsed.lines > rows:
             raise DataError(
-                f"{self.path}: {parsed.ragged:,} of the first {parsed.ragged + rows:,} rows have not the "
+                f"{self.path}: {parsed.lines:,} of the first {parsed.lines + rows:,} lines have not the "
                 f"{len(self.arrow_schema)} fields of the header, split at {self.dialect.delimiter!r}; name the "
-                "delimiter or the quote character, or how many lines stand before the header (--skip-lines)"
+                "delimiter or the quote character, close the quotes, or say how many lines stand before the header "
+                "(--skip-lines)"
             )
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
@@ -91,9 +90,9 @@ class CsvSource:
         if parsed.ragged and not self._told:
             self._told = True
             warnings.warn(
-                f"for the owner only: {self.path}: {parsed.ragged:,} rows have not the {len(self.arrow_schema)} fields "
-                f"of the header and are read as rows without values; the first is row {parsed.first:,} after the "
-                "header. Quote the fields that contain the delimiter",
+                f"for the owner only: {self.path}: {parsed.ragged:,} rows ({parsed.lines:,} lines) have not the "
+                f"{len(self.arrow_schema)} fields of the header and are read as rows without values; the first is row "
+                f"{parsed.first:,} after the header. Quote the fields that contain the delimiter, and close all quotes",
                 stacklevel=2,
             )
 
@@ -112,7 +111,7 @@ class _Parsed:
 
     def __init__(self, source: CsvSource, columns: Sequence[str] | None):
         self.source, self.columns = source, None if columns is None else list(columns)
-        self.ragged, self.first = 0, 0
+        self.ragged, self.lines, self.first = 0, 0, 0
 
     def batches(self, text: Any, block: int) -> Iterator[pa.RecordBatch]:
         source, names = self.source, self.source.arrow_schema.names
@@ -141,6 +140,7 @@ class _Parsed:
 
     def _skip(self, row: Any) -> str:
         self.ragged += 1
+        self.lines += 1 + row.text.strip().count("\n")
         self.first = self.first or row.number or 0
         return "skip"
 

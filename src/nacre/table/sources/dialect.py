@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,6 +87,13 @@ def _guess(text: str, quote: str) -> str:
         text = re.sub(f"{re.escape(quote)}[^{re.escape(quote)}]*{re.escape(quote)}", "", text)
     line = _LINE_END.split(text, maxsplit=1)[0]
     return max(_DELIMITERS, key=line.count)
+
+
+def check_decoded(path: Any, lines: Sequence[str], codec: str) -> None:
+    """Raise DataError if most of the lines that are not ASCII could not be decoded. One line alone is not enough."""
+    bad = sum(MARK in line for line in lines)
+    if bad > 1 and 2 * bad > sum(MARK in line or not line.isascii() for line in lines):
+        raise DataError(f"{path}: {not_encoded('the text', codec)}")
 
 
 def not_encoded(what: str, codec: str) -> str:

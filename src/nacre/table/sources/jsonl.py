@@ -19,7 +19,7 @@ from nacre.errors import DataError
 from nacre.table.sources import Kind
 from nacre.table.sources.checks import check_names
 from nacre.table.sources.compression import Unpacked, verify
-from nacre.table.sources.dialect import not_encoded
+from nacre.table.sources.dialect import check_decoded
 from nacre.table.sources.encodings import MARK, Utf8, codec_of
 from nacre.table.sources.options import Options
 from nacre.table.sources.storage import as_written
@@ -79,9 +79,7 @@ class JsonLinesSource:
         lines = next((some for some in self._lines(_LOOK) if some), [])
         found = [_object(line) for line in lines]
         fine = [f for f in found if f is not None]
-        strange = [line for line in lines if not line.isascii() or MARK in line]
-        if 2 * sum(MARK in line for line in strange) > len(strange):
-            raise DataError(f"{self.path}: {not_encoded('the text', self._codec)}")
+        check_decoded(self.path, lines, self._codec)
         if 2 * len(fine) < len(found):
             raise DataError(
                 f"{self.path}: most of the first {len(found):,} lines are no objects; expected one per line"

@@ -17,6 +17,15 @@ class DataError(NacreError):
     """The file or table cannot be used. Such messages are for the owner of the data only."""
 
 
+class UnreadableColumn(DataError):
+    """By noisy counts, a declared column cannot be read as it is declared. Nothing was fitted."""
+
+
+class TooLittleData(NacreError, UserWarning):
+    """The noise would drown the table. A warning in Python; the command line stops before the fit unless told to go
+    on."""
+
+
 class BudgetError(NacreError):
     """The budget is not a budget, or does not cover what was asked. Raised before any row is read."""
 

@@ -78,6 +78,13 @@ WeightsFrom = Annotated[
 Understand = Annotated[
     bool, typer.Option("--i-understand", metavar="", rich_help_panel=MODEL, help="Allow an epsilon above 20.")
 ]
+GoOn = Annotated[
+    bool,
+    typer.Option(
+        "--go-on", rich_help_panel=MODEL,
+        help="Do not stop where there is too little data, or where declared columns cannot be read.",
+    ),
+]  # fmt: skip
 Seed = Annotated[int, typer.Option(rich_help_panel=MODEL, help="Seed of public randomness; no part of the promise.")]
 NoiseSeed = Annotated[
     int | None, typer.Option(rich_help_panel=MODEL, help="Repeatable noise, for tests: there is no guarantee then.")

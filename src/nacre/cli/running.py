@@ -33,6 +33,7 @@ class Terms:
     population: str | None = None
     request: str | None = None
     engine: str | None = None
+    go_on: bool = False
     fitted: float = 1.0  # the share of the rows that reaches the fit: public, and the declared size shrinks by it
 
     @property
@@ -151,6 +152,7 @@ def _fit(
         ledger=terms.ledger,
         population=terms.population,
         request=terms.request,
+        go_on=terms.go_on,
     )
     return made, outside, told
 

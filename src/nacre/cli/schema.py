@@ -63,6 +63,69 @@ def draft(
 
 
 @reads
+def buy(
+    file: o.TableFile,
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Where to write the schema.")],
+    epsilon: o.Epsilon,
+    delta: o.Delta = None,
+    schema: o.SchemaFile = None,
+    neighbours: o.Neighbours = "add_or_remove_one",
+    identifiers: o.Identifiers = None,
+    unit: o.Unit = None,
+    cap: o.Cap = None,
+    certificate: Annotated[
+        str | None, typer.Option("--certificate", metavar="FILE", help="Certificate: .json, or text.")
+    ] = None,
+    noise_seed: o.NoiseSeed = None,
+    ledger: o.LedgerUrl = None,
+    population: o.Population = None,
+    request: o.Request = None,
+    force: o.Force = False,
+    as_json: o.Json = False,
+    quiet: o.Quiet = False,
+    reading: o.Reading = None,
+) -> None:
+    """Buy a schema with noise, to read and correct it before a fit. A release of its own, with its certificate.
+
+    What it costs adds to what a later run on the same table costs; its certificate says so.
+
+    Examples:
+      nacre schema buy people.csv -e 0.1 -o people.schema.json
+      nacre schema buy visits.csv -e 0.1 -o visits.schema.json --unit patient --cap 5
+    """
+    from nacre.bought_schema import buy_schema
+    from nacre.cli.inputs import Declared, check_outputs, estimated_rows, parse_epsilon, schema_for
+    from nacre.cli.progress import Bars
+    from nacre.cli.running import promise_lines
+    from nacre.engines import open_rows
+    from nacre.privacy.ledger.payment import Account
+    from nacre.table.writing import write_text
+
+    shell = Shell(as_json, quiet)
+    check_outputs({"--output": output, "--certificate": certificate}, force, [f for f in (file, schema) if f])
+    reading = for_schema(reading, schema)
+    source = streams.table(file, reading)
+    rows = open_rows(source, options=reading)
+    known = schema_for(rows.column_names, Declared(schema, None, tuple(identifiers or ()), unit, cap, reading))
+    with Bars(not quiet, {"reading rows": estimated_rows(source)}) as bars:
+        made = buy_schema(
+            rows, epsilon=parse_epsilon(epsilon), delta=delta, schema=known, neighbours=neighbours,  # type: ignore[arg-type]
+            noise_seed=noise_seed, progress=bars, account=Account(ledger, population, request),
+        )  # fmt: skip
+    made.schema.save(output, force)
+    told = made.certificate.to_json()
+    if certificate is not None:
+        as_text = json.dumps(told, indent=1) if certificate.lower().endswith(".json") else str(made.certificate)
+        write_text(certificate, as_text + "\n", force)
+    shell.show(schema_table(made.schema, f"Bought from {streams.name_of(file)}"))
+    for line in promise_lines(made.certificate):
+        shell.show(line)
+    shell.say(f"Read and correct {output}, then: nacre synth {file} -o fake.csv -e 1 --schema {output}")
+    shell.answer({"command": "schema buy", "output": output, "schema": json.loads(made.schema.to_json()),
+                  "certificate": told})  # fmt: skip
+
+
+@reads
 def check(
     schema: SchemaPath,
     file: Annotated[str | None, typer.Argument(metavar="[FILE]", help="A table to hold against it.")] = None,
@@ -220,5 +283,5 @@ def _outside_line(strange: dict[str, int]) -> str:
     return f"values outside the declared domain, which would be clamped or left out: {told}"
 
 
-for _command in (draft, check, attest, show):
+for _command in (draft, buy, check, attest, show):
     app.command(help=help_text(_command))(_command)

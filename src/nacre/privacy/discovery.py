@@ -63,18 +63,33 @@ def rows_by_promise(schema: Schema, budget: Budget) -> Schema:
 
 
 def entries(schema: Schema, budget: Budget, written: Collection[str] = ()) -> tuple[Entry, ...]:
-    """The doors that buy what `schema` lacks; nothing when it lacks nothing. `written`: columns stored as texts, of
-    which the declared ones are looked at for values that cannot be read."""
+    """The doors of a fit that buy what `schema` lacks; nothing when it lacks nothing. `written`: columns stored as
+    texts, of which the declared ones are looked at for values that cannot be read."""
     cap = schema.unit.cap if schema.unit else 1
     whole = gaussian_share(budget, Scope(budget.neighbours, cap))
-    found = _domain_entries(schema, budget, cap, whole)
+    lacking = [name for name in schema.modelled if schema.columns[name].missing]
+    found = _domain_entries(lacking, budget, cap, whole * SHARE * len(lacking) / max(len(schema.modelled), 1))
     if budget.epsilon is None:
         return found
     if asked := _to_be_read(schema, written):
         found = (Bounds("readable", sigmas=(math.sqrt(len(asked) / (READABLE * whole)),) * len(asked)), *found)
+    return (*_rows_entry(schema, budget, ROWS * whole), *found)
+
+
+def whole_entries(schema: Schema, budget: Budget) -> tuple[Entry, ...]:
+    """The doors that buy what `schema` lacks with all of a budget."""
+    cap = schema.unit.cap if schema.unit else 1
+    lacking = [name for name in schema.modelled if schema.columns[name].missing]
+    noise = dataclasses.replace(budget, delta=budget.delta * (1 - _FAILURE)) if lacking else budget
+    whole = gaussian_share(noise, Scope(budget.neighbours, cap))
+    rows = _rows_entry(schema, budget, (ROWS / SHARE if lacking else 1) * whole)
+    return (*rows, *_domain_entries(lacking, budget, cap, (1 - ROWS / SHARE * len(rows)) * whole))
+
+
+def _rows_entry(schema: Schema, budget: Budget, mu2: float) -> tuple[Entry, ...]:
     if schema.rows is not None or rows_are_public(schema, budget):
-        return found
-    return (Counts("rows", sigmas=(1 / math.sqrt(ROWS * whole),), cliques=((),)), *found)
+        return ()
+    return (Counts("rows", sigmas=(1 / math.sqrt(mu2),), cliques=((),)),)
 
 
 def _to_be_read(schema: Schema, written: Collection[str]) -> list[str]:
@@ -103,13 +118,11 @@ def refuse_unreadable(curator: Curator, plan: Plan, schema: Schema) -> None:
         )
 
 
-def _domain_entries(schema: Schema, budget: Budget, cap: int, whole: float) -> tuple[Entry, ...]:
-    lacking = [name for name in schema.modelled if schema.columns[name].missing]
+def _domain_entries(lacking: Sequence[str], budget: Budget, cap: int, mu2: float) -> tuple[Entry, ...]:
     if not lacking:
         return ()
     if budget.epsilon is None:
         raise BudgetError("epsilon=None cannot buy a schema: declare it, or take domain from-data")
-    mu2 = whole * SHARE * len(lacking) / len(schema.modelled)
 
     def noise(part: float) -> tuple[float, ...]:
         return (math.sqrt(len(lacking) / (mu2 * part)),) * len(lacking)

@@ -75,7 +75,7 @@ def plan(
     for part in [*_tell(job.plan, seen), *outlook_tables(others, helping)]:
         shell.show(part)
     beside = {"compared": [asdict(x) for x in others], "would_help": [asdict(x) for x in helping]}
-    shell.answer({**job.plan.to_json(), "notes": {**seen.to_json(), **beside}})
+    shell.document({**job.plan.to_json(), "notes": {**seen.to_json(), **beside}})
 
 
 def _beside(case: Any, seen: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -199,7 +199,7 @@ def certificate(
     shell.show(str(found))
     if found.epsilon is not None:
         shell.show("Checked here: what was spent, as listed, is within the promise")
-    shell.answer(found.to_json())
+    shell.document(found.to_json())
 
 
 def _promise(path: str) -> tuple[Any, Any]:
@@ -234,7 +234,7 @@ def methods(as_json: o.Json = False) -> None:
         made.add_row(name, method.guarantee, method.summary, told)
         found[name] = {"guarantee": method.guarantee, "summary": method.summary, "settings": settings}
     shell.show(made)
-    shell.answer({"methods": found})
+    shell.document({"methods": found})
 
 
 def _setting(value: Any) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from nacre.cli import options as o
+from nacre.cli.owner import misfit_lines, missing_lines
 from nacre.cli.shell import Shell, help_text, plain, table
 
 app = typer.Typer(
@@ -47,7 +48,7 @@ def draft(
     guess = schema_for(rows.column_names, Declared(identifiers=tuple(identifiers or ())), guess)
     if output is None:
         typer.echo(guess.to_json())
-        return
+        return shell.tell_owner(["this draft was read from the data: it is as private as the table until reviewed"])
     guess.save(output, force)
     shell.show(schema_table(guess, f"Draft of {file}"))
     shell.say(
@@ -82,10 +83,15 @@ def check(
         shell.show(f"not declared, to be bought: {', '.join(lacking)}")
     if file is not None:
         with Bars(not quiet, {"reading rows": loaded.rows or estimated_rows(file)}) as bars:
-            rows, strange = _compare(loaded, file, bars)
-        found |= {"file": file, "rows": rows, "outside": {k: v for k, v in strange.items() if v}}
-        shell.show(f"{file}: {rows:,} rows; the columns match (this line and the next are for the owner only)")
-        shell.show(_outside_line(strange))
+            rows, strange, lacking = _compare(loaded, file, bars)
+        outside = {name: m.outside + lacking[name] for name, m in strange.items()}
+        found |= {"file": file, "rows": rows, "outside": {k: v for k, v in outside.items() if v},
+                  "unreadable": {k: m.unreadable for k, m in strange.items() if m.unreadable}}  # fmt: skip
+        shell.show(f"{file}: {rows:,} rows; the columns match (this and what follows is for the owner only)")
+        lines = [line for part in misfit_lines(loaded, strange, would=True) for line in part]
+        lines += missing_lines(lacking, rows)
+        for line in lines or ["every value lies in the declared domain"]:
+            shell.show(line)
     shell.answer(found)
 
 
@@ -139,7 +145,7 @@ def show(
     shell = Shell(as_json)
     loaded = load(schema).schema if zipfile.is_zipfile(schema) else Schema.load(schema)
     shell.show(schema_table(loaded, schema))
-    shell.answer(json.loads(loaded.to_json()))
+    shell.document(json.loads(loaded.to_json()))
 
 
 def schema_table(schema: Any, title: str) -> Any:
@@ -184,33 +190,28 @@ def _sources(schema: Any) -> str:
     return ", ".join(f"{n} facts {source}" for source, n in counts.items())
 
 
-def _compare(schema: Any, file: str, bars: Any) -> tuple[int, dict[str, int]]:
-    """Rows of the file and, per column, how many values lie outside the schema."""
+def _compare(schema: Any, file: str, bars: Any) -> tuple[int, dict[str, Any], dict[str, int]]:
+    """Rows of the file and, per column, how many values lie outside the schema, and how many are missing where none
+    may be."""
     from nacre.engines import open_rows
     from nacre.fitting import check_rows
     from nacre.table.encoding import encode
+    from nacre.table.misfits import Misfits
 
     rows = open_rows(file)
     check_rows(rows, schema)
     declared = [n for n in schema.modelled if not schema.columns[n].missing]
-    done, strange = 0, dict.fromkeys(declared, 0)
+    done, strange, lacking = 0, dict.fromkeys(declared, Misfits()), dict.fromkeys(declared, 0)
     for batch in rows.batches():
         done += batch.num_rows
         bars("reading rows", done, None)
         encoded = encode(batch, schema)
         for name in declared:
             values = encoded.columns[name]
-            null = 0 if schema.columns[name].nullable else int(values.null.sum())
-            strange[name] += int(values.outside.sum()) + null
-    return done, strange
-
-
-def _outside_line(strange: dict[str, int]) -> str:
-    found = {name: n for name, n in strange.items() if n}
-    if not found:
-        return "every value lies in the declared domain"
-    told = ", ".join(f"{name} ({n:,})" for name, n in found.items())
-    return f"values outside the declared domain, which would be clamped or left out: {told}"
+            strange[name] += Misfits.of(values)
+            if not schema.columns[name].nullable:
+                lacking[name] += int((values.null & ~values.outside).sum())
+    return done, strange, lacking
 
 
 for _command in (draft, check, attest, show):

@@ -31,9 +31,10 @@ ALLOWED = {
     "sketch_checks": {"privacy", "synthesizers"},
     "sketching": {"table", "engines", "privacy", "synthesizers", "release", "release_file", "fitting"}
     | {"sketch_checks"},
+    "certificates": {"table", "privacy", "synthesizers", "learners"},
     "metrics": set(),
-    "report": {"table", "privacy", "metrics"},
-    "evaluation": {"table", "engines", "distances", "nets", "metrics", "report"},
+    "report": {"table", "privacy", "metrics", "certificates"},
+    "evaluation": {"table", "engines", "distances", "nets", "metrics", "report", "certificates"},
     "audit": {"table", "engines", "privacy", "release", "distances", "metrics", "report"},
 }
 # Methods whose arithmetic sees only noisy tables: neither rows nor budgets.

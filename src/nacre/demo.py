@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nacre.errors import DataError
+from nacre.privacy.rounding import exact
 
 if TYPE_CHECKING:
     from nacre.report.findings import Report
@@ -73,7 +74,7 @@ def run(
     real, schema = people(rows, seed=1), people_schema(rows)
     write_table(real, paths["real"], force=True)
     schema.save(paths["schema"], force=True)
-    say(f"2. fitting with epsilon {epsilon:g} and the public schema" if epsilon else "2. fitting without a budget")
+    say(f"2. fitting with epsilon {exact(epsilon)} and the public schema" if epsilon else "2. fitting without a budget")
     release = nacre.fit(paths["real"], schema=schema, epsilon=epsilon, target=TARGET, progress=progress)
     release.save(paths["release"], force=True)
     write_text(paths["certificate"], f"{release.certificate}\n", force=True)
@@ -129,7 +130,7 @@ def _sheet(synthetic: Any, release: Any) -> str:
 def story(made: Made) -> list[str]:
     """What happened and what to do next, for people."""
     files, nacre = made.files, _program()
-    promise = f"epsilon {made.epsilon:g}, {made.guarantee}" if made.guarantee != "none" else "no privacy guarantee"
+    promise = "no privacy guarantee" if made.epsilon is None else f"epsilon {exact(made.epsilon)}, {made.guarantee}"
     return [
         f"Done in {made.seconds:.0f} s ({promise}). "
         f"Columns differ by {made.mean_distance:.3f} on average (0 is equal, 1 disjoint).",

@@ -57,6 +57,10 @@ class ReleaseFileError(NacreError):
     """A release file is damaged, altered, too large or of another version. Nothing in it was run."""
 
 
+class CertificateError(ReleaseFileError):
+    """A certificate contradicts what it says was spent, its schema or its method. Rely on nothing that it states."""
+
+
 class SketchError(NacreError):
     """Sketches that cannot be added or fitted: made by different recipes, or not holding what they should."""
 

@@ -11,13 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from nacre.errors import ConvergenceError, NacreError, ReleaseFileError, SchemaError
+from nacre.errors import CertificateError, ConvergenceError, NacreError, ReleaseFileError, SchemaError
 from nacre.privacy.certificate import Certificate
+from nacre.privacy.verification import verify
 from nacre.rebalancing import TellWeights, balanced
 from nacre.synthesizers.base import METHODS, Model
 from nacre.table import Schema, Tensor
 from nacre.table.conditions import Condition, parsed
 from nacre.table.decoding import arrow_schema, decode
+from nacre.table.documents import UNFIT
 from nacre.table.encoding import Encoded
 from nacre.table.frames import from_arrow
 from nacre.table.structure import Rule, violations
@@ -235,10 +237,18 @@ class Release:
 
 
 def load(path: str | os.PathLike) -> Release:
-    """Read a release file. Runs no code from it; anything unexpected is a ReleaseFileError."""
+    """Read a release file. Runs no code from it; anything unexpected is a ReleaseFileError.
+
+    What its certificate promises is composed once more from what it lists (CertificateError where they differ). Who
+    made the file, and that the doors were opened as listed, only a signature of theirs could prove.
+    """
     from nacre.release_file import unpack
 
-    documents, arrays = unpack(path)
+    return made_of(path, *unpack(path))
+
+
+def made_of(path: Any, documents: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Release:
+    """The release in the parts of a file."""
     if documents["model.json"].get("method") == SKETCH:
         raise ReleaseFileError(
             f"{path}: a sketch, not a release; fit a model to it first: nacre fit --from-sketch {path} -o FILE.nacre "
@@ -248,9 +258,15 @@ def load(path: str | os.PathLike) -> Release:
         schema = Schema.from_json(documents["schema.json"])
         certificate = Certificate.from_json(documents["certificate.json"])
         method, facts = documents["model.json"]["method"], documents["model.json"]["facts"]
+        if certificate.method != method:
+            raise CertificateError(f"its certificate is that of method {certificate.method!r}, its model of {method!r}")
+        certificate = verify(certificate, METHODS.get(method), schema)
         kind = METHODS[method].load()
         asked = documents["model.json"].get("shares")
         shares = None if asked is None else checked(from_json(asked), schema, "target shares")
-    except (KeyError, TypeError, AttributeError, ValueError, NacreError) as error:
+        model = kind.model.from_parts(schema, facts, arrays)
+    except CertificateError as error:
+        raise CertificateError(f"{path}: do not rely on this release: {error}") from None
+    except (*UNFIT, NacreError) as error:
         raise ReleaseFileError(f"{path}: the release does not hold what it should ({error})") from None
-    return Release(method, schema, kind.model.from_parts(schema, facts, arrays), certificate, shares)
+    return Release(method, schema, model, certificate, shares)

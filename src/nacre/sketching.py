@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nacre.engines import finished, open_rows
-from nacre.errors import DomainNotDeclared, NacreError, ReleaseFileError, SketchError
+from nacre.errors import CertificateError, DomainNotDeclared, NacreError, ReleaseFileError, SketchError
 from nacre.fitting import assumptions, check_columns, check_persons, diagnostics, tell_rows
 from nacre.privacy.budget import Budget, default_delta, warn_weak_delta
 from nacre.privacy.certificate import Certificate, certify
@@ -27,12 +27,15 @@ from nacre.privacy.ledger.payment import Account, paid, stamped
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.plan import Plan
 from nacre.privacy.transcript import Transcript
+from nacre.privacy.verification import verify
 from nacre.release import SKETCH, Release
 from nacre.sketch_checks import LEVELS, METHOD, checked_ids, covered, possible, sound
-from nacre.synthesizers.base import Progress, silent
+from nacre.synthesizers.base import METHODS, Progress, silent
 from nacre.synthesizers.pearl import common
 from nacre.synthesizers.pearl.common import Recipe, Sums
 from nacre.table import Schema
+from nacre.table.documents import UNFIT
+from nacre.table.sources import Options
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,7 @@ def sketch(
     recipe, plan = _terms(schema, epsilon, delta, target, neighbours, frequencies, seed, large)
     warn_weak_delta(plan.budget, schema.rows)
     schema = recipe.schema
-    rows = open_rows(table, engine=engine)
+    rows = open_rows(table, options=Options().named(schema.names), engine=engine)
     check_columns(rows, schema)
     _warn_shortened(recipe)
     noise = NoiseSource(noise_seed)
@@ -123,7 +126,9 @@ def sketch(
         reading = functools.partial(tell_rows, progress)
         curator = Curator(rows, plan, schema, noise, transcript, reading, held)
         sums = common.measure(curator, plan, recipe)
-        stated = certify(plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=assumptions(schema))
+        stated = certify(
+            plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=assumptions(schema, rows)
+        )
         stated = stamped(stated, held)
     if tell_diagnostics is not None:
         tell_diagnostics(diagnostics(curator))
@@ -246,7 +251,11 @@ def load_sketch(path: str | os.PathLike) -> SharedSketch:
     rows can give, is refused with a typed error. Who wrote it, a file cannot prove: take it from the site itself."""
     from nacre.release_file import unpack
 
-    documents, arrays = unpack(path)
+    return made_of(path, *unpack(path))
+
+
+def made_of(path: Any, documents: Any, arrays: Any) -> SharedSketch:
+    """The sketch in the parts of a file."""
     if documents["model.json"].get("method") != SKETCH:
         raise SketchError(f"{path}: a release, not a sketch; make sketches with `nacre sketch`")
     try:
@@ -258,13 +267,18 @@ def load_sketch(path: str | os.PathLike) -> SharedSketch:
         if facts["drawn"] != recipe.facts()["drawn"]:
             raise SketchError("its seed gives other frequencies here; make and add sketches with one version of nacre")
         certificates = tuple(Certificate.from_json(c) for c in documents["certificate.json"]["sites"])
+        if others := {c.method for c in certificates} - {METHOD}:
+            raise CertificateError(f"its certificate is that of method {min(others)!r}; sketches are of {METHOD!r}")
+        certificates = tuple(verify(c, METHODS[METHOD], schema) for c in certificates)
         tables = [arrays[f"table.{j}"] for j in range(len(schema.modelled))]
         scales = float(facts["table_sigma"]), float(facts["sum_sigma"])
         sums = Sums(tables, arrays["sums"], *scales, len(certificates))
         ids = checked_ids(facts["ids"], len(certificates))
         good = sound(recipe, sums, len(arrays))
         given, paid_for = good and possible(recipe, sums), all(covered(c, recipe, sums) for c in certificates)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, NacreError) as error:
+    except CertificateError as error:
+        raise CertificateError(f"{path}: do not rely on this sketch: {error}") from None
+    except (*UNFIT, NacreError) as error:
         raise ReleaseFileError(f"{path}: the sketch does not hold what it should ({error})") from None
     if not good:
         raise ReleaseFileError(f"{path}: the arrays of the sketch do not fit its schema")
@@ -292,4 +306,7 @@ def _joint(sites: tuple[Certificate, ...]) -> Certificate:
         extras["ledgers"] = books
     assumed = (*weakest.assumptions, *stated) if private else ()
     delta = max(c.delta or 0.0 for c in sites) if private else None  # not only that of the largest epsilon
-    return dataclasses.replace(weakest, delta=delta, assumptions=assumed, extras=extras)
+    # At every delta the largest epsilon of all sites; where one has none, there is no point of the curve.
+    points = [dict(c.curve) for c in sites] if private else []
+    curve = tuple((d, max(p[d] for p in points)) for d, _ in weakest.curve if all(d in p for p in points))
+    return dataclasses.replace(weakest, delta=delta, curve=curve, assumptions=assumed, extras=extras)

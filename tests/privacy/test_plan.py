@@ -13,10 +13,12 @@ from tests.privacy_contract import checks, tables
 
 import nacre
 from nacre import fitting
+from nacre.certificates import verified
 from nacre.errors import BudgetError, DataError, DomainNotDeclared, NacreError, PlanError, SchemaError
 from nacre.privacy import accounting, discovery
 from nacre.privacy.budget import Budget, Level, default_delta
-from nacre.privacy.certificate import Certificate, certify, verify
+from nacre.privacy.certificate import Certificate, certify
+from nacre.privacy.noise import ENTROPY
 from nacre.privacy.plan import (
     Bounds,
     Categories,
@@ -128,8 +130,8 @@ def test_methods_spend_their_budget_and_no_more(method, relation, bought):
         spent = accounting.delta_at(plan.events(), 0.7)
         assert spent <= 1e-7
         assert accounting.delta_at(plan.events(), 0.7 * 0.999) > 1e-7
-        stated = certify(plan, schema, seeded=False, noise="", assumptions=())
-        verify(Certificate.from_json(json.loads(json.dumps(stated.to_json()))), schema)
+        stated = certify(plan, schema, seeded=False, noise=ENTROPY, assumptions=("they hold",))
+        verified(Certificate.from_json(json.loads(json.dumps(stated.to_json()))), schema)
 
 
 def test_plans_go_to_json_and_back():
@@ -149,7 +151,7 @@ def test_plans_go_to_json_and_back():
         {**plan.to_json(), "entries": [{"door": "window"}]},
         {**plan.to_json(), "entries": ["x"]},
     ):
-        with pytest.raises(PlanError, match="plan file"):
+        with pytest.raises(PlanError, match="`nacre plan --json` writes"):
             Plan.from_json(broken)
     cheap = plan.to_json()
     cheap["entries"][0]["sigmas"] = [0.1] * len(cheap["entries"][0]["sigmas"])

@@ -11,12 +11,12 @@ import pytest
 from tests.privacy_contract import checks, tables
 
 import nacre
+from nacre.certificates import verified
 from nacre.distances import stein
 from nacre.errors import PlanError
 from nacre.privacy import accounting, descent, unit_arrays
 from nacre.privacy.accounting import PoissonGaussian
 from nacre.privacy.budget import Budget
-from nacre.privacy.certificate import verify
 from nacre.privacy.plan import Descend, Part
 from nacre.release import load
 from nacre.synthesizers.ppem import losses, private, training
@@ -250,7 +250,7 @@ def test_the_certificate_names_the_hidden_columns_and_one_event_per_step(tmp_pat
     assert planned.noise == pytest.approx(sum(p["sigma"] ** -2 for p in entry["parts"]) ** -0.5)
     (tmp_path / "again.nacre").write_bytes(outcome.release)
     release = load(tmp_path / "again.nacre")
-    verify(release.certificate, release.schema)
+    verified(release.certificate, release.schema)
 
 
 @pytest.mark.parametrize(

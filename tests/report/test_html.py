@@ -13,10 +13,13 @@ from tests.report import sample
 from tests.report.reading import Page
 from tests.report.sample import EVIL
 
+from nacre.errors import CertificateError
 from nacre.report.findings import Comparison, Matrix, Report, Score
 from nacre.report.html import report_html
 from nacre.report.markup import number
+from nacre.report.promise import promise
 from nacre.report.ranking import describe, weakest
+from nacre.report.text import to_markdown
 
 LIMIT = 3_000_000
 NAN = float("nan")
@@ -39,7 +42,7 @@ def hostile() -> Report:
     matrix = Matrix("kendall", (EVIL, "b", "c" * 5_000), square, -square)
     scores = (Score("tvd1", NAN), Score("auc_lr", NAN, low=NAN, high=NAN), Score("auc_lr", 0.9, "real"))
     scores += (Score("tvd2", 0.5, columns=(EVIL, "b")), Score("tvd1", 0.5, columns=(EVIL,)))
-    return Report(scores, (bar, line), (matrix,), EVIL, {EVIL: EVIL}, (EVIL,), certificate(method=EVIL, noise=EVIL))
+    return Report(scores, (bar, line), (matrix,), EVIL, {EVIL: EVIL}, (EVIL,), certificate())
 
 
 def certificate(**changes):
@@ -171,6 +174,18 @@ def test_names_from_the_file_cannot_become_markup_or_disguise_themselves():
     html.encode("utf-8")
 
 
+def test_a_certificate_cannot_become_markup():
+    html = promise(certificate(method=EVIL, noise=EVIL, assumptions=(EVIL,), reasons=(EVIL,)))
+    assert "<script" not in html and html.count("&lt;script&gt;") >= 3
+
+
+def test_a_certificate_that_contradicts_itself_is_not_shown(report):
+    forged = dataclasses.replace(report, certificate=certificate(epsilon=0.5))
+    for show in (report_html, to_markdown):
+        with pytest.raises(CertificateError, match="costs more"):
+            show(forged)
+
+
 def test_no_epsilon_next_to_no_guarantee():
     text = Page(report_html(dataclasses.replace(sample.report(), certificate=no_promise()))).text
     assert "Guarantee: none" in text and "No privacy promise is made" in text
@@ -179,7 +194,7 @@ def test_no_epsilon_next_to_no_guarantee():
 
 
 def test_the_promise_is_printed_in_numbers():
-    text = Page(report_html(Report((), certificate=certificate(epsilon=0.75, delta=3e-8)))).text
+    text = Page(report_html(Report((), certificate=sample.promised(0.75, 3e-8)))).text
     assert "Guarantee: proven (epsilon 0.75, delta 3e-08)" in text
     assert re.search(r"Epsilon\s*0\.75", text) and re.search(r"Delta\s*3e-08", text)
 
@@ -210,7 +225,7 @@ def test_thousands_of_columns_are_listed_and_the_farthest_drawn():
 
 def test_units_and_levels_are_explained():
     unit = certificate(unit={"column": "person_id", "cap": 3}, guarantee="conditional", assumptions=("a is b",))
-    text = Page(report_html(Report((), certificate=unit))).text
+    text = Page(f"<html><body><main>{promise(unit)}</main></body></html>").text
     assert "all rows of one person_id (at most 3 rows each)" in text and "A is b" in text
     assert "at least one is not proved" in text
 

@@ -77,7 +77,7 @@ def test_without_a_promise_it_says_so_first():
 def test_names_cannot_become_markup():
     schema = Schema({EVIL: Categorical((EVIL, "b"))})
     profiles = profile_columns(pa.table({EVIL: [EVIL, "b"]}), schema)
-    html = sheet_html(certificate(method=EVIL), schema, profiles, {EVIL: EVIL})
+    html = sheet_html(sample.promised(1.0, 1e-6, schema), schema, profiles, {EVIL: EVIL})
     Page(html)
     assert "<script" not in html and "&lt;script&gt;" in html
 
@@ -85,7 +85,7 @@ def test_names_cannot_become_markup():
 def test_shares_drawn_are_shares_given():
     schema = Schema({"k": Categorical(("a", "b"), nullable=True)})
     profiles = profile_columns(pa.table({"k": ["a"] * 6 + ["b"] * 2 + [None] * 2}), schema)
-    page = Page(sheet_html(certificate(), schema, profiles, {}))
+    page = Page(sheet_html(sample.promised(1.0, 1e-6, schema), schema, profiles, {}))
     widths = [float(a["width"]) for a, _ in page.all("rect") if a["class"] == "made"]
     assert [w / widths[0] for w in widths] == pytest.approx([1, 1 / 3, 1 / 3], abs=0.01)
     assert "60%" in page.text and "20%" in page.text

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 
 from nacre.errors import NacreError
+from nacre.privacy.wording import bound_sentence
 
 
 @dataclass(frozen=True)
@@ -26,12 +27,7 @@ class Bound:
         return self.claim is not None and self.value > self.claim
 
     def __str__(self) -> str:
-        said = f"{self.metric} is at least {self.value:.3f} at confidence {self.confidence:g}"
-        if self.claim is None:
-            return f"{said}; the audit cannot rule out larger values"
-        if self.refuted:
-            return f"{said}: the claim of {self.claim:g} is refuted"
-        return f"{said}; the audit cannot rule out the claim of {self.claim:g}, nor a larger value"
+        return bound_sentence(self.metric, self.value, self.confidence, self.claim)
 
 
 # ------------------------------------------------------------------------------------------------------- one-run audit

@@ -23,6 +23,8 @@ from nacre.audit.witness import Enough, Witness
 from nacre.errors import NacreError
 from nacre.privacy import discovery
 from nacre.privacy.accounting import Gaussian
+from nacre.privacy.rounding import down, exact
+from nacre.privacy.wording import audit_sentence
 from nacre.table.decoding import decode
 from nacre.table.encoding import Encoded, encode
 
@@ -56,11 +58,14 @@ class Finding:
 
     @property
     def said(self) -> str:
-        at = "" if self.delta is None else f" (at delta {self.delta:g})"
-        most = f"at most {self.ceiling:.3f} could have been found"
-        most += "" if self.can_fail else ": this bound could not have refuted the claim"
-        unseen = f"; answers of {', '.join(self.left_out)} are left out" if self.left_out else ""
-        return f"{self.bound}{at}; {most}{unseen}"
+        return audit_sentence(self.to_json(), self.bound.confidence)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "view": self.view, "metric": self.bound.metric, "lower_bound": self.bound.value, "claim": self.bound.claim,
+            "ceiling": self.ceiling, "delta": self.delta, "runs": self.runs, "refuted": self.bound.refuted,
+            "can_fail": self.can_fail, "left_out": list(self.left_out),
+        }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -80,25 +85,19 @@ class MethodAudit:
 
     def to_json(self) -> dict[str, Any]:
         """Public: functions of the mechanism and of made-up rows."""
-        found = [
-            {"view": f.view, "metric": f.bound.metric, "lower_bound": f.bound.value, "claim": f.bound.claim,
-             "ceiling": f.ceiling, "delta": f.delta, "runs": f.runs, "refuted": f.bound.refuted,
-             "can_fail": f.can_fail, "left_out": list(f.left_out), "text": f.said}
-            for f in self.findings
-        ]  # fmt: skip
         return {
             "method": self.method,
             "epsilon": self.epsilon,
             "delta": self.delta,
             "neighbours": self.neighbours,
             "confidence": self.confidence,
-            "findings": found,
+            "findings": [{**f.to_json(), "text": f.said} for f in self.findings],
         }
 
     def __str__(self) -> str:
         head = (
-            f"Audit of {self.method} at epsilon {self.epsilon:g}, delta {self.delta:g}, {self.neighbours}: "
-            f"{len(self.findings)} lower bounds that hold together at confidence {self.confidence:g}"
+            f"Audit of {self.method} at epsilon {exact(self.epsilon)}, delta {exact(self.delta)}, {self.neighbours}: "
+            f"{len(self.findings)} lower bounds that hold together at confidence {down(self.confidence, 6)}"
         )
         return "\n".join([head, *(f"  {f.view}, {f.runs:,} runs: {f.said}" for f in self.findings)])
 

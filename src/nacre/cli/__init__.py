@@ -18,6 +18,7 @@ import typer
 
 from nacre.cli import audit, demo, evaluate, ledger, plan, schema, sketching, synth
 from nacre.cli.shell import BUG, EXIT_CODES, INTERRUPTED, MISTAKE, OK, OWNER, WARNINGS, Interrupted, help_text, visible
+from nacre.cli.streams import close_all
 from nacre.errors import NacreError, OwnerWarning
 
 app = typer.Typer(
@@ -81,6 +82,7 @@ def run(arguments: Sequence[str]) -> int:
             try:
                 code = app(args=arguments, prog_name="nacre", standalone_mode=False) or OK
             finally:
+                close_all()
                 if before is not None:
                     signal.signal(signal.SIGTERM, before)
         if code == INTERRUPTED:  # some versions of typer turn Ctrl-C into this code, others raise

@@ -10,10 +10,13 @@ from typing import Annotated, Any
 import typer
 
 from nacre.cli import options as o
+from nacre.cli import streams
 from nacre.cli.outlook import outlook_tables, pair_parts, spread
+from nacre.cli.reading import reads
 from nacre.cli.shell import Shell, plain, table
 
 
+@reads
 def plan(
     file: Annotated[
         str | None, typer.Argument(metavar="[FILE]", help="A schema (*.json), or a table: only its header is read.")
@@ -38,6 +41,7 @@ def plan(
     cap: o.Cap = None,
     engine: o.Engine = None,
     as_json: o.Json = False,
+    reading: o.Reading = None,
 ) -> None:
     """Say what a run would cost and give, before anything is spent: noise, expected error, time and memory; how other
     methods and budgets compare, and what would help.
@@ -58,7 +62,7 @@ def plan(
     from nacre.synthesizers.outlook import Case
 
     shell = Shell(as_json)
-    schema, columns = _schema_and_columns(file, columns_from)
+    schema, columns = _schema_and_columns(file, columns_from, reading)
     declared = Declared(schema, rows, tuple(identifiers or ()), unit, cap)
     described = schema_for(columns, declared)
     check_target_column(target, described)
@@ -89,14 +93,15 @@ def _place(file: str, engine: str | None) -> Any:
     """How a run would read the rows: CSV, unless a table of another format is named."""
     from nacre.engines.cluster import workers_of
     from nacre.synthesizers.costs import Place
-    from nacre.table.files import FORMATS
+    from nacre.table.sources import FORMATS
 
     ending = "." + file.rsplit(".", 1)[-1].lower()
     return Place(FORMATS.get(ending, "csv"), workers_of(engine) if engine else 0)
 
 
-def _schema_and_columns(file: str | None, columns_from: str | None) -> tuple[str | None, list[str]]:
-    """A schema file (it has its own names), or the names in a table's header; exactly one of the two."""
+def _schema_and_columns(file: str | None, columns_from: str | None, reading: Any) -> tuple[str | None, list[str]]:
+    """A schema file (it has its own names), or the names in a table's header, no row of which is looked at; exactly one
+    of the two."""
     from nacre.engines import open_rows
     from nacre.errors import NacreError
 
@@ -104,14 +109,19 @@ def _schema_and_columns(file: str | None, columns_from: str | None) -> tuple[str
         raise NacreError("name a schema file (*.json), or a table: one of the two")
     if file is not None and file.lower().endswith(".json"):
         return file, []
-    return None, list(open_rows(file or columns_from).column_names)
+    source = streams.table(file or columns_from, reading)
+    return None, list(open_rows(source, options=reading, look=False).column_names)
 
 
 def _tell(plan: Any, seen: Any) -> list[Any]:
     """The plan for people."""
+    from nacre.privacy.rounding import exact
+
     budget = plan.budget
     promise = (
-        "no promise (epsilon none)" if budget.epsilon is None else f"epsilon {budget.epsilon:g}, delta {budget.delta:g}"
+        "no promise (epsilon none)"
+        if budget.epsilon is None
+        else f"epsilon {exact(budget.epsilon)}, delta {exact(budget.delta)}"
     )
     parts: list[Any] = [
         f"Plan of {plan.method}: {promise}, {budget.neighbours}. Nothing has been read or spent.",
@@ -131,23 +141,21 @@ def _tell(plan: Any, seen: Any) -> list[Any]:
 
 
 def _doors(plan: Any) -> Any:
+    from nacre.privacy.rounding import down, up
+
     made = table(
         "entry", "door", "tables", "noise per cell", title="What will be asked", right=("tables", "noise per cell")
     )
     for entry in plan.entries:
         sigmas = getattr(entry, "sigmas", ())
         noise = (
-            f"{sigmas[0]:,.1f}"
-            if sigmas
-            else f"range {entry.epsilon:.3g}"
-            if entry.door in ("select", "sample")
-            else ""
+            down(min(sigmas)) if sigmas else f"range {up(entry.epsilon)}" if entry.door in ("select", "sample") else ""
         )
         if entry.door == "total":
-            noise = f"{entry.sigma:,.1f} (norm {entry.bound:.3g})"
+            noise = f"{down(entry.sigma)} (norm {up(entry.bound)})"
         if entry.door in ("descend", "teach"):
             times = entry.noise if entry.door == "descend" else entry.sigma
-            noise = f"{f'{times:.3g} times the clip' if times else 'none'}, {entry.steps:,} steps"
+            noise = f"{f'{down(times)} times the clip' if times else 'none'}, {entry.steps:,} steps"
         made.add_row(entry.name, entry.door, str(len(sigmas) or getattr(entry, "picks", "")), noise)
     return made
 
@@ -187,33 +195,27 @@ def certificate(
       nacre certificate people.nacre --json > people.certificate.json
       nacre certificate site1.sketch
     """
-    from nacre.errors import BudgetError, PlanError, ReleaseFileError
-    from nacre.privacy.certificate import verify
-
     shell = Shell(as_json)
-    found, schema = _promise(release)
-    try:
-        verify(found, schema)
-    except (BudgetError, PlanError) as error:
-        raise ReleaseFileError(f"{release}: do not rely on this release: {error}") from None
+    found = promise_in(release)
     shell.show(str(found))
     if found.epsilon is not None:
-        shell.show("Checked here: what was spent, as listed, is within the promise")
+        shell.show(
+            "Checked here: what was spent, as listed, is within the promise, its curve and its level. That it was "
+            "spent so, and by whom, is not checked: only a signature proves who made a release"
+        )
     shell.document(found.to_json())
 
 
-def _promise(path: str) -> tuple[Any, Any]:
-    """The certificate in a file, and the schema that it is about."""
+def promise_in(path: str) -> Any:
+    """The verified certificate in a file of a release or sketch."""
     from nacre.release import SKETCH, load
     from nacre.release_file import unpack
 
     if unpack(path)[0]["model.json"].get("method") == SKETCH:
         from nacre.sketching import load_sketch
 
-        sketch = load_sketch(path)
-        return sketch.certificate, sketch.recipe.schema
-    loaded = load(path)
-    return loaded.certificate, loaded.schema
+        return load_sketch(path).certificate
+    return load(path).certificate
 
 
 def methods(as_json: o.Json = False) -> None:

@@ -11,6 +11,7 @@ from nacre.cli.owner import misfit_lines
 from nacre.cli.progress import Bars
 from nacre.cli.shell import Interrupted, Shell
 from nacre.errors import DataError, NacreError
+from nacre.privacy.rounding import exact
 from nacre.table.naming import choices
 
 
@@ -62,12 +63,12 @@ def run(file: Any, terms: Terms, declared: Declared, shell: Shell, owner: list[s
     Account(terms.ledger, terms.population, terms.request).check(reads=terms.reads, seeded=terms.noise_seed is not None)
     terms.budget(None)  # a mistake in the budget shows before anything is opened
     weighing_options(terms.method, None, terms.weights)
-    rows = open_rows(file, engine=terms.engine)
+    rows = open_rows(file, options=declared.reading, engine=terms.engine)
     if terms.weights is not None and terms.weights not in rows.column_names:
         others = choices(terms.weights, rows.column_names)
         raise DataError(f"--weights {terms.weights!r}: there is no such column; choose among {others}")
     transcript = Transcript()
-    about = declared.rows or (estimated_rows(file) if isinstance(file, str) else None)
+    about = declared.rows or estimated_rows(file)
     with Bars(not shell.quiet, {"reading rows": about}) as bars:
         try:
             schema = _schema(rows, terms, declared, bars)
@@ -186,8 +187,8 @@ def promise_lines(certificate: Any) -> list[str]:
     unit = certificate.unit
     whose = f"all rows of one {unit['column']}, at most {unit['cap']}" if unit["column"] else "one row"
     return [
-        f"guarantee    {certificate.guarantee}: ({certificate.epsilon:g}, {certificate.delta:g})-differential privacy "
-        f"for {whose} ({certificate.neighbours})"
+        f"guarantee    {certificate.guarantee}: ({exact(certificate.epsilon)}, {exact(certificate.delta)})-"
+        f"differential privacy for {whose} ({certificate.neighbours})"
     ]
 
 

@@ -8,7 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from nacre.cli import options as o
+from nacre.cli import streams
 from nacre.cli.owner import misfit_lines, missing_lines
+from nacre.cli.reading import for_schema, reads
 from nacre.cli.shell import Shell, help_text, plain, table
 
 app = typer.Typer(
@@ -19,6 +21,7 @@ app = typer.Typer(
 SchemaPath = Annotated[str, typer.Argument(metavar="SCHEMA", help="A schema file, as JSON.")]
 
 
+@reads
 def draft(
     file: o.TableFile,
     output: Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", help="Where to write it.")] = None,
@@ -26,6 +29,7 @@ def draft(
     force: o.Force = False,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
+    reading: o.Reading = None,
 ) -> None:
     """Guess a schema from the data. Every fact in it is marked `read`: a draft to review, not a promise.
 
@@ -42,15 +46,16 @@ def draft(
 
     shell = Shell(as_json, quiet)
     check_outputs({"--output": output}, force, [file])
-    rows = open_rows(file)
-    with Bars(not quiet, {"reading rows": estimated_rows(file)}) as bars:
+    source = streams.table(file, reading)
+    rows = open_rows(source, options=reading)
+    with Bars(not quiet, {"reading rows": estimated_rows(source)}) as bars:
         guess = Schema.draft(WatchedRows(rows, bars))
     guess = schema_for(rows.column_names, Declared(identifiers=tuple(identifiers or ())), guess)
-    if output is None:
+    if output in (None, streams.DASH):
         typer.echo(guess.to_json())
         return shell.tell_owner(["this draft was read from the data: it is as private as the table until reviewed"])
     guess.save(output, force)
-    shell.show(schema_table(guess, f"Draft of {file}"))
+    shell.show(schema_table(guess, f"Draft of {streams.name_of(file)}"))
     shell.say(
         f"{output} holds facts READ FROM THE DATA: it is as private as the table until you have reviewed it.\n"
         f"Correct it, then: nacre schema attest {output} --by 'your name' --why 'from the code book'"
@@ -58,11 +63,13 @@ def draft(
     shell.answer({"command": "schema draft", "output": output, "schema": json.loads(guess.to_json())})
 
 
+@reads
 def check(
     schema: SchemaPath,
     file: Annotated[str | None, typer.Argument(metavar="[FILE]", help="A table to hold against it.")] = None,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
+    reading: o.Reading = None,
 ) -> None:
     """Check a schema, and a table against it. What it says of the table is for its owner only.
 
@@ -72,6 +79,7 @@ def check(
     """
     from nacre.cli.inputs import estimated_rows
     from nacre.cli.progress import Bars
+    from nacre.engines import open_rows
     from nacre.table import Schema
 
     shell = Shell(as_json, quiet)
@@ -82,8 +90,9 @@ def check(
     if lacking:
         shell.show(f"not declared, to be bought: {', '.join(lacking)}")
     if file is not None:
-        with Bars(not quiet, {"reading rows": loaded.rows or estimated_rows(file)}) as bars:
-            rows, strange, lacking = _compare(loaded, file, bars)
+        source, file = streams.table(file, reading), streams.name_of(file)
+        with Bars(not quiet, {"reading rows": loaded.rows or estimated_rows(source)}) as bars:
+            rows, strange, lacking = _compare(loaded, open_rows(source, options=for_schema(reading, schema)), bars)
         outside = {name: m.outside + lacking[name] for name, m in strange.items()}
         found |= {"file": file, "rows": rows, "outside": {k: v for k, v in outside.items() if v},
                   "unreadable": {k: m.unreadable for k, m in strange.items() if m.unreadable}}  # fmt: skip
@@ -190,15 +199,13 @@ def _sources(schema: Any) -> str:
     return ", ".join(f"{n} facts {source}" for source, n in counts.items())
 
 
-def _compare(schema: Any, file: str, bars: Any) -> tuple[int, dict[str, Any], dict[str, int]]:
-    """Rows of the file and, per column, how many values lie outside the schema, and how many are missing where none
+def _compare(schema: Any, rows: Any, bars: Any) -> tuple[int, dict[str, Any], dict[str, int]]:
+    """The number of rows and, per column, how many values lie outside the schema, and how many are missing where none
     may be."""
-    from nacre.engines import open_rows
     from nacre.fitting import check_rows
     from nacre.table.encoding import encode
     from nacre.table.misfits import Misfits
 
-    rows = open_rows(file)
     check_rows(rows, schema)
     declared = [n for n in schema.modelled if not schema.columns[n].missing]
     done, strange, lacking = 0, dict.fromkeys(declared, Misfits()), dict.fromkeys(declared, 0)

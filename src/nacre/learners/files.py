@@ -12,8 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from nacre.errors import DataError, ReleaseFileError
+from nacre.errors import CertificateError, DataError, NacreError, ReleaseFileError
+from nacre.learners.declared import TRAININGS
 from nacre.privacy.certificate import Certificate
+from nacre.privacy.verification import verify
+from nacre.table.documents import UNFIT
 
 KINDS = {"LogisticRegression": "nacre.learners.logistic", "GRUD": "nacre.learners.grud"}
 PLAIN = bool | int | float | str
@@ -38,17 +41,23 @@ def save(learner: Any, path: str | os.PathLike, force: bool = False) -> None:
 
 def load(path: str | os.PathLike) -> Any:
     """The learner of a file: it predicts and has its certificate. Anything unexpected is a ReleaseFileError."""
+    from nacre.release_file import unpack
+
+    return made_of(path, *unpack(path))
+
+
+def made_of(path: Any, documents: Any, arrays: Any) -> Any:
+    """The learner in the parts of a file."""
     import importlib
 
     from nacre.learners.labelled import Scale
-    from nacre.release_file import unpack
 
-    documents, arrays = unpack(path)
     try:
         model = documents["model.json"]
         name, facts = model["learner"], model["facts"]
         kind = getattr(importlib.import_module(KINDS[name]), name)
         certificate = Certificate.from_json(documents["certificate.json"])
+        certificate = verify(certificate, TRAININGS.get(certificate.method))
         scale = Scale(arrays["low"], arrays["high"])
         if not all(isinstance(c, PLAIN) for c in facts["classes"]) or not np.isfinite(arrays["parameters"]).all():
             raise ValueError("classes or parameters are not what was written")
@@ -60,6 +69,8 @@ def load(path: str | os.PathLike) -> Any:
             None,
         )
         made._restore(facts, arrays["parameters"])
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except CertificateError as error:
+        raise CertificateError(f"{path}: do not rely on this learner: {error}") from None
+    except (*UNFIT, NacreError) as error:
         raise ReleaseFileError(f"{path}: not the file of a learner ({error})") from None
     return made

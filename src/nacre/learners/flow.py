@@ -20,6 +20,7 @@ import optax
 
 from nacre.errors import NacreError, PlanError
 from nacre.learners import labelled
+from nacre.learners.declared import FLOW_LABEL
 from nacre.learners.exponential import centre_of, prior_sd, utility_of
 from nacre.learners.training import Task, Tell, check_number, check_whole
 from nacre.nets import sylvester
@@ -27,7 +28,7 @@ from nacre.privacy.budget import Budget
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.plan import Entry, Reveal
 
-LABEL = "none (empirical only)"
+LABEL = FLOW_LABEL
 LEAST_ESS, MOST_K = 0.1, 0.7  # of importance weights that a fit must have
 REASON = "ExpM+NF: the output of a flow that approximates the exponential mechanism has no privacy proof"
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from nacre.errors import BudgetError
+from nacre.privacy.rounding import exact
 
-NEIGHBOURS = {
-    "add_or_remove_one": "one unit's rows are present or absent; the number of rows is protected too",
-    "zero_out": "one unit's rows are counted or left out of every count; the number of rows is public",
-    "replace_one": "one unit's rows are exchanged for another's; the number of rows is public",
+NEIGHBOURS = {  # what it means for the number of rows depends on the schema too: `wording.neighbours_words`
+    "add_or_remove_one": "one unit's rows are present or absent",
+    "zero_out": "one unit's rows are counted or left out of every count",
+    "replace_one": "one unit's rows are exchanged for another's",
 }
 EPSILON_CAP = 20.0
 
@@ -73,7 +74,7 @@ def default_delta(rows: int | None) -> float:
 def warn_weak_delta(budget: Budget, rows: int | None) -> None:
     if budget.epsilon is not None and rows and budget.delta >= 1 / rows:
         warnings.warn(
-            f"delta={budget.delta:g} is at least 1/rows: a mechanism that publishes one random row would satisfy it; "
-            f"{default_delta(rows):g} is usual for {rows:,} rows",
+            f"delta={exact(budget.delta)} is at least 1/rows: a mechanism that publishes one random row would satisfy "
+            f"it; {exact(default_delta(rows))} is usual for {rows:,} rows",
             stacklevel=3,
         )

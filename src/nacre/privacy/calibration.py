@@ -15,6 +15,7 @@ from nacre.privacy import accounting
 from nacre.privacy.budget import Budget
 from nacre.privacy.noise import MAX_SIGMA
 from nacre.privacy.plan import Descend, Entry, Part, Scope, Teach
+from nacre.privacy.rounding import exact
 
 _CLOSE = 2e-4  # relative distance between the noise found and the smallest that would do
 _LEAST = 0.05  # noise below this promises nothing worth the name
@@ -56,7 +57,7 @@ def _least_noise(budget: Budget, scope: Scope, others: Sequence[Entry], planned:
     while excess(high) > 0:
         low, high = high, 2 * high
         if high > MAX_SIGMA:
-            raise BudgetError(f"epsilon={budget.epsilon:g} is spent before the first step; raise it")
+            raise BudgetError(f"epsilon={exact(budget.epsilon)} is spent before the first step; raise it")
     while low == high or (low > _LEAST and excess(low) <= 0):
         low, high = low / 2, low
     noise = _root(excess, low, high) if excess(low) > 0 else high

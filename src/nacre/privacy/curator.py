@@ -17,7 +17,7 @@ from nacre.engines import Rows, ShardedRows
 from nacre.errors import PlanError
 from nacre.privacy import feature_sums, sampling, selection, work
 from nacre.privacy.folding import Cap, fold
-from nacre.privacy.ledger.payment import Reservation, before_a_door
+from nacre.privacy.ledger.payment import Reservation, before_a_door, before_an_answer
 from nacre.privacy.noise import NoiseSource, rounded_gaussian
 from nacre.privacy.plan import Bounds, Categories, Counts, Entry, Plan, Reveal, Sample, Select, Total
 from nacre.privacy.tables import Clique, TableCounter
@@ -38,7 +38,8 @@ class Curator(TrainingDoors):
     """Answers the questions of one plan about one table, once each.
 
     `transcript` records questions and noisy answers; given a recording to replay, the doors still read the rows
-    but answer from the recording. `paid` is the reservation of a ledger: no door opens before the ledger holds it.
+    but answer from the recording. `paid` is the reservation of a ledger: no door reads before the ledger holds it, and
+    none answers before the ledger holds that answers are given.
     """
 
     def __init__(
@@ -170,6 +171,7 @@ class Curator(TrainingDoors):
         self._open(entry, Select)
         totals = score.totals(self)
         rate = entry.epsilon / score.loss_range(self._plan.scope)
+        self._stay_spent()  # `allowed` sees the picks
         picks = selection.successive_choices(totals, entry.picks, rate, allowed, self._noise)
         return self._answer(entry, question, picks)
 
@@ -183,7 +185,7 @@ class Curator(TrainingDoors):
         utility.check(self.schema, sampler.width, sampler.exact)
         self._open(entry, Sample)
         rate = entry.epsilon / (utility.span * self._plan.scope.sum)
-        drawn, told = sampler.draw(utility, self._encoded(), rate, entry, self._noise)
+        drawn, told = sampler.draw(utility, self._then_spent(self._encoded()), rate, entry, self._noise)
         self.diagnostics[entry.name] = told
         return self._answer(entry, {**utility.describe(), **sampler.describe()}, drawn)
 
@@ -220,10 +222,20 @@ class Curator(TrainingDoors):
         return entry.sigmas[len(before) :]
 
     def _pay(self) -> None:
-        """Where a ledger is kept, nothing is read before it holds, durably, that data are opened."""
+        """Where a ledger is kept, nothing is read before it holds a debit, durably."""
         before_a_door(self._paid, self._plan)
 
+    def _stay_spent(self) -> None:
+        """From here on the debit is not given back. Every answer leaves by `_answer`; doors that show noisy numbers to
+        the code of others before that (steps, choices) call this when the rows were read."""
+        before_an_answer(self._paid, self._plan)
+
+    def _then_spent(self, batches: Iterator[Any]) -> Iterator[Any]:
+        yield from batches
+        self._stay_spent()
+
     def _answer(self, entry: Entry, question: Mapping[str, Any], answer: Any) -> Any:
+        self._stay_spent()
         return self._transcript.settle({"door": entry.door, "entry": entry.name, **question}, answer)
 
     def _noisy(self, exact: Sequence[np.ndarray], sigmas: Sequence[float]) -> list[np.ndarray]:

@@ -15,16 +15,18 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from nacre.errors import BudgetError, SchemaError
+from nacre.privacy import accounting
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Bounds, Categories, Counts, Entry, Plan, Scope, gaussian_share
 from nacre.table import Boolean, Categorical, Column, Datetime, Identifier, Numeric, Schema, probe
-from nacre.table.schema import MAX_COLUMNS
+from nacre.table.schema import MAX_COLUMNS, Purchase
 
 ROWS = 0.01  # of μ² for the number of rows: one count, so even a small share is precise
 SHARE = 0.15  # of μ² for a whole schema; a schema that lacks less pays in proportion
 _KINDS = 0.15  # of that share for the kinds; the rest buys domains
 _FAILURE = 0.1  # of δ for texts that nobody else has
+ENTRIES = ("rows", "kinds", "domain")
 FAINT_ROWS = 10_000  # at most so many rows where their noisy number does not stand out of the noise
 OTHER = "other"
 _EMPTY = "empty"  # stands for the kind of a column in which nothing but nulls stands out of the noise
@@ -48,6 +50,13 @@ class Undeclared(Categorical):
 def rows_are_public(schema: Schema, budget: Budget) -> bool:
     """Whether neighbours have the same number of rows: then it may be read. Persons may hold different numbers."""
     return budget.neighbours != "add_or_remove_one" and schema.unit is None
+
+
+def rows_by_promise(schema: Schema, budget: Budget) -> Schema:
+    """The schema as this promise allows: a number of rows that was counted under another one is `read` here."""
+    if schema.provenance.get("rows") != "counted" or rows_are_public(schema, budget):
+        return schema
+    return schema.with_provenance({(None, "rows"): "read"})
 
 
 def entries(schema: Schema, budget: Budget) -> tuple[Entry, ...]:
@@ -85,6 +94,21 @@ def _threshold(sigmas: Sequence[float], budget: Budget, cap: int) -> int:
     units = 2 if budget.neighbours == "replace_one" else 1
     each = _FAILURE * budget.delta / (units * cap * len(sigmas))
     return math.ceil(cap + 0.5 - max(sigmas) * ndtri(each))
+
+
+def paid_for(schema: Schema, before: Schema, plan: Plan, seeded: bool) -> Schema:
+    """The schema with what its newly bought facts have cost. Under seeded noise they are `read`: whoever knows the seed
+    can take the noise off, so that a later run must not take them for bought."""
+    facts = {where for where, source in schema.facts().items() if source == "bought"}
+    facts -= {where for where, source in before.facts().items() if source == "bought"}
+    if not facts:
+        return schema
+    if seeded:
+        return schema.with_provenance(dict.fromkeys(facts, "read"))
+    spent = [e for entry in plan.entries if entry.name in ENTRIES for e in entry.events(plan.scope)]
+    delta = plan.budget.delta
+    cost = Purchase(accounting.epsilon_at(spent, delta), delta, plan.budget.neighbours, plan.cap)
+    return dataclasses.replace(schema, purchases=(*schema.purchases, cost))
 
 
 def buy_rows(curator: Curator, plan: Plan, schema: Schema) -> Schema:

@@ -42,6 +42,8 @@ class Entry:
     name: str
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not isinstance(getattr(self, "exact", True), bool):
+            raise PlanError(f"entry {self.name!r}: expected a name, and true or false for exact")
         for scale in ("sigmas", "sigma", "bound", "epsilon"):
             found = getattr(self, scale, ())
             for value in found if isinstance(found, tuple | list) else (found,):
@@ -56,6 +58,11 @@ class Entry:
                 raise PlanError(f"entry {self.name!r}: {number} {value!r}; expected a whole number, {least} or more")
 
     def events(self, scope: Scope) -> list[Event]:
+        raise NotImplementedError
+
+    @property
+    def words(self) -> str:
+        """What was asked, and with how much noise: for certificates and sheets, with figures on the safe side."""
         raise NotImplementedError
 
     def to_json(self) -> dict[str, Any]:

@@ -20,6 +20,7 @@ import numpy as np
 
 from nacre.errors import BudgetError
 
+ENTROPY, SEEDED = "operating system entropy", "seeded stream (not private)"  # as certificates name the source
 CELL_ERROR = 2.0**-100  # probability that one draw differs from the exact law
 MAX_SIGMA = 2.0**34  # beyond, float64 decides too few cells and the exact path becomes slow
 _BOUNDARY = 1e-5  # distance (in counts) from a rounding boundary under which a cell is redone
@@ -49,7 +50,7 @@ class NoiseSource:
 
     @cached_property
     def description(self) -> str:
-        return "seeded stream (not private)" if self.seeded else "operating system entropy"
+        return SEEDED if self.seeded else ENTROPY
 
 
 def rounded_gaussian(sigma: float, size: int, source: NoiseSource) -> np.ndarray:

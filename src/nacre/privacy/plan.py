@@ -18,6 +18,7 @@ from nacre.privacy import accounting
 from nacre.privacy.accounting import BoundedRange, Event, Failure, Gaussian, Unbounded
 from nacre.privacy.budget import Budget, Level
 from nacre.privacy.entry import Entry, Scope
+from nacre.privacy.rounding import down, exact, up
 from nacre.privacy.stepwise import CLIPPINGS as CLIPPINGS
 from nacre.privacy.stepwise import Descend, Teach
 from nacre.privacy.stepwise import Part as Part
@@ -26,6 +27,12 @@ from nacre.privacy.stepwise import Part as Part
 def _table_event(sigmas: Sequence[float], scope: Scope) -> Gaussian:
     """m tables with noise σ_j: one record moves table j by at most Δ in L2, so μ² = Δ²·Σ σ_j⁻²."""
     return Gaussian(scope.table * math.sqrt(math.fsum(s**-2 for s in sigmas)))
+
+
+def _tables(sigmas: Sequence[float]) -> str:
+    low, high = down(min(sigmas, default=0.0), 4), down(max(sigmas, default=0.0), 4)
+    spread = low if low == high else f"{low} to {high}"
+    return f"{len(sigmas):,} {'table' if len(sigmas) == 1 else 'tables'}, noise {spread} counts per cell"
 
 
 @dataclass(frozen=True)
@@ -41,6 +48,10 @@ class Counts(Entry):
 
     def events(self, scope: Scope) -> list[Event]:
         return [_table_event(self.sigmas, scope)]
+
+    @property
+    def words(self) -> str:
+        return _tables(self.sigmas)
 
 
 @dataclass(frozen=True)
@@ -69,6 +80,10 @@ class Categories(Entry):
         units = 2 if scope.neighbours == "replace_one" else 1
         return [_table_event(self.sigmas, scope), Failure(units * scope.cap * missed)]
 
+    @property
+    def words(self) -> str:
+        return f"{_tables(self.sigmas)}, shown from {self.threshold:,} on"
+
 
 @dataclass(frozen=True)
 class Total(Entry):
@@ -92,6 +107,11 @@ class Total(Entry):
     def events(self, scope: Scope) -> list[Event]:
         return [Gaussian(scope.sum * self.bound / self.sigma)]
 
+    @property
+    def words(self) -> str:
+        several = f" for each of {self.parts:,} groups" if self.parts > 1 else ""
+        return f"a sum of {self.size:,} numbers{several}, norm {up(self.bound, 4)}, noise {down(self.sigma, 4)}"
+
 
 @dataclass(frozen=True)
 class Select(Entry):
@@ -108,6 +128,10 @@ class Select(Entry):
 
     def events(self, scope: Scope) -> list[Event]:
         return [BoundedRange(self.epsilon, self.picks)]
+
+    @property
+    def words(self) -> str:
+        return f"{self.picks:,} {'choice' if self.picks == 1 else 'choices'}, range {up(self.epsilon, 4)} each"
 
 
 @dataclass(frozen=True)
@@ -140,6 +164,11 @@ class Sample(Entry):
     def events(self, scope: Scope) -> list[Event]:
         return [BoundedRange(self.epsilon, self.draws)]
 
+    @property
+    def words(self) -> str:
+        how = f"chains of {self.moves:,} moves" if self.moves else "exact"
+        return f"{self.draws:,} {'draw' if self.draws == 1 else 'draws'} ({how}), range {up(self.epsilon, 4)} each"
+
 
 @dataclass(frozen=True)
 class Reveal(Entry):
@@ -151,6 +180,10 @@ class Reveal(Entry):
 
     def events(self, scope: Scope) -> list[Event]:
         return [Unbounded(self.reason)]
+
+    @property
+    def words(self) -> str:
+        return "the raw rows"
 
 
 DOORS: dict[str, type[Entry]] = {
@@ -181,8 +214,8 @@ class Plan:
         spent = accounting.delta_at(self.events(), self.budget.epsilon)
         if not spent <= self.budget.delta:
             raise BudgetError(
-                f"the plan of {self.method} would spend delta={spent:.3g} at epsilon={self.budget.epsilon:g}, "
-                f"but delta={self.budget.delta:g} is allowed; nothing was read. Raise the budget or lower the plan"
+                f"the plan of {self.method} would spend delta={up(spent)} at epsilon={exact(self.budget.epsilon)}, "
+                f"but delta={exact(self.budget.delta)} is allowed; nothing was read. Raise the budget or lower the plan"
             )
 
     def __getitem__(self, name: str) -> Any:
@@ -223,16 +256,20 @@ class Plan:
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Plan:
         try:
-            entries = tuple(_entry_from_json(e) for e in data["entries"])
+            entries = tuple(entry_from_json(e) for e in data["entries"])
             budget = Budget(**data["budget"])
             return Plan(data["method"], entries, budget, data["cap"], data["rows"], data.get("notes", {}))
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise PlanError(f"plan file: {error}; expected the JSON that `nacre plan --json` writes") from None
 
 
-def _entry_from_json(data: Mapping[str, Any]) -> Entry:
-    fields = {k: _tuples(v) for k, v in data.items() if k != "door"}
-    return DOORS[data["door"]](**fields)
+def entry_from_json(data: Mapping[str, Any]) -> Entry:
+    """One entry as `Entry.to_json` gave it; PlanError for anything else."""
+    try:
+        fields = {k: _tuples(v) for k, v in data.items() if k != "door"}
+        return DOORS[data["door"]](**fields)
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
+        raise PlanError(f"not an entry of a plan ({error}); expected what `nacre plan --json` writes") from None
 
 
 def _tuples(value: Any) -> Any:
@@ -255,14 +292,17 @@ def gaussian_share(budget: Budget, scope: Scope, others: Sequence[Entry] = ()) -
     failure = math.fsum(e.delta for e in events if isinstance(e, Failure))
     rest = [e for e in events if not isinstance(e, Gaussian | Failure)]
     if failure >= budget.delta:
-        raise BudgetError(f"delta={budget.delta:g} does not cover the failure probability {failure:.3g} of the plan")
+        raise BudgetError(
+            f"delta={exact(budget.delta)} does not cover the failure probability {up(failure)} of the plan"
+        )
     if accounting.sampler_cost(budget.epsilon) >= budget.delta - failure:
         raise BudgetError(
-            f"epsilon={budget.epsilon:g} is beyond what the noise sampler's proof covers at delta={budget.delta:g} "
-            "(its error counts e^epsilon times); ask for at most 25, or for epsilon=None, which promises nothing"
+            f"epsilon={exact(budget.epsilon)} is beyond what the noise sampler's proof covers at "
+            f"delta={exact(budget.delta)} (its error counts e^epsilon times); ask for at most 25, or for "
+            "epsilon=None, which promises nothing"
         )
     mu = accounting.gaussian_mu(budget.epsilon, budget.delta - failure, rest)
     left = mu**2 - gaussians
     if left <= 0:
-        raise BudgetError(f"epsilon={budget.epsilon:g} is spent before the tables are measured; raise it")
+        raise BudgetError(f"epsilon={exact(budget.epsilon)} is spent before the tables are measured; raise it")
     return left / scope.table**2 * (1 - 1e-9)  # room for the rounding of sums of σ⁻², so that the plan never exceeds

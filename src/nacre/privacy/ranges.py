@@ -9,6 +9,7 @@ from nacre.privacy import accounting
 from nacre.privacy.accounting import BoundedRange
 from nacre.privacy.budget import Budget
 from nacre.privacy.plan import NO_NOISE, Entry, Scope
+from nacre.privacy.rounding import exact
 
 
 def range_share(budget: Budget, scope: Scope, draws: int, others: Sequence[Entry] = ()) -> float:
@@ -21,7 +22,7 @@ def range_share(budget: Budget, scope: Scope, draws: int, others: Sequence[Entry
     epsilon, delta = budget.epsilon, budget.delta
     before = [event for entry in others for event in entry.events(scope)]
     if accounting.delta_at(before, epsilon) > delta:
-        raise BudgetError(f"epsilon={epsilon:g} is spent before the draws are made; raise it")
+        raise BudgetError(f"epsilon={exact(epsilon)} is spent before the draws are made; raise it")
 
     def fits(share: float) -> bool:
         return accounting.delta_at([*before, BoundedRange(share, draws)], epsilon) <= delta
@@ -36,5 +37,7 @@ def range_share(budget: Budget, scope: Scope, draws: int, others: Sequence[Entry
         middle = (low + high) / 2
         low, high = (middle, high) if fits(middle) else (low, middle)
     if not low > 0:
-        raise BudgetError(f"epsilon={epsilon:g} at delta={delta:g} leaves nothing for {draws} draws; raise it")
+        raise BudgetError(
+            f"epsilon={exact(epsilon)} at delta={exact(delta)} leaves nothing for {draws} draws; raise it"
+        )
     return low

@@ -11,6 +11,7 @@ from nacre.privacy.accounting import Event, Gaussian, PoissonGaussian, Unbounded
 from nacre.privacy.budget import Level
 from nacre.privacy.entry import Entry, Scope
 from nacre.privacy.noise import MAX_SIGMA
+from nacre.privacy.rounding import down, up
 
 LEAST_CLIP = 2.0**-40  # squares of float32 numbers below 2^-63 are 0: up to 2^30 of them pass 2^-48, far below this
 CLIPPINGS = ("flat", "per-layer", "per-unit", "sparse")
@@ -45,6 +46,11 @@ class Part:
             )
         if not 0 <= self.sparsity < 1:
             raise PlanError(f"{where}: sparsity {self.sparsity!r}; expected a number in [0, 1)")
+
+    @property
+    def words(self) -> str:
+        clip = "not clipped" if self.clip is None else f"clip {up(self.clip, 4)}"
+        return f"{clip}, " + (f"noise {down(self.sigma, 4)} times that" if self.sigma else "no noise")
 
 
 @dataclass(frozen=True)
@@ -89,6 +95,12 @@ class Descend(Entry):
             return [Gaussian(moved * math.sqrt(self.steps) / self.noise)]
         return [PoissonGaussian(self.q, self.noise, self.steps, scope.neighbours)]
 
+    @property
+    def words(self) -> str:
+        parts = ", ".join(f"{p.name} ({p.words})" for p in self.parts)
+        unit = "units" if self.group == 1 else f"groups of {self.group:,}"
+        return f"{self.steps:,} steps, each on a share {up(self.q, 4)} of the {unit}: {parts}"
+
 
 @dataclass(frozen=True)
 class Teach(Entry):
@@ -125,6 +137,13 @@ class Teach(Entry):
         if self.q == 1:
             return [Gaussian(2 * math.sqrt(self.steps) / self.sigma)]
         return [PoissonGaussian(self.q, self.sigma, self.steps, "replace_one")]
+
+    @property
+    def words(self) -> str:
+        return (
+            f"{self.steps:,} steps, each of a share {up(self.q, 4)} of {self.parts:,} disjoint parts "
+            f"({self.answer.words})"
+        )
 
 
 def _check_steps(entry: Any, *numbers: str) -> None:

@@ -15,10 +15,10 @@ import numpy as np
 from nacre.privacy.tables import Clique, TableCounter
 from nacre.privacy.tally import Tally, names_of
 from nacre.table import Schema, probe
-from nacre.table.casting import names as texts_of
-from nacre.table.casting import text_bytes
 from nacre.table.encoding import encode
 from nacre.table.grid import Grid
+from nacre.table.labels import names as texts_of
+from nacre.table.labels import text_bytes
 from nacre.table.misfits import Misfits
 
 Outside = dict[str, Misfits]  # values outside the declared domain by column, for the owner only

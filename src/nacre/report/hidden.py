@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nacre.metrics import metric
+from nacre.privacy.rounding import exact
 from nacre.report.findings import Hidden
 from nacre.report.markup import part, prose, shown, table, text
 
@@ -17,7 +18,7 @@ NOT_DP = (
 def verdict(h: Hidden) -> str:
     """What the MMD test on released rows says, and what that is worth beside the control."""
     level = h.alpha / max(h.sets, 1)
-    share = "" if h.sets < 2 else f" (alpha {h.alpha:g} over {h.sets} sets)"
+    share = "" if h.sets < 2 else f" (alpha {exact(h.alpha)} over {h.sets} sets)"
     if not h.told:
         return (
             f"FAILED: the MMD test at level {level:g}{share} does not tell the released columns from the real ones; "

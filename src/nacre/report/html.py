@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from nacre.certificates import verified
 from nacre.report.attacks import attacks_part
 from nacre.report.cards import comparison_cards
 from nacre.report.figures import Scores, downstream_tables, how_to_read, pair_table, whole_table
@@ -24,7 +27,9 @@ Part = tuple[str, str, str]
 
 def report_html(report: Report) -> str:
     """The whole page as text. It renders what the report holds and leaves out what it does not; nothing is computed
-    from rows, nothing fetched, no script run. Raises KeyError for a score whose metric is not registered."""
+    from rows, nothing fetched, no script run. Raises KeyError for a score whose metric is not registered, and
+    CertificateError for a certificate that contradicts itself."""
+    report = replace(report, certificate=verified(report.certificate))
     scores = Scores(report.scores)
     made = (
         _weakest(report, scores),

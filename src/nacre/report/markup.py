@@ -10,25 +10,15 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from nacre.report.style import css
+from nacre.table.checking import HIDDEN
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-# Control characters and those that turn the direction of writing could disguise a name: shown as a box.
-_CONTROLS = [
-    *range(0x20),
-    0x7F,
-    *range(0x80, 0xA0),
-    0x61C,
-    0x200E,
-    0x200F,
-    *range(0x202A, 0x202F),
-    *range(0x2066, 0x206A),
-]
-_HIDDEN = dict.fromkeys(_CONTROLS, "\ufffd")
 
 
 def text(value: object, most: int = 120) -> str:
     """`value` as text that cannot become markup; cut at `most` characters, with an ellipsis for the rest."""
-    found = str(value).encode("utf-8", "replace").decode().translate(_HIDDEN)
+    found = str(value).encode("utf-8", "replace").decode()
+    found = HIDDEN.sub("\ufffd", found)  # shown as a box
     return escape(found if len(found) <= most else f"{found[: most - 1]}…")
 
 

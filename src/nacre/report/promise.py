@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from nacre.privacy.rounding import exact, up
+from nacre.privacy.wording import STORAGE, entry_words, facts_of
 from nacre.report import words
 from nacre.report.markup import bullets, details, facts_table, prose, table, text
 
 SOURCES = {
-    "public": "declared: known without this table",
+    "public": "not protected",
     "bought": "learned from the table and paid for out of the budget",
     "read": "read from the table without protection",
 }
@@ -20,7 +22,7 @@ def chip(certificate: Any) -> str:
     level = certificate.guarantee
     kind = "good" if level.startswith("proven") else "bad" if level == "none" else ""
     promise = (
-        f" (epsilon {words.exact(certificate.epsilon)}, delta {words.exact(certificate.delta)})"
+        f" (epsilon {exact(certificate.epsilon)}, delta {exact(certificate.delta)})"
         if certificate.epsilon is not None
         else ""
     )
@@ -56,7 +58,7 @@ def _attackers(c: Any) -> str:
 
 
 def _spent(c: Any) -> str:
-    rows = [(text(e["name"]), f"<code>{text(e['door'])}</code>", text(_cost(e), 300)) for e in c.entries]
+    rows = [(text(e["name"]), f"<code>{text(e['door'])}</code>", text(_cost(e), 4_000)) for e in c.entries]
     if not rows:
         return ""
     title = "What was asked of the private rows"
@@ -64,51 +66,25 @@ def _spent(c: Any) -> str:
 
 
 def _cost(entry: Mapping[str, Any]) -> str:
-    sigmas = entry.get("sigmas")
-    if sigmas:
-        low, high = min(sigmas), max(sigmas)
-        spread = f"{low:.4g}" + (f" to {high:.4g}" if high > low else "")
-        found = (
-            f"{len(sigmas)} {'table' if len(sigmas) == 1 else 'tables'}, standard deviation {spread} counts per cell"
-        )
-        return found + (f", shown from {entry['threshold']:,} on" if entry.get("threshold") else "")
-    if "picks" in entry:
-        return f"{entry['picks']} choices, privacy-loss range {entry['epsilon']:.4g} each"
-    if "sigma" in entry:
-        return f"a sum of {entry['size']:,} numbers, standard deviation {entry['sigma']:.4g}"
-    return "see the certificate" if set(entry) - {"door", "name"} else "none"
+    return entry_words(entry) if set(entry) - {"door", "name"} else "none"
 
 
 def _curve(c: Any) -> str:
     if not c.curve:
         return ""
-    rows = [(f"{d:g}", words.at_most(e)) for d, e in c.curve]
+    rows = [(exact(d), up(e)) for d, e in c.curve]
     return details(
         "The same promise at other deltas", table("Epsilon for every delta", ("Delta", "Epsilon"), rows, " n")
     )
 
 
 def _provenance(c: Any) -> str:
+    """Every fact of the schema by its source: complete, columns with the same facts together."""
     found = c.schema.get("provenance", {})
-    tally: dict[str, int] = {}
-    for facts in found.values():
-        for how in facts.values():
-            tally[how] = tally.get(how, 0) + 1
-    if not tally:
-        return ""
-    first = table(
-        "Facts by their source",
-        ("Source", "Facts", "Meaning"),
-        [(text(how), f"{n:,}", text(SOURCES.get(how, ""))) for how, n in sorted(tally.items())],
-        " nt",
-    )
     rows = [
-        (
-            text(column) if column else "the whole table",
-            text(", ".join(f"{fact}: {how}" for fact, how in facts.items()), 300),
-        )
-        for column, facts in found.items()
+        (text(how), text(SOURCES.get(how, "")), text(facts), ", ".join(f"<bdi>{text(n, 1_000)}</bdi>" for n in columns))
+        for how in SOURCES
+        for facts, columns in ([(STORAGE, ())] if how == "public" else []) + facts_of(found, how)
     ]
-    return details(
-        "Where the facts in the schema came from", first + table("Facts by column", ("Column", "Facts"), rows, " t")
-    )
+    title = "Where the facts in the schema came from"
+    return details(title, table("Facts by their source", ("Source", "Meaning", "Facts", "Columns"), rows, " ttt"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from nacre.certificates import verified
 from nacre.report.cards import profile_cards
 from nacre.report.findings import Profile
 from nacre.report.markup import bullets, document, facts_table, part, table, text
@@ -34,7 +35,7 @@ _PROTECTED_USE = (
 
 
 def sheet_html(certificate: Any, schema: Any, columns: Sequence[Profile], facts: Mapping[str, str]) -> str:
-    """The whole sheet as text.
+    """The whole sheet as text. CertificateError where the certificate contradicts itself or the schema.
 
     `columns` come from `profile_columns`; a `Comparison`, which holds shares of private rows, is refused with
     TypeError. `facts` are printed as they are: give public ones only.
@@ -44,6 +45,7 @@ def sheet_html(certificate: Any, schema: Any, columns: Sequence[Profile], facts:
             raise TypeError(
                 f"the sheet takes profiles of synthetic columns, found {type(c).__name__}: use profile_columns"
             )
+    certificate = verified(certificate, schema)
     use = USE if certificate.epsilon is None else (*_PROTECTED_USE, *USE)
     lead = "What is promised to the people in the private table, in words and in numbers."
     parts = [

@@ -42,6 +42,7 @@ def to_json(report: Report) -> dict[str, Any]:
 
 def from_json(data: Mapping[str, Any]) -> Report:
     """The report in a parsed JSON document. Raises DataError for anything else."""
+    from nacre.certificates import verified
     from nacre.privacy.certificate import Certificate
 
     if not isinstance(data, Mapping) or data.get("nacre_report") != VERSION:
@@ -57,7 +58,7 @@ def from_json(data: Mapping[str, Any]) -> Report:
             notes=tuple(data["notes"]),
             hidden=tuple(_hidden_back(h) for h in data.get("hidden", ())),
             attacks=tuple(_attack_back(a) for a in data.get("attacks", ())),
-            certificate=None if certificate is None else Certificate.from_json(certificate),
+            certificate=None if certificate is None else verified(Certificate.from_json(certificate)),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DataError(f"the report does not hold what it should ({error}); write it anew") from None
@@ -127,7 +128,9 @@ def to_markdown(report: Report) -> str:
         parts += ["## Attacks", NOT_PROOF, *(_attack(a) for a in report.attacks)]
     parts += ["## Notes", _bullets(report.notes)] if report.notes else []
     if report.certificate is not None:
-        parts += ["## Certificate", f"```\n{report.certificate}\n```"]
+        from nacre.certificates import verified
+
+        parts += ["## Certificate", f"```\n{verified(report.certificate)}\n```"]
     return "\n\n".join(parts) + "\n"
 
 

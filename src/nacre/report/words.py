@@ -10,7 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from nacre.privacy.budget import NEIGHBOURS
+from nacre.privacy.rounding import exact, one_in, percent_up, up
+from nacre.privacy.wording import neighbours_words, rows_source
 
 FALSE_ALARMS = (0.001, 0.01, 0.05, 0.1)
 LEVELS = {
@@ -84,7 +85,7 @@ def _promised(c: Any) -> Words:
         f"What anyone can learn from this release about {who} has a limit, whatever they know already.",
         (
             f"The promise compares two worlds: {pair}. Whatever is released, its probability in one world is at most "
-            f"{at_most(factor)} times its probability in the other, save for the slack delta. The factor is e to the "
+            f"{up(factor)} times its probability in the other, save for the slack delta. The factor is e to the "
             f"power epsilon, with {epsilon}. This holds whatever an attacker knows already and however much they "
             f"compute, now or later.{strength}",
             f"For example, leaving delta aside, someone who thought it as likely as not that {who} was used may be at "
@@ -105,8 +106,10 @@ def _limits(c: Any, who: str) -> tuple[str, ...]:
         "of that by no more than the factor above, not that it cannot happen.",
         "Every other release about the same people adds to this one: at worst, the epsilons and the deltas of all "
         "releases add up.",
-        "Facts marked public in the schema (names, limits and categories of columns) are not protected.",
+        "Facts marked public in the schema, all of which are listed here, are not protected.",
         "The promise is about privacy. It does not say that the synthetic table is accurate.",
+        "This page does not prove who made the release: what it lists was composed anew to make the page, but that the "
+        "doors were opened so, and no others, only a signature of whoever made it can vouch for.",
     ]
     if not c.unit.get("column"):
         limits.insert(
@@ -126,46 +129,29 @@ def numbers(c: Any) -> list[tuple[str, str]]:
         found += [
             ("Epsilon", exact(c.epsilon)),
             ("Delta", exact(c.delta)),
-            ("Largest change of odds, e to the power epsilon", at_most(math.exp(c.epsilon))),
-            ("Neighbours", f"{c.neighbours}: {NEIGHBOURS.get(c.neighbours, 'as named by the method')}"),
+            ("Largest change of odds, e to the power epsilon", up(math.exp(c.epsilon))),
+            ("Neighbours", f"{c.neighbours}: {neighbours_words(c)}"),
             ("Protected unit", whose(c.unit)),
         ]
     rows = c.schema.get("rows")
-    found += [("Rows", f"{rows:,}, {_source(c)}" if rows is not None else "not public")]
+    found += [("Rows", f"{rows:,}, {_source(c)}" if rows is not None else "not stated")]
     return [*found, ("Source of the noise", c.noise), ("Fingerprint of the schema", str(c.schema.get("digest", "")))]
 
 
 def _source(c: Any) -> str:
     """Where the number of rows came from."""
-    how = c.schema.get("provenance", {}).get("", {}).get("rows", "public")
-    told = {
+    return {
         "bought": "learned with noise, paid for out of the budget",
         "read": "read from the table without protection",
-    }
-    return told.get(how, "declared public")
-
-
-def exact(value: float) -> str:
-    """A parameter as it was given."""
-    return f"{value:.12g}"
-
-
-def at_most(value: float, digits: int = 3) -> str:
-    """An upper bound, rounded up to so many digits that matter: it never reads smaller than it is."""
-    if value <= 0:
-        return "0"
-    place = digits - 1 - math.floor(math.log10(value))
-    # A hair is forgiven, so that 0.3 stays 0.3 although its nearest double lies above.
-    up = math.ceil(value * 10.0**place * (1 - 1e-12)) / 10.0**place
-    return f"{up:,.{max(place, 0)}f}".rstrip("0").rstrip(".") if place > 0 else f"{up:,.0f}"
+    }.get(rows_source(c) or "", "public")
 
 
 def at_most_percent(share: float) -> str:
     """A bound on a chance; only certainty reads 100 %."""
     if share > 0.999999:
         return "100\u00a0%" if share >= 1 else "nearly 100\u00a0%"
-    return f"{at_most(100 * share, 3 if share < 0.999 else 6)}\u00a0%"
+    return f"{percent_up(share, 3 if share < 0.999 else 6)}\u00a0%"
 
 
 def _one_in(delta: float) -> str:
-    return f"1 in {math.floor(1 / delta * (1 + 1e-12)):,}" if delta < 0.5 else f"{delta:g}"
+    return f"1 in {one_in(delta)}" if delta < 0.5 else up(delta)

@@ -20,6 +20,7 @@ from typing import Any
 
 from nacre.privacy.budget import EPSILON_CAP
 from nacre.privacy.plan import Plan
+from nacre.privacy.rounding import exact
 from nacre.synthesizers.costs import BASE_MB, CELLS_PER_S, COMPILE_S, FIT_MB, START_S, Place, memory, seconds
 from nacre.synthesizers.expected import Expected, expected
 from nacre.synthesizers.pearl.layout import Layout
@@ -315,16 +316,16 @@ def _verdict(plan: Plan, rows: int, resolution: float, lost: float) -> tuple[str
     # Noise is about proportional to 1/ε, and the number of groups to n over the noise.
     wish = f"about {_round(rows * need):,} rows"
     if epsilon * need <= EPSILON_CAP:  # what the promise is worth anything at
-        wish += f", or epsilon about {min(_round(epsilon * need), EPSILON_CAP):g},"
+        wish += f", or epsilon about {exact(min(_round(epsilon * need), EPSILON_CAP))},"
     wish += " would be enough"
     if lost / _DOMAIN_ENOUGH > ENOUGH / resolution:
         wish += ", and so would a schema that declares bounds and categories" if resolution >= ENOUGH else ""
         wish += "; buying what is not declared costs most here: declare what is public"
     if by_resolution(resolution) == "too little" or lost > _DOMAIN_LITTLE:
-        return "too little", f"too little data for epsilon {epsilon:g}: the noise drowns most of the table; {wish}"
+        return "too little", f"too little data for epsilon {exact(epsilon)}: the noise drowns most of the table; {wish}"
     if need > 1:
-        return "little", f"little data for epsilon {epsilon:g}: only coarse relations will be kept; {wish}"
-    return "enough", f"enough data for epsilon {epsilon:g}"
+        return "little", f"little data for epsilon {exact(epsilon)}: only coarse relations will be kept; {wish}"
+    return "enough", f"enough data for epsilon {exact(epsilon)}"
 
 
 def by_resolution(resolution: float) -> str:

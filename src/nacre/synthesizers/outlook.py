@@ -14,6 +14,7 @@ from typing import Any
 from nacre.errors import NacreError
 from nacre.privacy import discovery
 from nacre.privacy.budget import Budget
+from nacre.privacy.rounding import up
 from nacre.synthesizers.base import make
 from nacre.synthesizers.costs import Place
 from nacre.synthesizers.forecast import Forecast, by_resolution, forecast
@@ -84,7 +85,7 @@ def comparable(case: Case) -> bool:
 
 def compare(case: Case) -> tuple[Line, ...]:
     """The method at half, once and twice the budget, then the other methods at the budget."""
-    found = [case.with_budget(f).line(f"{case.method}, epsilon {f * case.budget.epsilon:g}") for f in BUDGETS]  # type: ignore[operator]
+    found = [case.with_budget(f).line(f"{case.method}, epsilon {up(f * case.budget.epsilon, 6)}") for f in BUDGETS]  # type: ignore[operator]
     target = {"target": case.options.get("target")}
     for method in METHODS:
         if method == case.method:

@@ -6,12 +6,19 @@ A column is checked before it has a name; `named` puts it in.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from nacre.errors import SchemaError
 
 UNNAMED = "column"
+# Controls, line and paragraph separators, halves of characters, and what turns the direction of writing or is invisible
+# by design: in a name that is printed, they could forge a line or disguise a word.
+HIDDEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
 
 
 def named(error: SchemaError, name: str) -> SchemaError:

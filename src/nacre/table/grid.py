@@ -45,7 +45,7 @@ class Grid:
         if isinstance(column, Numeric) and column.integer:
             return _integer_grid(column, column.bounds, column.edges, column.atoms, 1)
         if isinstance(column, Numeric):
-            return _real_grid(column)
+            return _real_grid(column) if column.decimals is None else _decimal_grid(column, column.decimals)
         raise SchemaError(f"a {column.kind} column has no cells; it is not for methods that count")
 
     @property
@@ -63,12 +63,22 @@ class Grid:
         """How many cells there are, the null cell included."""
         return len(self.low) + int(self.column.nullable)
 
-    def codes(self, values: Values) -> np.ndarray:
+    @property
+    def unreadable(self) -> int:
+        """The code, one beyond the cells, of values that were there but could not be read (see `codes`)."""
+        return self.cells
+
+    def codes(self, values: Values, apart: bool = False) -> np.ndarray:
         """The cell of each row, int32; -1 for a row that lands in none: a label outside the list without
-        `other`, a null in a column that is not nullable."""
+        `other`, a null in a column that is not nullable.
+
+        What could not be read counts as null; `apart`, it gets the code `unreadable`: still one cell for each row.
+        """
         codes = self._find(values.values).astype(np.int32, copy=False)
         if values.null.any():
-            return np.where(values.null, np.int32(-1 if self.null is None else self.null), codes)
+            codes = np.where(values.null, np.int32(-1 if self.null is None else self.null), codes)
+        if apart:
+            codes = np.where(values.unreadable, np.int32(self.unreadable), codes)
         return codes
 
     def place(self, codes: np.ndarray, u: np.ndarray) -> Values:
@@ -126,6 +136,37 @@ class RealGrid(Grid):
         # An atom's cell ends at the next float; only its value counts.
         inside = (self.low >= low) & (self.low <= high)
         return np.where(single, inside, np.clip(covered, 0, None) / np.where(single, 1, width))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class DecimalGrid(RealGrid):
+    """Cells of the multiples of 1 / `scale`: [low, high) holds some of them, an atom one."""
+
+    scale: float
+
+    def _steps(self, cell: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        first = np.rint(self.low[cell] * self.scale).astype(np.int64)
+        return first, np.maximum(np.rint(self.high[cell] * self.scale).astype(np.int64), first + 1)
+
+    def _meeting(self, low: Any, high: Any) -> tuple[int, int]:
+        """The first multiple in [low, high] and the one behind the last, whatever the rounding of floats."""
+        return int(np.ceil(low * self.scale - 1e-6)), int(np.floor(high * self.scale + 1e-6)) + 1
+
+    def _between(self, codes: np.ndarray, u: np.ndarray, low: Any, high: Any) -> Values:
+        cell, empty = self._nulls(np.asarray(codes))
+        first, end = self._steps(cell)
+        if low is not None:
+            least, most = self._meeting(low, high)
+            first, end = np.maximum(first, least), np.minimum(end, most)
+        count = np.maximum(end - first, 1)
+        steps = first + np.minimum(np.floor(u * count).astype(np.int64), count - 1)
+        return Values.of(steps / self.scale, empty)
+
+    def share(self, low: Any, high: Any) -> np.ndarray:
+        first, end = self._steps(np.arange(len(self.low)))
+        least, most = self._meeting(low, high)
+        covered = np.minimum(end, most) - np.maximum(first, least)
+        return np.clip(covered, 0, None) / (end - first)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -197,6 +238,17 @@ def _real_grid(column: Numeric) -> Grid:
     high = np.where(atoms, low, high)
     width = np.where(atoms, 0.0, high - low)
     return RealGrid(column, low, high, _padded_width(width, column))
+
+
+def _decimal_grid(column: Numeric, decimals: int) -> Grid:
+    assert column.bounds is not None  # Grid.of refuses a column without
+    scale = 10.0**decimals
+    first, last = (round(b * scale) for b in column.bounds)
+    edges = None if column.edges is None else tuple(round(e * scale) for e in column.edges)
+    starts, single = integer_starts((first, last), edges, tuple(round(a * scale) for a in column.atoms), zero=True)
+    low = starts / scale
+    high = np.where(single, low, np.append(starts[1:], last + 1) / scale)
+    return DecimalGrid(column, low, high, _padded_width(high - low, column), scale)
 
 
 def _integer_grid(column: Column, bounds: Any, edges: tuple | None, atoms: tuple, step: int) -> Grid:

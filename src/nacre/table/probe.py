@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nacre.table import casting
+from nacre.table import casting, labels
 
 KINDS = ("null", "integer", "decimal", "boolean", "date", "datetime", "text")
 
@@ -33,7 +33,7 @@ CELLS = {"kind": len(KINDS), "magnitude": len(MAGNITUDE_EDGES) - 1, "month": _MO
 
 def codes(array: pa.Array, probe: str) -> np.ndarray:
     """The cell of each value on the grid named `probe`; −1 where the value is null or of another kind."""
-    array = casting.unpack(array)
+    array = labels.unpack(array)
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     return {"kind": _kinds, "magnitude": _magnitudes, "month": _months}[probe](array)
@@ -41,9 +41,9 @@ def codes(array: pa.Array, probe: str) -> np.ndarray:
 
 def _kinds(array: pa.Array) -> np.ndarray:
     kind = array.type
-    if casting.is_text(kind):
+    if labels.is_text(kind):
         return _text_kinds(array)
-    missing = casting.nulls(array)
+    missing = labels.nulls(array)
     if pa.types.is_boolean(kind):
         found = np.full(len(array), KINDS.index("boolean"))
     elif pa.types.is_time(kind):
@@ -60,7 +60,7 @@ def _kinds(array: pa.Array) -> np.ndarray:
 
 def _text_kinds(array: pa.Array) -> np.ndarray:
     text = pc.ascii_trim_whitespace(array)
-    empty = casting.mask(pc.equal(text, "")) | casting.nulls(array)
+    empty = casting.mask(pc.equal(text, "")) | labels.nulls(array)
     numbers, not_number, _ = casting.floats(array)
     found = np.full(len(array), KINDS.index("text"))
     _, not_moment, _ = casting.instants(array, None)
@@ -89,11 +89,11 @@ def _months(array: pa.Array) -> np.ndarray:
 
 def text_counts(array: pa.Array) -> tuple[list[bytes], np.ndarray]:
     """The different texts (labels) as bytes, and how often each occurs; null and the empty text are no labels."""
-    array = casting.unpack(array)
+    array = labels.unpack(array)
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
-    found = pc.value_counts(casting.as_text(array).drop_null())
-    return casting.text_bytes(found.field("values")), found.field("counts").to_numpy(zero_copy_only=False)
+    found = pc.value_counts(labels.as_text(array).drop_null())
+    return labels.text_bytes(found.field("values")), found.field("counts").to_numpy(zero_copy_only=False)
 
 
 def numeric_bounds(histogram: np.ndarray, sigma: float, integer: bool) -> tuple[float, float]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import math
 import os
 from collections.abc import Mapping
 from typing import Any
 
 from nacre.errors import SchemaError
+from nacre.table.checking import HIDDEN
 from nacre.table.columns import PROVENANCES, Column, Identifier
 from nacre.table.naming import choices
 from nacre.table.rules import Dependency, Unit, check_dependency, check_rule
@@ -26,13 +28,31 @@ class Attestation:
     facts: tuple[tuple[str | None, str], ...]  # (column, or None for the table, fact)
 
 
+@dataclasses.dataclass(frozen=True)
+class Purchase:
+    """What a run has paid for facts of a schema: a promise of its own, which adds to that of every later run on rows of
+    the same people."""
+
+    epsilon: float
+    delta: float
+    neighbours: str
+    cap: int = 1
+
+    def __post_init__(self) -> None:
+        for name, value in (("epsilon", self.epsilon), ("delta", self.delta)):
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
+                raise SchemaError(f"purchases: {name} is {value!r}; expected what was paid, a number of at least 0")
+        if not isinstance(self.neighbours, str) or not isinstance(self.cap, int) or self.cap < 1:
+            raise SchemaError(f"purchases: found {self!r}; expected the neighbours and the cap of the promise")
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Schema:
     """Columns by name, in the order of the table, and what is known across them.
 
     `rows` is the declared public number of rows, None when it is not public. `impossible` holds combinations
-    that never occur: {column: value, list of values, or Between}, read into `Condition`s. Equality includes the order
-    of the columns.
+    that never occur: {column: value, list of values, or Between}, read into `Condition`s. `purchases` are what bought
+    facts have cost. Equality includes the order of the columns.
     """
 
     columns: Mapping[str, Column]
@@ -42,6 +62,7 @@ class Schema:
     impossible: tuple[Mapping[str, Any], ...] = ()
     provenance: Mapping[str, str] = dataclasses.field(default_factory=dict)
     attestations: tuple[Attestation, ...] = ()
+    purchases: tuple[Purchase, ...] = ()
 
     def __post_init__(self) -> None:
         self._set(columns=_checked_columns(self.columns))
@@ -52,7 +73,7 @@ class Schema:
         self._check_unit()
         self._check_dependencies()
         rules = [check_rule(r, self.columns, f"impossible[{i}]") for i, r in enumerate(self.impossible)]
-        self._set(impossible=tuple(rules), attestations=tuple(self.attestations))
+        self._set(impossible=tuple(rules), attestations=tuple(self.attestations), purchases=tuple(self.purchases))
         self._set(provenance=self._checked_provenance())
         self._check_attestations()
         if len(self.modelled) > MAX_COLUMNS:
@@ -101,8 +122,9 @@ class Schema:
         for fact, source in self.provenance.items():
             if fact not in stated:
                 raise SchemaError(f"provenance names {fact!r}, which the schema does not state; remove it")
-            if source not in PROVENANCES:
-                raise SchemaError(f"provenance of {fact} is {source!r}; choose one of {', '.join(PROVENANCES)}")
+            known = [p for p in PROVENANCES if p != "counted" or fact == "rows"]
+            if source not in known:
+                raise SchemaError(f"provenance of {fact} is {source!r}; choose one of {', '.join(known)}")
         return {fact: self.provenance.get(fact, "public") for fact in stated}
 
     def _check_attestations(self) -> None:
@@ -162,15 +184,17 @@ class Schema:
             raise SchemaError(
                 f"attest: nothing to attest for column={column!r}, fact={fact!r}: no such fact was read from the data"
             )
+        attestations = (*self.attestations, Attestation(by, why, facts))
+        return dataclasses.replace(self.with_provenance(dict.fromkeys(facts, "public")), attestations=attestations)
+
+    def with_provenance(self, sources: Mapping[tuple[str | None, str], str]) -> Schema:
+        """The same schema with another provenance of these (column, fact) pairs; the column is None for the table's."""
         columns = {
-            name: dataclasses.replace(
-                c, provenance={f: "public" if (name, f) in facts else s for f, s in c.provenance.items()}
-            )
+            name: dataclasses.replace(c, provenance={f: sources.get((name, f), s) for f, s in c.provenance.items()})
             for name, c in self.columns.items()
         }
-        table = {f: "public" if (None, f) in facts else s for f, s in self.provenance.items()}
-        attestations = (*self.attestations, Attestation(by, why, facts))
-        return dataclasses.replace(self, columns=columns, provenance=table, attestations=attestations)
+        table = {f: sources.get((None, f), s) for f, s in self.provenance.items()}
+        return dataclasses.replace(self, columns=columns, provenance=table)
 
     # -- in and out -----------------------------------------------------------------------------------------
 
@@ -232,8 +256,11 @@ def _checked_columns(columns: Any) -> dict[str, Column]:
     if not isinstance(columns, Mapping) or not columns:
         raise SchemaError(f"columns is {columns!r}; name at least one column")
     for name, column in columns.items():
-        if not isinstance(name, str) or not name or "\0" in name:
-            raise SchemaError(f"column name {name!r}: a name is text, not empty, without NUL characters")
+        if not isinstance(name, str) or not name or HIDDEN.search(name):
+            raise SchemaError(
+                f"column name {name!r}: a name is printed in certificates: text, not empty, without line breaks, "
+                "controls and characters that turn the direction of writing; rename the column"
+            )
         if not isinstance(column, Column):
             raise SchemaError(f"column {name!r} is {column!r}; write a column such as Numeric(bounds=(0, 100))")
     return dict(columns)
@@ -241,5 +268,7 @@ def _checked_columns(columns: Any) -> dict[str, Column]:
 
 def _check_words(by: Any, why: Any) -> None:
     for word, value in (("by", by), ("why", why)):
-        if not isinstance(value, str) or not value.strip():
-            raise SchemaError(f"attest: {word} is {value!r}; say in words who attests and why the fact is public")
+        if not isinstance(value, str) or not value.strip() or HIDDEN.search(value):
+            raise SchemaError(
+                f"attest: {word} is {value!r}; say in words who attests and why the fact is public, on one line"
+            )

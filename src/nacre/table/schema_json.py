@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from nacre.errors import DataError, SchemaError
+from nacre.table import documents
 from nacre.table.checking import named
 from nacre.table.columns import KINDS, Column
 from nacre.table.conditions import Between, plain
 from nacre.table.rules import Dependency, Unit
-from nacre.table.schema import Attestation, Schema
+from nacre.table.schema import Attestation, Purchase, Schema
 
 FORMAT = 1
-MAX_BYTES = 64 * 2**20
-_KEYS = ("format", "columns", "rows", "unit", "dependencies", "impossible", "provenance", "attestations")
+MAX_BYTES = 16 * 2**20  # hundreds of thousands of categories; parsed in less than a second
+_KEYS = ("format", "columns", "rows", "unit", "dependencies", "impossible", "provenance", "attestations", "purchases")
+_LAST = ("nullable", "null_words", "provenance")
 # The keys of a column after `kind`, in the order they are written. Those equal to their default are left out.
 _COLUMN_KEYS = {
-    "numeric": ("bounds", "integer", "edges", "atoms", "nullable", "provenance"),
-    "categorical": ("categories", "ordered", "other", "nullable", "provenance"),
-    "boolean": ("nullable", "provenance"),
-    "datetime": ("bounds", "tz", "unit", "nullable", "provenance"),
-    "tensor": ("shape", "bounds", "nullable", "provenance"),
-    "identifier": ("person", "text", "nullable", "provenance"),
+    "numeric": ("bounds", "integer", "edges", "atoms", "decimals", "format", "text", *_LAST),
+    "categorical": ("categories", "ordered", "other", *_LAST),
+    "boolean": ("format", "text", *_LAST),
+    "datetime": ("bounds", "tz", "unit", "format", "text", *_LAST),
+    "tensor": ("shape", "bounds", *_LAST),
+    "identifier": ("person", "text", *_LAST),
 }
 
 
@@ -41,6 +44,7 @@ def dump(schema: Schema) -> str:
         "impossible": [{name: c.to_rule_json() for name, c in rule.items()} for rule in schema.impossible],
         "provenance": schema.provenance,
         "attestations": [{"by": a.by, "why": a.why, "facts": [list(f) for f in a.facts]} for a in schema.attestations],
+        "purchases": [dataclasses.asdict(p) for p in schema.purchases],
     }
     parts += [f'  "{key}": {_compact(value)}' for key, value in rest.items() if value not in (None, [], {})]
     return "{\n" + ",\n".join(parts) + "\n}"
@@ -55,7 +59,7 @@ def _column_json(column: Column) -> dict[str, Any]:
     for key in _COLUMN_KEYS[column.kind]:
         value = getattr(column, key)
         if value is not None and value is not False and value != ():
-            found[key] = list(value) if isinstance(value, tuple) else value
+            found[key] = list(value) if isinstance(value, tuple) else value.to_json() if key == "format" else value
     return found
 
 
@@ -101,6 +105,7 @@ def parse(source: str | bytes | Mapping[str, Any]) -> Schema:
         impossible=tuple(_rule(r, i) for i, r in enumerate(_list(raw, "impossible"))),
         provenance=raw.get("provenance", {}),
         attestations=tuple(_attestation(a, i) for i, a in enumerate(_list(raw, "attestations"))),
+        purchases=tuple(_purchase(p, i) for i, p in enumerate(_list(raw, "purchases"))),
     )
 
 
@@ -108,29 +113,9 @@ def _decode(source: str | bytes) -> Any:
     if len(source) > MAX_BYTES:
         raise SchemaError(f"the schema text has {len(source):,} characters; at most {MAX_BYTES:,}")
     try:
-        text = source.decode("utf-8-sig") if isinstance(source, bytes) else source
-        return json.loads(text, object_pairs_hook=_no_repeats, parse_constant=_no_constants)
-    except json.JSONDecodeError as error:
-        raise SchemaError(f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
-    except UnicodeDecodeError as error:
-        raise SchemaError(f"not UTF-8 text: byte {error.start} is not valid; save the schema as UTF-8") from None
-    except RecursionError:
-        raise SchemaError("not a schema: JSON nested too deep") from None
-    except ValueError:  # Python refuses to read integers of thousands of digits
-        raise SchemaError("not a schema: a number in it has thousands of digits") from None
-
-
-def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise SchemaError(f"the key {key!r} appears twice in one object; keep one of them")
-        found[key] = value
-    return found
-
-
-def _no_constants(text: str) -> Any:
-    raise SchemaError(f"the number {text} is not finite; write finite numbers")
+        return documents.parse(source, MAX_BYTES)
+    except ValueError as error:
+        raise SchemaError(f"not a schema: {error}") from None
 
 
 def _object(value: Any, where: str, allowed: tuple[str, ...] | None = None) -> Mapping[str, Any]:
@@ -213,3 +198,7 @@ def _attestation(raw: Any, i: int) -> Attestation:
     if not good:
         raise SchemaError(f"{where}: facts is {_short(facts)}; write pairs [column or null, fact]")
     return Attestation(by, why, tuple((f[0], f[1]) for f in facts))
+
+
+def _purchase(raw: Any, i: int) -> Purchase:
+    return Purchase(*_keys(raw, f"purchases[{i}]", ("epsilon", "delta", "neighbours", "cap")))

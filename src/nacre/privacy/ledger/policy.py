@@ -11,6 +11,7 @@ from typing import Any
 from nacre.errors import BudgetError, LedgerTampered
 from nacre.privacy import accounting
 from nacre.privacy.budget import Budget
+from nacre.privacy.rounding import exact
 
 UNIT = 1e-12  # of μ², the square of the Gaussian parameter
 FAILURE_UNIT = 1e-18  # of δ
@@ -42,10 +43,13 @@ class Policy:
             Budget(self.per_release, self.delta, self.neighbours)
             if self.per_release > self.epsilon:
                 raise BudgetError(
-                    f"per_release={self.per_release:g} is above the cap {self.epsilon:g} of all releases; lower it"
+                    f"per_release={exact(self.per_release)} is above the cap {exact(self.epsilon)} of all releases; "
+                    "lower it"
                 )
         if self.failure_cap < 1 or self.unit_cap < 1:
-            raise BudgetError(f"epsilon={self.epsilon:g}, delta={self.delta:g}: too small to be counted in whole units")
+            raise BudgetError(
+                f"epsilon={exact(self.epsilon)}, delta={exact(self.delta)}: too small to be counted in whole units"
+            )
 
     @functools.cached_property
     def failure_cap(self) -> int:

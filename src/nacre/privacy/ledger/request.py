@@ -13,6 +13,7 @@ from nacre.privacy.ledger.chain import Row
 from nacre.privacy.ledger.policy import Policy
 from nacre.privacy.ledger.status import epsilon_left, epsilon_spent
 from nacre.privacy.plan import Plan
+from nacre.privacy.rounding import down, exact, up
 
 
 def digest_of(plan: Plan) -> str:
@@ -37,8 +38,9 @@ class Asked:
         limit = self.policy.per_release
         if limit is not None and accounting.delta_at(events, limit) > self.policy.delta:
             raise BudgetExceeded(
-                f"one release of this population may spend epsilon {limit:g} at delta {self.policy.delta:g}, and the "
-                f"plan of {self.plan.method} spends more; nothing was read. Lower epsilon"
+                f"one release of this population may spend epsilon {exact(limit)} at delta "
+                f"{exact(self.policy.delta)}, and the plan of {self.plan.method} spends more; nothing was read. "
+                "Lower epsilon"
             )
 
     def charge(self, spent: int, failed: int) -> cost.Cost | None:
@@ -67,7 +69,8 @@ class Asked:
         """Why it was refused, and what would still fit."""
         policy = self.policy
         return (
-            f"population {last.population!r} has spent epsilon {epsilon_spent(policy, last):.4g} of {policy.epsilon:g} "
-            f"at delta {policy.delta:g}, and the plan of {self.plan.method} does not fit into the rest; nothing was "
-            f"read. One release of epsilon {epsilon_left(policy, last):.3g} still fits, if it buys no schema"
+            f"population {last.population!r} has spent epsilon {up(epsilon_spent(policy, last), 4)} of "
+            f"{exact(policy.epsilon)} at delta {exact(policy.delta)}, and the plan of {self.plan.method} does not fit "
+            f"into the rest; nothing was read. One release of epsilon {down(epsilon_left(policy, last))} still "
+            "fits, if it buys no schema"
         )

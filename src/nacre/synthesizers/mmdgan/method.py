@@ -16,7 +16,7 @@ from nacre.nets.branched import Branched, forward
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan
-from nacre.synthesizers.base import Progress, check_whole, refuse_tensors, refuse_unknown_target, silent
+from nacre.synthesizers.base import METHODS, Progress, check_whole, refuse_tensors, refuse_unknown_target, silent
 from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.tabular import revealed
 from nacre.synthesizers.tabular.heads import Heads
@@ -30,7 +30,6 @@ LATENT, CODE, DEPTH = 64, 64, 2  # three layers: the first and two more
 HELD, MOST_HELD = 10, 2_000  # one row in ten, at most so many, chooses the checkpoint
 EVERY, PATIENCE = 1_000, 10  # steps between two looks; looks without progress before the end
 LEVEL_ROWS, LEVEL_ROUNDS = 4_096, 200
-STATEMENT = "no differential privacy; empirical attack scores only"
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ class Mmdgan:
         refuse_unknown_target(schema, self.target)
 
     def public_facts(self, private: bool) -> dict[str, Any]:
-        return {"statement": STATEMENT}
+        return dict(METHODS[self.name].says)
 
     def plan(self, schema: Schema, rows: int | None, budget: Budget, before: tuple[Entry, ...] = ()) -> Plan:
         return revealed.reveal_plan(self.name, schema, rows, budget, before)

@@ -18,6 +18,7 @@ from nacre.errors import SchemaError, SketchError
 from nacre.privacy import feature_sums
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Plan
+from nacre.privacy.rounding import exact
 from nacre.synthesizers.base import Progress, check_limits, silent
 from nacre.synthesizers.drawing import Particles
 from nacre.synthesizers.grouping import simplex
@@ -118,8 +119,9 @@ class Sums:
         """The sketch of both sites' rows together."""
         if (self.table_sigma, self.sum_sigma) != (other.table_sigma, other.sum_sigma):
             raise SketchError(
-                f"the sketches hold different noise ({self.table_sigma:g}, {self.sum_sigma:g} and "
-                f"{other.table_sigma:g}, {other.sum_sigma:g}); make them with the same epsilon, delta and neighbours"
+                f"the sketches hold different noise ({exact(self.table_sigma)}, {exact(self.sum_sigma)} and "
+                f"{exact(other.table_sigma)}, {exact(other.sum_sigma)}); make them with the same epsilon, delta and "
+                "neighbours"
             )
         tables = [_added(a, b) for a, b in zip(self.tables, other.tables, strict=True)]
         return replace(self, tables=tables, sums=_added(self.sums, other.sums), sites=self.sites + other.sites)

@@ -13,6 +13,7 @@ from nacre.errors import DataError, PlanError
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan, Reveal
+from nacre.privacy.rounding import exact
 from nacre.synthesizers.pearl.layout import MAX_CLASSES, Layout
 from nacre.synthesizers.tabular.coding import Coding, moments, whitening
 from nacre.table import Schema
@@ -47,8 +48,8 @@ def reveal_plan(method: str, schema: Schema, rows: int | None, budget: Budget, b
     """One look at the raw rows. Raises PlanError for a budget, which such a method cannot keep."""
     if budget.epsilon is not None:
         raise PlanError(
-            f"method {method!r} reads the raw rows and promises nothing, so epsilon={budget.epsilon:g} cannot be kept; "
-            "ask for epsilon=None, or choose a private method (`nacre methods`)"
+            f"method {method!r} reads the raw rows and promises nothing, so epsilon={exact(budget.epsilon)} cannot be "
+            "kept; ask for epsilon=None, or choose a private method (`nacre methods`)"
         )
     cap = schema.unit.cap if schema.unit else 1
     entry = Reveal("rows of the table", reason=f"method {method} reads the raw rows")

@@ -1,6 +1,10 @@
 """What can go wrong, by whose hand. Every message says what, where, what was expected and what to do."""
 
 
+class OwnerWarning(UserWarning):
+    """A warning that holds figures of private rows: for the owner of the data alone, in no log that travels."""
+
+
 class NacreError(Exception):
     """Anything nacre refuses to do. The command line prints the message and exits with 2."""
 

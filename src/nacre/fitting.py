@@ -164,9 +164,9 @@ def fit(
         certificate = certify(job.plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=stated)
         certificate = stamped(certificate, held)
     if tell_owner is not None:
-        tell_owner({name: n for name, n in curator.outside.items() if n})
+        tell_owner({name: n.outside for name, n in curator.outside.items() if n})
     if tell_diagnostics is not None:
-        tell_diagnostics(dict(curator.diagnostics))
+        tell_diagnostics(diagnostics(curator))
     if public := getattr(job.synthesizer, "public_facts", None):
         certificate = dataclasses.replace(certificate, extras={**certificate.extras, **public(epsilon is not None)})
     certificate = with_target(certificate, schema, target_shares, weights)
@@ -190,6 +190,12 @@ def hiding_options(method: str, options: dict[str, Any] | None, hide: Any, alpha
         both = " and ".join(f"{name} (--{name})" for name in twice)
         raise NacreError(f"{both}: given by itself and among the options; leave one of the two out")
     return {**(options or {}), **asked}
+
+
+def diagnostics(curator: Curator) -> dict[str, dict[str, Any]]:
+    """What the owner is told of a run, by entry of the plan, and under "reading" of values that did not fit."""
+    misfits = {name: n for name, n in curator.outside.items() if n}
+    return {**curator.diagnostics, **({"reading": {"misfits": misfits}} if misfits else {})}
 
 
 def tell_rows(progress: Progress, done: int) -> None:

@@ -138,6 +138,13 @@ Json = Annotated[
     bool, typer.Option("--json", metavar="", rich_help_panel=VOICE, help="One JSON object on stdout, for machines.")
 ]
 Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", metavar="", rich_help_panel=VOICE, help="Say nothing but errors.")
+    bool,
+    typer.Option(
+        "--quiet",
+        "-q",
+        metavar="",
+        rich_help_panel=VOICE,
+        help="Say nothing but errors, and which columns could not be read.",
+    ),
 ]
 SampleSeed = Annotated[int | None, typer.Option(help="Makes the drawing repeatable; has nothing to do with privacy.")]

@@ -9,6 +9,7 @@ import typer
 
 from nacre.cli import options as o
 from nacre.cli import streams
+from nacre.cli.owner import misfit_lines, missing_lines
 from nacre.cli.reading import for_schema, reads
 from nacre.cli.shell import Shell, help_text, plain, table
 
@@ -52,7 +53,7 @@ def draft(
     guess = schema_for(rows.column_names, Declared(identifiers=tuple(identifiers or ())), guess)
     if output in (None, streams.DASH):
         typer.echo(guess.to_json())
-        return
+        return shell.tell_owner(["this draft was read from the data: it is as private as the table until reviewed"])
     guess.save(output, force)
     shell.show(schema_table(guess, f"Draft of {streams.name_of(file)}"))
     shell.say(
@@ -154,10 +155,15 @@ def check(
     if file is not None:
         source, file = streams.table(file, reading), streams.name_of(file)
         with Bars(not quiet, {"reading rows": loaded.rows or estimated_rows(source)}) as bars:
-            rows, strange = _compare(loaded, open_rows(source, options=for_schema(reading, schema)), bars)
-        found |= {"file": file, "rows": rows, "outside": {k: v for k, v in strange.items() if v}}
-        shell.show(f"{file}: {rows:,} rows; the columns match (this line and the next are for the owner only)")
-        shell.show(_outside_line(strange))
+            rows, strange, lacking = _compare(loaded, open_rows(source, options=for_schema(reading, schema)), bars)
+        outside = {name: m.outside + lacking[name] for name, m in strange.items()}
+        found |= {"file": file, "rows": rows, "outside": {k: v for k, v in outside.items() if v},
+                  "unreadable": {k: m.unreadable for k, m in strange.items() if m.unreadable}}  # fmt: skip
+        shell.show(f"{file}: {rows:,} rows; the columns match (this and what follows is for the owner only)")
+        lines = [line for part in misfit_lines(loaded, strange, would=True) for line in part]
+        lines += missing_lines(lacking, rows)
+        for line in lines or ["every value lies in the declared domain"]:
+            shell.show(line)
     shell.answer(found)
 
 
@@ -211,7 +217,7 @@ def show(
     shell = Shell(as_json)
     loaded = load(schema).schema if zipfile.is_zipfile(schema) else Schema.load(schema)
     shell.show(schema_table(loaded, schema))
-    shell.answer(json.loads(loaded.to_json()))
+    shell.document(json.loads(loaded.to_json()))
 
 
 def schema_table(schema: Any, title: str) -> Any:
@@ -256,31 +262,26 @@ def _sources(schema: Any) -> str:
     return ", ".join(f"{n} facts {source}" for source, n in counts.items())
 
 
-def _compare(schema: Any, rows: Any, bars: Any) -> tuple[int, dict[str, int]]:
-    """The number of rows and, per column, how many values lie outside the schema."""
+def _compare(schema: Any, rows: Any, bars: Any) -> tuple[int, dict[str, Any], dict[str, int]]:
+    """The number of rows and, per column, how many values lie outside the schema, and how many are missing where none
+    may be."""
     from nacre.fitting import check_rows
     from nacre.table.encoding import encode
+    from nacre.table.misfits import Misfits
 
     check_rows(rows, schema)
     declared = [n for n in schema.modelled if not schema.columns[n].missing]
-    done, strange = 0, dict.fromkeys(declared, 0)
+    done, strange, lacking = 0, dict.fromkeys(declared, Misfits()), dict.fromkeys(declared, 0)
     for batch in rows.batches():
         done += batch.num_rows
         bars("reading rows", done, None)
         encoded = encode(batch, schema)
         for name in declared:
             values = encoded.columns[name]
-            null = 0 if schema.columns[name].nullable else int(values.null.sum())
-            strange[name] += int(values.outside.sum()) + null
-    return done, strange
-
-
-def _outside_line(strange: dict[str, int]) -> str:
-    found = {name: n for name, n in strange.items() if n}
-    if not found:
-        return "every value lies in the declared domain"
-    told = ", ".join(f"{name} ({n:,})" for name, n in found.items())
-    return f"values outside the declared domain, which would be clamped or left out: {told}"
+            strange[name] += Misfits.of(values)
+            if not schema.columns[name].nullable:
+                lacking[name] += int((values.null & ~values.outside).sum())
+    return done, strange, lacking
 
 
 for _command in (draft, buy, check, attest, show):

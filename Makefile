@@ -14,19 +14,23 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP)
 	$(BIN)/nacre demo --output demo
 
-# Tests of the ledger start a PostgreSQL server of their own (Debian: apt install postgresql) and are skipped without.
+# Tests of the ledger start a PostgreSQL server of their own (Debian: apt install postgresql); without one they fail.
 # Tests of clusters and URLs need Ray and fsspec (pip install 'nacre[distributed]') and are skipped without.
 # One thread per worker: the threads of two workers on two cores would wait for each other most of the time.
 # Most of the time goes into compiling small programs once: `make test` lets XLA optimise and fuse them little (not at all
 # would make the noise streams a hundred times slower), and `make test-all` as users do.
 test: export OMP_NUM_THREADS = 1
 test: export XLA_FLAGS = --xla_backend_optimization_level=1 --xla_cpu_use_fusion_emitters=false
-test: $(STAMP)
+test: $(STAMP) postgresql
 	$(BIN)/python -m pytest -n 2 --dist worksteal -rs --durations=8
 
 test-all: export OMP_NUM_THREADS = 1
-test-all: $(STAMP)
+test-all: $(STAMP) postgresql
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'slow or not slow' -rs --durations=8
+
+.PHONY: postgresql
+postgresql: $(STAMP)
+	@$(BIN)/python -c 'import sys; from benchmarks.ledger import postgresql_server as p; sys.exit(None if p.find() else p.MISSING)'
 
 # Needs Chromium from the system's packages, installs nothing, and keeps pictures of the pages in build/screenshots.
 test-browser: $(STAMP)

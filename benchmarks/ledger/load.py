@@ -67,15 +67,22 @@ def broken_twin(ledger: Ledger, how: str) -> Ledger:
     return ledger
 
 
-def storm(url: str, count: int, processes: int, requests: int, population: str, broken: str = "") -> dict[str, Any]:
-    """`processes` start together and ask `requests` times in all for 1/count of the cap. What came of it."""
+def storm(
+    url: str, count: int, processes: int, requests: int, population: str, broken: str = "", user: str = ""
+) -> dict[str, Any]:
+    """`processes` start together and ask `requests` times in all for 1/count of the cap. What came of it. `user` asks
+    in a database, with no right but those that users of a ledger have; everybody is one where it is a file."""
     policy = divisible(count)
-    open_ledger(url, create=True).create(population, policy)
+    made = open_ledger(url, create=True)
+    made.create(population, policy)
+    if user and hasattr(made.store, "grant"):
+        made.grant(user)
+    asker = url.replace("//nacre@", f"//{user}@") if user else url
     plan = share(policy, count)
     context = multiprocessing.get_context("fork")
     barrier, answers = context.Barrier(processes), context.Queue()
     each = [requests // processes + (i < requests % processes) for i in range(processes)]
-    children = [context.Process(target=_ask, args=(url, population, plan, n, barrier, answers, broken)) for n in each]
+    children = [context.Process(target=_ask, args=(asker, population, plan, n, barrier, answers, broken)) for n in each]
     start = time.perf_counter()
     for child in children:
         child.start()

@@ -52,8 +52,8 @@ def share_target(method: str, schema: Schema, target: str | None, shares: Any) -
         raise NacreError(f"target_shares: the value {bad[0]!r} would stand in the certificate, with a line break or a "
                          "control in it; rename it in table and schema")  # fmt: skip
     for name, own in asked.items():  # also where a value has no cell of its own
-        for value in own:
-            Grid.of(schema.columns[name]).mask(value)
+        for condition in own:
+            condition.mask(Grid.of(schema.columns[name]))
     if target is not None or len(asked) != 1 or method not in METHODS:
         return target
     (name,) = asked
@@ -62,13 +62,16 @@ def share_target(method: str, schema: Schema, target: str | None, shares: Any) -
     return name if few and takes and name in schema.modelled else None
 
 
-def with_target(certificate: Certificate, shares: Any, weights: Any = None) -> Certificate:
+def with_target(certificate: Certificate, schema: Schema, shares: Any, weights: Any = None) -> Certificate:
     """The certificate with the target that was asked for, as shares or in words: whoever gets the rows must know."""
     if isinstance(weights, Shares):
         shares = weights.shares
     if shares is None and weights is None:
         return certificate
-    stated = {"target": _in_words(weights)} if shares is None else {"target_shares": raking.to_json(shares)}
+    if shares is None:
+        stated: dict[str, Any] = {"target": _in_words(weights)}
+    else:
+        stated = {"target_shares": raking.to_json(raking.checked(shares, schema, "target_shares"))}
     return dataclasses.replace(certificate, extras={**certificate.extras, **stated})
 
 

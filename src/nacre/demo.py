@@ -130,7 +130,7 @@ def _sheet(synthetic: Any, release: Any) -> str:
 def story(made: Made) -> list[str]:
     """What happened and what to do next, for people."""
     files, nacre = made.files, _program()
-    promise = f"epsilon {exact(made.epsilon)}, {made.guarantee}" if made.guarantee != "none" else "no privacy guarantee"
+    promise = "no privacy guarantee" if made.epsilon is None else f"epsilon {exact(made.epsilon)}, {made.guarantee}"
     return [
         f"Done in {made.seconds:.0f} s ({promise}). "
         f"Columns differ by {made.mean_distance:.3f} on average (0 is equal, 1 disjoint).",

@@ -12,7 +12,7 @@ from numbers import Integral
 from typing import Any
 
 from nacre.aiming import share_target, weighing_options, with_target, without_weights
-from nacre.engines import Rows, finished, open_rows
+from nacre.engines import Rows, finished, open_rows, storage_assumptions
 from nacre.errors import DataError, DomainNotDeclared, NacreError
 from nacre.privacy import discovery
 from nacre.privacy.budget import Budget, default_delta, warn_weak_delta
@@ -21,11 +21,13 @@ from nacre.privacy.curator import Curator
 from nacre.privacy.ledger.payment import Account, paid, stamped
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.plan import Plan
+from nacre.privacy.rounding import up
 from nacre.privacy.transcript import Transcript
 from nacre.privacy.units import refuse_blurred_persons, refuse_repeated_persons
 from nacre.release import Release
 from nacre.synthesizers.base import METHODS, Progress, make, silent
 from nacre.table import Schema
+from nacre.table.sources import Options, storage
 from nacre.targets import Target
 
 DOMAINS = ("buy", "declared", "from-data")
@@ -62,6 +64,7 @@ def prepare(
             f"column {name!r}: {fact} not declared{more}; declare them in the schema, let a part of the budget buy "
             "them (domain buy), or read them from the data and lose the guarantee (domain from-data)"
         )
+    schema = discovery.rows_by_promise(schema, budget)
     provenance, read = schema.weakest()
     if provenance == "read" and domain != "from-data" and budget.epsilon is not None:
         name, fact = read[0]
@@ -132,7 +135,8 @@ def fit(
     budget = Budget(
         epsilon, default_delta(schema.rows if schema else None) if delta is None else delta, neighbours, large
     )
-    rows = open_rows(table, engine=engine)
+    rows = open_rows(table, options=Options().named(schema and schema.names), engine=engine)
+    schema = schema and storage.texts_stay(schema, rows.arrow_schema)
     if domain == "from-data" or epsilon is None:
         schema = _read_missing(schema, rows)
     schema, beside = without_weights(_count_public_rows(schema, rows, budget), weighing.get("weights"))
@@ -149,7 +153,8 @@ def fit(
         curator = Curator(rows, job.plan, job.schema, noise, transcript, reading, held)
         schema = _buy(curator, job, target)
         model = job.synthesizer.fit(curator, job.plan.for_rows(schema.rows), seed, progress)
-        stated = assumptions(job.schema)
+        schema = discovery.paid_for(schema, job.schema, job.plan, noise.seeded)
+        stated = assumptions(job.schema, rows)
         certificate = certify(job.plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=stated)
         certificate = stamped(certificate, held)
     if tell_owner is not None:
@@ -158,7 +163,7 @@ def fit(
         tell_diagnostics(dict(curator.diagnostics))
     if public := getattr(job.synthesizer, "public_facts", None):
         certificate = dataclasses.replace(certificate, extras={**certificate.extras, **public(epsilon is not None)})
-    certificate = with_target(certificate, target_shares, weights)
+    certificate = with_target(certificate, schema, target_shares, weights)
     return Release(method, schema, model, certificate, None if weighing else target_shares)
 
 
@@ -225,7 +230,7 @@ def _count_public_rows(schema: Schema | None, rows: Rows, budget: Budget) -> Sch
     public = discovery.rows_are_public(schema, budget)
     if schema.rows is not None or not (public or budget.epsilon is None):
         return schema
-    provenance = schema.provenance if public else {**schema.provenance, "rows": "read"}
+    provenance = {**schema.provenance, "rows": "counted" if public else "read"}
     counted = sum(b.num_rows for b in rows.batches(rows.column_names[:1]))
     return dataclasses.replace(schema, rows=counted, provenance=provenance)
 
@@ -266,7 +271,7 @@ def check_columns(rows: Rows, schema: Schema, beside: tuple[str, ...] = ()) -> N
 
 def _refuse_unreadable_types(rows: Rows, schema: Schema) -> None:
     """How a column is stored is public: what no method could read is refused at no cost, not learnt as missing."""
-    from nacre.table.casting import unreadable_type
+    from nacre.table.labels import unreadable_type
 
     for name in schema.modelled:
         stored = rows.arrow_schema.field(name).type
@@ -292,7 +297,7 @@ def check_rows(rows: Rows, schema: Schema) -> None:
     check_persons(rows, schema)
 
 
-def assumptions(schema: Schema) -> tuple[str, ...]:
+def assumptions(schema: Schema, rows: Rows) -> tuple[str, ...]:
     """What the promise rests on besides the proofs."""
     attested = {fact for a in schema.attestations for fact in a.facts}
     stated = [f"the facts marked public in the schema{', those attested apart,' if attested else ''} were not taken "
@@ -303,9 +308,20 @@ def assumptions(schema: Schema) -> tuple[str, ...]:
     ]
     earlier = sum(source == "bought" for source in schema.facts().values())
     if earlier:
-        stated.append(f"{earlier} facts of the schema were bought by an earlier run; if from these rows, its cost adds")
-    if schema.undeclared():
-        stated.append("column names, and whether the file stores a column as text, numbers or dates, are public")
+        stated.append(f"{earlier} facts of the schema were bought by an earlier run, {_price(schema)}")
+    stated.append(f"column names and how the table stores its columns are public ({storage.told(rows.arrow_schema)})")
+    stated += storage_assumptions(rows)
     if schema.unit is None:
         stated.append("the promise is per row; declare a unit in the schema to protect persons with several rows")
     return tuple(stated)
+
+
+def _price(schema: Schema) -> str:
+    """What facts bought earlier have cost, as far as the schema says it."""
+    if not schema.purchases:
+        return "at a cost that the schema does not state; if from these rows, it adds to this promise"
+    paid = "; ".join(
+        f"at ({up(p.epsilon)}, {up(p.delta)}), {p.neighbours}{f', {p.cap} rows of a unit' * (p.cap > 1)}"
+        for p in schema.purchases
+    )
+    return f"{paid}: if from these rows, that cost adds to this promise"

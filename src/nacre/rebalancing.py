@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from nacre.errors import NacreError
-from nacre.table import Schema
+from nacre.table import Condition, Schema
 from nacre.table.decoding import decode
 from nacre.table.encoding import Encoded, Values
 from nacre.targets import Shares, Target, raking
@@ -25,6 +25,7 @@ POOL = 20_000  # least rows of a pool
 LARGEST = 1 << 20  # most
 GROWTH = 4
 
+Where = Mapping[str, Condition]
 Draw = Callable[[int, np.random.Generator], Encoded]
 TellWeights = Callable[[dict[str, float]], None]
 
@@ -38,12 +39,12 @@ class Source(Protocol):
     @property
     def model(self) -> Any: ...
 
-    def possible(self, rows: int, rng: np.random.Generator, where: Mapping[str, Any]) -> Encoded: ...
+    def possible(self, rows: int, rng: np.random.Generator, where: Mapping[str, Condition]) -> Encoded: ...
 
-    def on_determinants(self, where: Mapping[str, Any]) -> dict[str, Any]: ...
+    def on_determinants(self, where: Mapping[str, Condition]) -> dict[str, Condition]: ...
 
 
-def balanced(source: Source, target: Any, where: Mapping[str, Any], tell: TellWeights | None = None) -> Draw:
+def balanced(source: Source, target: Any, where: Where, tell: TellWeights | None = None) -> Draw:
     """A function that draws so many rows of the release that meet `where` and stand for the target. `tell` gets what
     the weights of a pool are worth, where one is needed."""
     if target is None or (isinstance(target, Mapping) and not target):
@@ -59,7 +60,7 @@ def balanced(source: Source, target: Any, where: Mapping[str, Any], tell: TellWe
 
 
 def _by_shares(
-    source: Source, shares: Mapping[str, Mapping[Any, float]], where: Mapping[str, Any], tell: TellWeights | None
+    source: Source, shares: Mapping[str, Mapping[Condition, float]], where: Where, tell: TellWeights | None
 ) -> Draw:
     for name, own in shares.items():
         fixed = {c for value in own for c in source.on_determinants({name: value})}
@@ -82,7 +83,7 @@ def _by_shares(
     return lambda rows, rng: _from_pool(source, Shares(shares), where, tell, rows, rng)
 
 
-def _by_value(source: Source, parts: list, where: Mapping[str, Any], rows: int, rng: np.random.Generator) -> Encoded:
+def _by_value(source: Source, parts: list, where: Where, rows: int, rng: np.random.Generator) -> Encoded:
     """Exactly: how many rows have each value, then that many rows given it."""
     shares = np.array([share for share, _ in parts])
     sizes = rng.multinomial(rows, shares / shares.sum())
@@ -90,7 +91,7 @@ def _by_value(source: Source, parts: list, where: Mapping[str, Any], rows: int, 
     return _taken(drawn, rng.permutation(rows))
 
 
-def _from_pool(source: Source, target: Target, where: Mapping[str, Any], tell: TellWeights | None, rows: int,
+def _from_pool(source: Source, target: Target, where: Where, tell: TellWeights | None, rows: int,
                rng: np.random.Generator) -> Encoded:  # fmt: skip
     """Importance resampling: rows of a pool by their weights; DataError where no pool is worth 50 equal rows."""
     drawn: list[Encoded] = []

@@ -16,7 +16,8 @@ from nacre.privacy.certificate import Certificate
 from nacre.privacy.verification import verify
 from nacre.rebalancing import TellWeights, balanced
 from nacre.synthesizers.base import METHODS, Model
-from nacre.table import Between, Schema, Tensor
+from nacre.table import Schema, Tensor
+from nacre.table.conditions import Condition, parsed
 from nacre.table.decoding import arrow_schema, decode
 from nacre.table.documents import UNFIT
 from nacre.table.encoding import Encoded
@@ -45,6 +46,10 @@ class Release:
     certificate: Certificate
     shares: Mapping[str, Mapping[Any, float]] | None = None  # of a target: what `sample` rebalances to by itself
 
+    def __post_init__(self) -> None:
+        if self.shares is not None:
+            object.__setattr__(self, "shares", checked(self.shares, self.schema, "target shares"))
+
     @property
     def rows(self) -> int:
         """The number of rows of the table, as declared or as bought: the default size of a sample."""
@@ -62,7 +67,7 @@ class Release:
     ) -> Any:
         """`rows` synthetic rows as a pandas, polars or pyarrow table.
 
-        `where` conditions exactly on columns: a value, a list of values, or `nacre.Between(low, high)`.
+        `where` conditions exactly on columns: a value, a list of values (None for null), or `nacre.Between(low, high)`.
         `rebalance={column: {value: share}}` draws that column from the given shares and the rest given it. Several
         columns are raked, and any other target (`nacre.targets`) is met too, by drawing from a larger pool of rows;
         DataError when that pool is worth too few. None is the target that was fitted for, if one was; {} is none.
@@ -123,7 +128,7 @@ class Release:
         if isinstance(wanted, bool) or not isinstance(wanted, int | np.integer) or wanted < 0:
             raise NacreError(f"rows={rows!r}: expected a whole number of rows, zero or more")
         entropy = np.random.SeedSequence(seed).entropy
-        where = self.on_determinants(where or {})
+        where = self.on_determinants(parsed(where or {}, self.schema.columns, "where"))
         shares = self.shares if rebalance is None else rebalance
         draw = balanced(self, shares, where, tell_weights)  # refuses what cannot be drawn before anything is
         if wanted == 0:
@@ -152,7 +157,7 @@ class Release:
         numbers = sum(math.prod(c.shape) for c in self.schema.columns.values() if isinstance(c, Tensor))
         return max(1, min(CHUNK, CHUNK_NUMBERS // max(1, numbers)))
 
-    def possible(self, rows: int, rng: np.random.Generator, where: Mapping[str, Any]) -> Encoded:
+    def possible(self, rows: int, rng: np.random.Generator, where: Mapping[str, Condition]) -> Encoded:
         """Rows in which no declared impossibility occurs: the others are drawn again."""
         encoded = Encoded(self.model.draw(rows, rng, where), rows)
         rules = self._rules()
@@ -179,23 +184,22 @@ class Release:
                 continue
         return found
 
-    def on_determinants(self, where: Mapping[str, Any]) -> dict[str, Any]:
+    def on_determinants(self, where: Mapping[str, Condition]) -> dict[str, Condition]:
         """Conditions on dependent columns as conditions on the columns that determine them."""
         rules = {rule.dependent: rule for rule in self.schema.dependencies}
-        found: dict[str, Any] = {}
+        found: dict[str, Condition] = {}
         for name, condition in where.items():
-            if name not in self.schema.columns:
-                raise SchemaError(f"where: there is no column {name!r}; choose among {', '.join(self.schema.names)}")
             if name not in rules:
                 found[name] = condition
                 continue
             rule = rules[name]
             if rule.determinant in where:
                 raise SchemaError(f"where: {name!r} follows from {rule.determinant!r}; put a condition on one of them")
-            keep = [key for key, value in rule.mapping.items() if _meets(value, condition)]
-            if not keep:
-                raise SchemaError(f"where: no value of {rule.determinant!r} gives {name!r} = {condition!r}")
-            found[rule.determinant] = keep
+            source, so_far = self.schema.columns[rule.determinant], found.get(rule.determinant)
+            keys = [k for k in rule.keys(condition, source.nullable) if so_far is None or so_far.holds(k)]
+            if not keys:
+                raise SchemaError(f"where: no value of {rule.determinant!r} gives {name!r} = {condition}")
+            found[rule.determinant] = Condition.of(keys, source, condition.place)
         return found
 
     def log_prob(self, table: Any, *, samples: int = 64, seed: int = 0) -> np.ndarray:
@@ -266,12 +270,3 @@ def made_of(path: Any, documents: Mapping[str, Any], arrays: Mapping[str, np.nda
     except (*UNFIT, NacreError) as error:
         raise ReleaseFileError(f"{path}: the release does not hold what it should ({error})") from None
     return Release(method, schema, model, certificate, shares)
-
-
-def _meets(value: Any, condition: Any) -> bool:
-    if isinstance(condition, Between):
-        above = condition.low is None or value >= condition.low
-        return value is not None and above and (condition.high is None or value <= condition.high)
-    if isinstance(condition, list | tuple | set | frozenset):
-        return value in condition
-    return value == condition

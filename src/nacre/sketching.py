@@ -35,6 +35,7 @@ from nacre.synthesizers.pearl import common
 from nacre.synthesizers.pearl.common import Recipe, Sums
 from nacre.table import Schema
 from nacre.table.documents import UNFIT
+from nacre.table.sources import Options
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ def sketch(
     recipe, plan = _terms(schema, epsilon, delta, target, neighbours, frequencies, seed, large)
     warn_weak_delta(plan.budget, schema.rows)
     schema = recipe.schema
-    rows = open_rows(table, engine=engine)
+    rows = open_rows(table, options=Options().named(schema.names), engine=engine)
     check_columns(rows, schema)
     _warn_shortened(recipe)
     noise = NoiseSource(noise_seed)
@@ -123,7 +124,9 @@ def sketch(
         check_persons(rows, schema)
         reading = functools.partial(tell_rows, progress)
         sums = common.measure(Curator(rows, plan, schema, noise, transcript, reading, held), plan, recipe)
-        stated = certify(plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=assumptions(schema))
+        stated = certify(
+            plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=assumptions(schema, rows)
+        )
         stated = stamped(stated, held)
     made = SharedSketch(recipe, sums, (stated,), (_new_id(),))
     _warn_if_little(made)

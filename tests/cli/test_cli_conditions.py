@@ -6,7 +6,7 @@ import pytest
 
 from nacre.cli.conditions import parse_rebalance, parse_where
 from nacre.errors import NacreError
-from nacre.table import Between, Boolean, Categorical, Datetime, Numeric, Schema
+from nacre.table import Between, Boolean, Categorical, Condition, Datetime, Numeric, Schema
 
 SCHEMA = Schema(
     {
@@ -19,6 +19,14 @@ SCHEMA = Schema(
         "a=b": Categorical(("x", "y")),
     }
 )
+
+
+def read(asked, schema):
+    return {name: Condition.of(c, schema.columns[name]) for name, c in asked.items()}
+
+
+def keys_read(shares, column):
+    return {Condition.of(c, column): share for c, share in shares.items()}
 
 
 @pytest.mark.parametrize(
@@ -43,16 +51,17 @@ SCHEMA = Schema(
     ],
 )
 def test_where(text, expected):
-    assert parse_where([text], SCHEMA) == expected
+    assert parse_where([text], SCHEMA) == read(expected, SCHEMA)
 
 
 def test_rebalance():
-    assert parse_rebalance(["income=>50K:0.5,<=50K:0.5"], SCHEMA) == {"income": {">50K": 0.5, "<=50K": 0.5}}
-    assert parse_rebalance(["ok=true:3,false:1"], SCHEMA) == {"ok": {True: 3.0, False: 1.0}}
-    assert parse_rebalance(["age=..40:1,41..:2"], SCHEMA) == {"age": {Between(None, 40): 1.0, Between(41, None): 2.0}}
-    assert parse_rebalance(["level=low|mid:1,high:1"], SCHEMA) == {
-        "level": {frozenset({"low", "mid"}): 1.0, "high": 1.0}
-    }
+    for text, name, shares in (
+        ("income=>50K:0.5,<=50K:0.5", "income", {">50K": 0.5, "<=50K": 0.5}),
+        ("ok=true:3,false:1", "ok", {True: 3.0, False: 1.0}),
+        ("age=..40:1,41..:2", "age", {Between(None, 40): 1.0, Between(41, None): 2.0}),
+        ("level=low|mid:1,high:1", "level", {frozenset({"low", "mid"}): 1.0, "high": 1.0}),
+    ):
+        assert parse_rebalance([text], SCHEMA) == {name: keys_read(shares, SCHEMA.columns[name])}
     assert parse_rebalance([], SCHEMA) == {} == parse_rebalance(["none"], SCHEMA)
     with pytest.raises(NacreError, match="expected COLUMN=VALUES"):
         parse_rebalance(["none"], SCHEMA, "--target-shares")
@@ -64,6 +73,6 @@ def test_labels_may_hold_commas():
         ("city=oslo, norway:0.5,rome:0.5", {"oslo, norway": 0.5, "rome": 0.5}),
         ("city=rome|oslo, norway:0.2,lima, peru:0.8", {frozenset({"rome", "oslo, norway"}): 0.2, "lima, peru": 0.8}),
     ):
-        assert parse_rebalance([text], schema) == {"city": asked}
+        assert parse_rebalance([text], schema) == {"city": keys_read(asked, schema.columns["city"])}
     with pytest.raises(NacreError, match="'rome' has no share"):
         parse_rebalance(["city=rome,lima, peru:1"], schema)

@@ -88,3 +88,63 @@ def test_refunds_and_mistakes(call, small, books, tmp_path, release):
     assert "cannot be changed" in call("ledger", "init", books, "-p", "people", "-e", 9).error
     idle = call("fit", "--from-sketch", "x.sketch", "-o", tmp_path / "x.nacre", "--ledger", books)
     assert "--ledger" in idle.error
+
+
+def numbers(cells: list[str]) -> list[int]:
+    return [int(c.replace(",", "")) for c in cells]
+
+
+def test_status_adds_up_by_hand(call, tmp_path):
+    """The figures as printed: requests to states, states to what was spent, and that with what is left to the cap."""
+    import re
+
+    from nacre.privacy.budget import Budget
+    from nacre.privacy.ledger import Policy, open_ledger
+    from nacre.privacy.plan import Counts, Plan
+
+    ledger = open_ledger(tmp_path / "b.sqlite", create=True)
+    ledger.create("people", Policy(3.0, 1e-6, per_release=1.0))
+    for number in range(45):
+        plan = Plan("m", (Counts("t", sigmas=(31.7 + number,)),), Budget(0.5, 1e-6))
+        held = ledger.reserve("people", plan, request=f"r{number}")
+        if number % 4 == 3:
+            held.refund("not wanted")
+        if number % 4 in (1, 2):
+            held.open(plan)
+        if number % 4 == 2:
+            held.settle()
+    for more in ((), ("--all",)):
+        out = call("ledger", "status", tmp_path / "b.sqlite", *more).out
+        first, second = out.split("settled + opened + reserved")[0].split(" requests ")
+        listed = [numbers(re.findall(r"([\d,]+)  +([\d,]+)\s*$", line)[0]) for line in first.splitlines()
+                  if re.match(r" (r\d+|\d+ earlier ones) ", line)]  # fmt: skip
+        (whole,) = [numbers(line.split()[1:]) for line in first.splitlines() if line.startswith(" all ")]
+        assert len(listed) == (45 if more else 41)
+        assert [sum(column) for column in zip(*listed)] == whole
+        states = {w[0]: numbers(w[2:4]) for line in second.splitlines() if (w := line.split()) and len(w) > 3
+                  and w[0] in ("settled", "opened", "reserved", "refunded")}  # fmt: skip
+        assert len(states) == 4 and states["refunded"] == [0, 0]
+        assert [sum(column) for column in zip(*states.values())] == whole
+        rest = {line.split()[0]: numbers(re.findall(r"[\d,]+", line)[:2]) for line in out.splitlines()
+                if re.match(r" (spent|left|cap) ", line)}  # fmt: skip
+        assert rest["spent"] == whole
+        assert [a + b for a, b in zip(rest["spent"], rest["left"])] == rest["cap"]
+        assert "Epsilons do not add" in out and "one release takes 1 at most" in out
+    told = call("ledger", "status", tmp_path / "b.sqlite", "--json").json["populations"][0]
+    assert told["units"]["spent"] == sum(e["units"] for e in told["entries"]) == ledger.rows("people")[-1].spent
+    assert told["failure_units"]["spent"] == ledger.rows("people")[-1].spent_failure
+
+
+def test_old_ledgers_are_upgraded_and_users_let_in_where_there_are_users(call, tmp_path, books):
+    from nacre.privacy.budget import Budget
+    from nacre.privacy.plan import Counts, Plan
+    from privacy import old_ledger
+
+    plan = Plan("m", (Counts("t", sigmas=(30.0,)),), Budget(0.5))
+    rows = old_ledger.history("patients", "me", plan, ("reserved", "opened", "settled"))
+    old = old_ledger.in_a_file(tmp_path / "old.sqlite", rows)
+    told = call("ledger", "verify", old)
+    assert told.code == 0 and "nacre ledger upgrade" in told.err
+    assert "1 populations, every row is sound" in call("ledger", "upgrade", old).out
+    assert "nacre ledger upgrade" not in call("ledger", "verify", old).err
+    assert "rights of the file" in call("ledger", "grant", books, "ana").error

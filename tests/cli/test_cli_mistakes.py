@@ -93,7 +93,10 @@ MISTAKES = {
     ),
     "output not writable": (swap("-o", "/proc/out.csv"), "/proc/out.csv: *"),
     "output is a folder": (swap("-o", "{tmp}/folder.csv"), "{tmp}/folder.csv is a folder; name a file in it"),
-    "output of unknown kind": (swap("-o", "{tmp}/out.xlsx"), "{tmp}/out.xlsx: the ending '.xlsx' is not one that *"),
+    "output of unknown kind": (
+        swap("-o", "{tmp}/out.xlsx"),
+        "{tmp}/out.xlsx: tables are read from excel files but not*",
+    ),
     "two outputs in one file": (
         (*SYNTH, "--certificate", OUT),
         "--certificate {tmp}/out.csv: this is also --output; name another file",

@@ -10,13 +10,15 @@ from tests.privacy_contract import checks, tables
 
 import nacre
 from nacre import fitting
+from nacre.errors import DomainNotDeclared
 from nacre.privacy import discovery
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Counts, Plan, Scope, gaussian_share
+from nacre.privacy.rounding import up
 from nacre.privacy.transcript import Transcript
 from nacre.synthesizers.independent import Independent
-from nacre.table import Boolean, Categorical, Identifier, Schema, Unit
+from nacre.table import Boolean, Categorical, Identifier, Numeric, Schema, Unit
 
 
 def names(schema, relation="add_or_remove_one"):
@@ -90,8 +92,45 @@ def test_a_public_number_of_rows_is_taken_as_it_is(relation):
     release = nacre.fit(
         tables.people(300), epsilon=1.0, schema=tables.schema(), neighbours=relation, method="independent"
     )
-    assert release.rows == 300 and release.schema.provenance["rows"] == "public"
+    assert release.rows == 300 and release.schema.provenance["rows"] == "counted"
     assert [e["name"] for e in release.certificate.entries] == ["one-way"]
+
+
+def test_a_count_is_public_under_its_own_promise_alone():
+    """What zero-out leaves open to all is a secret of add/remove: a schema kept from one run must not carry it over."""
+    counted = nacre.fit(
+        tables.people(300), epsilon=1.0, schema=tables.schema(), neighbours="zero_out", method="independent"
+    ).schema
+    assert Schema.from_json(counted.to_json()) == counted
+    with pytest.raises(DomainNotDeclared, match="table: rows was read from the data"):
+        nacre.fit(tables.people(301), epsilon=1.0, schema=counted, method="independent")
+    again = nacre.fit(tables.people(300), epsilon=1.0, schema=counted, neighbours="zero_out", method="independent")
+    assert again.certificate.guarantee == "proven"
+    marked = nacre.fit(tables.people(301), epsilon=1.0, schema=counted, method="independent", domain="from-data")
+    assert marked.certificate.guarantee == "none"
+
+
+def test_what_was_bought_carries_its_cost_and_counts_as_read_when_its_noise_was_seeded():
+    table = tables.people(3_000)
+    first = nacre.fit(table, epsilon=2.0, delta=1e-6, method="independent")
+    (paid,) = first.schema.purchases
+    assert 0 < paid.epsilon < 2.0 and (paid.delta, paid.neighbours, paid.cap) == (1e-6, "add_or_remove_one", 1)
+    assert not any("bought" in said for said in first.certificate.assumptions)
+    second = nacre.fit(table, epsilon=2.0, delta=1e-6, method="independent", schema=first.schema)
+    (said,) = [a for a in second.certificate.assumptions if "bought by an earlier run" in a]
+    assert f"({up(paid.epsilon)}, {up(paid.delta)}), add_or_remove_one" in said and "adds to this promise" in said
+    seeded = nacre.fit(table, epsilon=2.0, delta=1e-6, method="independent", noise_seed=1).schema
+    assert "bought" not in seeded.facts().values() and not seeded.purchases
+    with pytest.raises(DomainNotDeclared, match="was read from the data"):
+        nacre.fit(table, epsilon=2.0, delta=1e-6, method="independent", schema=seeded)
+
+
+def test_how_columns_are_stored_is_always_said():
+    table = pa.table({"a": [1, 2] * 50, "b": ["x", "y"] * 50, "d": pa.array([b"x", b"y"] * 50).dictionary_encode()})
+    schema = Schema({"a": Numeric((0, 9)), "b": Categorical(("x", "y")), "d": Categorical(("x", "y"))})
+    release = nacre.fit(table, epsilon=1.0, schema=schema, method="independent")
+    (said,) = [a for a in release.certificate.assumptions if "stores its columns" in a]
+    assert "numbers: a; text: b, d" in said
 
 
 def test_weak_delta_is_said_of_declared_and_of_bought_rows():

@@ -235,11 +235,13 @@ def test_persons_whom_floats_run_together_are_refused_and_reach_no_door():
 
     schema = Schema({"who": Identifier(person=True), "x": Numeric(bounds=(0, 9))}, unit=Unit("who", 1))
     exact = pd.DataFrame({"who": [2**53, 2**53 + 1, 2**53 - 1], "x": [1.0, 2.0, 3.0]})
-    check_rows(MemoryRows(exact), schema)
+    check_rows(MemoryRows(exact.astype({"who": "Int64"})), schema)
     floats = exact.reindex(range(4))
     assert floats["who"].dtype == float
-    with pytest.raises(DataError, match=r"'who' identifies persons by numbers beyond 2\*\*53 .* as floats"):
+    with pytest.raises(DataError, match=r"'who' identifies persons by numbers too large for the floats"):
         check_rows(MemoryRows(floats), schema)
+    with pytest.raises(DataError, match=r"astype\('Int64'\)"):  # nothing may depend on whether a value is missing
+        check_rows(MemoryRows(exact), schema)
     kept = UnitCap("who", 1).keep(MemoryRows(floats).table.to_batches()[0])
     assert kept.column("x").to_pylist() == [3.0]
     small = exact.assign(who=[1, 2, 3]).reindex(range(4))

@@ -8,6 +8,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -28,7 +29,8 @@ from nacre.privacy.ledger import Ledger, Policy, Reservation, books, chain, open
 from nacre.privacy.ledger.payment import Account, paid
 from nacre.privacy.ledger.sqlite import refuse_remote
 from nacre.privacy.ledger.status import status
-from nacre.privacy.plan import Counts, Plan, Reveal
+from nacre.privacy.plan import Counts, Plan, Reveal, Select
+from nacre.privacy.selection import RecordScore
 from nacre.table import Boolean, Identifier, Schema
 
 SCHEMA = Schema({"sick": Boolean()}, rows=4)
@@ -72,16 +74,25 @@ class WatchedRows(MemoryRows):
         return super().batches(columns)
 
 
-def opens_after_commit(ledger: Ledger, held: Reservation) -> None:
+def answers_after_commit(ledger: Ledger, held: Reservation) -> None:
+    """Rows are read when the debit is committed; an answer is given when the ledger holds that answers are given."""
     rows = WatchedRows(ledger.url)
     asked = plan()
     room = Curator(rows, asked, SCHEMA, paid=held)
+    real, answered = room._transcript.settle, []
+
+    def settle(question, answer):
+        answered.append(kinds(open_ledger(ledger.url)))
+        return real(question, answer)
+
+    room._transcript.settle = settle
     room.counts(asked.entries[0], [("sick",)])
-    assert rows.seen and all(seen == ["policy", "reserved", "opened"] for seen in rows.seen)
+    assert rows.seen and all(seen == ["policy", "reserved"] for seen in rows.seen)
+    assert answered == [["policy", "reserved", "opened"]]
 
 
-def test_rows_are_read_only_after_both_commits(ledger):
-    opens_after_commit(ledger, ledger.reserve("people", plan()))
+def test_answers_are_given_only_after_both_commits(ledger):
+    answers_after_commit(ledger, ledger.reserve("people", plan()))
 
 
 class ForgetfulReservation(Reservation):
@@ -92,7 +103,7 @@ class ForgetfulReservation(Reservation):
 def test_a_twin_that_does_not_record_the_opening_is_caught(ledger):
     held = ledger.reserve("people", plan())
     with pytest.raises(AssertionError):
-        opens_after_commit(ledger, ForgetfulReservation(ledger, "people", held.id, held.digest))
+        answers_after_commit(ledger, ForgetfulReservation(ledger, "people", held.id, held.digest))
 
 
 def test_a_twin_that_opens_before_the_commit_reads_nothing(ledger):
@@ -240,15 +251,19 @@ def test_refunds_only_before_data_are_opened(ledger):
         ledger.refund("people", "nothing", "why not")
 
 
-def _open_anyway(self: Reservation, plan: Plan) -> None:
-    self.ledger._step(self, chain.OPENED, {}, "reserved", ("refunded",))
-
-
 def test_a_twin_that_refunds_after_opening_is_caught(ledger, monkeypatch):
+    """By the database; and where its rules were taken away, by whoever writes next."""
+    held = ledger.reserve("people", plan())
+    held.open(plan())
     monkeypatch.setattr(books, "OPENED", "opened-not-looked-for")  # refund() looks for this name among the steps
-    monkeypatch.setattr(Reservation, "open", _open_anyway)
-    with pytest.raises(AssertionError, match="an opened reservation was refunded"):
-        refund_only_unopened(ledger)
+    with pytest.raises(LedgerError, match="answers were given for it"):
+        ledger.refund("people", held.id, "why not")
+    ledger.store._connection().execute("DROP TRIGGER nacre_rows_rules")
+    ledger.refund("people", held.id, "why not")
+    with pytest.raises(LedgerTampered, match="row 3 gives back what it may not"):
+        ledger.reserve("people", plan())
+    with pytest.raises(LedgerTampered, match="row 3: it is refunded after being opened in row 2"):
+        ledger.verify()
 
 
 def test_a_run_that_ends_before_a_door_gives_back_its_debit(ledger, monkeypatch):
@@ -359,7 +374,8 @@ EDITS = (
     "UPDATE nacre_rows SET made_by = 'somebody' WHERE sequence = 2",
     "UPDATE nacre_rows SET body = replace(body, '1.0', '9.0') WHERE sequence = 0",
     "UPDATE nacre_rows SET spent = 0 WHERE sequence = 6",
-    "UPDATE nacre_rows SET kind = 'reserved', reservation = 'x', units = 1, failure = 1 WHERE sequence = 2",
+    "UPDATE nacre_rows SET kind = 'reserved', reservation = 'x', request = 'y', units = 1, failure = 1 "
+    "WHERE sequence = 2",
     "DELETE FROM nacre_rows WHERE sequence = 1",
     "DELETE FROM nacre_rows WHERE sequence = 3",
     "DELETE FROM nacre_rows WHERE sequence >= 4",
@@ -386,7 +402,8 @@ def test_the_file_itself_refuses_changes(ledger, tmp_path, statement):
     with contextlib.closing(sqlite3.connect(tmp_path / "books.sqlite")) as connection:
         with pytest.raises(sqlite3.Error, match="only added to"):
             connection.execute(statement)
-        row = chain.following(ledger.rows("people")[-1], "reserved", "me", {}, units=10**15, failure=1)
+        row = chain.following(ledger.rows("people")[-1], "reserved", "me", {}, reservation="two", request="two",
+                              units=10**15, failure=1)  # fmt: skip
         names = ", ".join(chain.COLUMNS)
         with pytest.raises(sqlite3.Error, match="above the cap"):
             values = ", ".join("?" * len(chain.COLUMNS))
@@ -503,3 +520,80 @@ def test_network_file_systems_are_refused(tmp_path):
     for bad in ("/srv/shared/a.sqlite", "/mnt/my share/a.sqlite"):
         with pytest.raises(LedgerError, match="cannot be relied on"):
             refuse_remote(Path(bad), str(mounts))
+
+
+# ---------------------------------------------------- what ends before an answer
+
+
+class Torn(MemoryRows):
+    """A file whose end cannot be read, found out after `good` readings of its first half."""
+
+    def __init__(self, good: int = 0):
+        super().__init__(TABLE)
+        self.good = good
+
+    def batches(self, columns=None):
+        yield from super().batches(columns)
+        self.good -= 1
+        if self.good < 0:
+            raise DataError("line 5 is not in the encoding utf-8")
+
+
+def run(rows: Any, ledger: Ledger, **more: Any) -> Any:
+    return nacre.fit(rows, schema=SCHEMA, epsilon=0.5, delta=1e-6, ledger=ledger, population="people", **more)
+
+
+@pytest.mark.parametrize("method", ["independent", "sketch", "pearl", "support-points"])
+def test_a_table_that_cannot_be_read_to_its_end_costs_nothing(ledger, method):
+    with pytest.raises(DataError, match="utf-8"):
+        run(Torn(), ledger, method=method)
+    assert kinds(ledger) == ["policy", "reserved", "refunded"] and ledger.rows("people")[-1].spent == 0
+    assert ledger.verify()
+
+
+def test_what_fails_after_an_answer_was_given_stays_spent(ledger):
+    """The first of two doors has answered when the second one finds that the file is torn."""
+    entries = tuple(Counts(name, sigmas=(30.0,), cliques=(("sick",),)) for name in ("one", "two"))
+    asked, rows = Plan("test", entries, Budget(0.5, 1e-6)), Torn(1)
+    with pytest.raises(DataError, match="utf-8"), paid(Account(ledger, "people"), asked, None) as held:
+        Curator(rows, asked, SCHEMA, paid=held).counts(entries[0], [("sick",)])
+        assert rows.good == 0
+        list(rows.batches())
+    assert kinds(ledger) == ["policy", "reserved", "opened"] and ledger.rows("people")[-1].spent > 0
+
+
+def test_a_file_in_another_encoding_leaves_no_open_row(ledger, tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_bytes(b"sick\n" + b"true\n" * 3000 + "naïve\n".encode("latin-1"))
+    with pytest.raises(DataError):
+        run(str(path), ledger, method="independent")
+    assert kinds(ledger)[-1] in ("policy", "refunded") and ledger.rows("people")[-1].spent == 0
+
+
+def test_steps_and_draws_are_opened_before_noise_is_seen_by_others(ledger):
+    """Doors that hand noisy numbers to a method's own code before they end."""
+    asked = Plan("test", (Select("pick", epsilon=0.1, picks=2),), Budget(0.5, 1e-6))
+    held = ledger.reserve("people", asked)
+    room, seen = Curator(MemoryRows(TABLE), asked, SCHEMA, paid=held), []
+
+    def allowed(picked):
+        seen.append((kinds(open_ledger(ledger.url))[-1], room._transcript.begun, len(room._transcript.questions)))
+        return np.array([True, True])
+
+    score = RecordScore(lambda columns, _: np.ones((len(columns["sick"]), 2)), 2, 0.0, 1.0)
+    room.select(asked.entries[0], score, allowed)
+    assert seen and set(seen) == {("opened", True, 0)}  # so that whoever is interrupted here is told
+
+
+def test_a_debit_that_this_machine_cannot_remember_is_given_back(ledger, monkeypatch):
+    real, failing = type(ledger._witness).saw, [True]
+
+    def saw(self, row):
+        if failing and failing.pop():
+            raise LedgerError("no space left to remember")
+        real(self, row)
+
+    monkeypatch.setattr(type(ledger._witness), "saw", saw)
+    with pytest.raises(LedgerError, match="no space left"):
+        ledger.reserve("people", plan())
+    assert kinds(ledger) == ["policy", "reserved", "refunded"] and ledger.rows("people")[-1].spent == 0

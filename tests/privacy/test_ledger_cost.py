@@ -45,8 +45,8 @@ def _range_curve(event):
     """One mechanism in closed form; several by the worst pair of each, composed on a fine grid of losses."""
     if event.times == 1:
         return lambda t: accounting.bounded_range_delta(event.epsilon, t)
-    pld = accounting.composed([event])
-    return lambda t: np.array([pld.get_delta_for_epsilon(float(x)) for x in t])
+    curve = accounting.composed([event])  # of both directions: below 0 the rule 1 − e^t + e^t·δ(−t)
+    return lambda t: np.where(t >= 0, curve(np.abs(t)), -np.expm1(t) + np.exp(t) * curve(np.abs(t)))
 
 
 def test_sampled_gaussians_cost_little_more_than_their_own_curve():
@@ -126,3 +126,25 @@ def test_events_survive_the_ledger():
 def test_bad_policies_are_refused(bad):
     with pytest.raises(BudgetError):
         Policy(**bad)
+
+
+def test_what_is_said_to_be_left_can_be_had(tmp_path, monkeypatch):
+    """And what is said to be spent is no less than it is."""
+    from nacre.privacy.budget import Budget
+    from nacre.privacy.ledger import open_ledger
+    from nacre.privacy.ledger.status import status
+    from nacre.privacy.plan import Counts, Plan
+    from nacre.privacy.rounding import down, up
+
+    monkeypatch.setenv("NACRE_STATE", str(tmp_path / "state"))
+    ledger = open_ledger(tmp_path / "b.sqlite", create=True)
+    for number, (epsilon, delta, sigma) in enumerate(((1.0, 1e-6, 9.0), (3.0, 1e-6, 4.0), (0.1, 1e-9, 90.0))):
+        name = f"people {number}"
+        ledger.create(name, Policy(epsilon, delta))
+        ledger.reserve(name, Plan("m", (Counts("t", sigmas=(sigma,)),), Budget(epsilon, delta)))
+        told = status(ledger.rows(name))
+        assert float(up(told["epsilon_spent"])) >= accounting.epsilon_at([Gaussian(1 / sigma)], delta)
+        left = float(down(told["epsilon_left"], 3))
+        least = 1 / accounting.gaussian_mu(left, delta)
+        ledger.reserve(name, Plan("m", (Counts("t", sigmas=(least,)),), Budget(left, delta)))
+        assert 0 <= status(ledger.rows(name))["epsilon_left"] < 0.2 * epsilon

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from benchmarks.ledger import load, postgresql_server
+from benchmarks.ledger import load
 
 from nacre.errors import BudgetExceeded, LedgerError, RequestRefused
 from nacre.privacy.ledger import Policy, open_ledger
@@ -23,15 +23,6 @@ COUNT = 100
 def state(tmp_path, monkeypatch) -> Path:
     monkeypatch.setenv("NACRE_STATE", str(tmp_path / "state"))
     return tmp_path / "state"
-
-
-@pytest.fixture(scope="session")
-def server():
-    binaries = postgresql_server.find()
-    if binaries is None:
-        pytest.skip(postgresql_server.MISSING)
-    with postgresql_server.running(binaries) as url:
-        yield url
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -52,8 +43,30 @@ def spends_exactly(told: dict, count: int, requests: int) -> None:
 
 
 def test_many_at_once_spend_the_cap_exactly(url, population, state):
-    told = load.apart("storm", state, url=url, count=COUNT, processes=8, requests=200, population=population)
-    spends_exactly(told, COUNT, 200)
+    """Of PostgreSQL, by a user who has no right but to call the ledger's functions."""
+    told = load.apart("storm", state, url=url, count=COUNT, processes=32, requests=160, population=population,
+                      user="ana")  # fmt: skip
+    spends_exactly(told, COUNT, 160)
+
+
+def test_many_threads_of_one_program_spend_the_cap_exactly(url, population):
+    from concurrent.futures import ThreadPoolExecutor
+
+    policy = load.divisible(40)
+    ledger = open_ledger(url, create=True)
+    ledger.create(population, policy)
+    plan = load.share(policy, 40)
+
+    def ask(_):
+        try:
+            return ledger.reserve(population, plan).id
+        except BudgetExceeded:
+            return None
+
+    with ThreadPoolExecutor(32) as threads:
+        given = list(threads.map(ask, range(64)))
+    assert len({*given} - {None}) == 40 and given.count(None) == 24
+    assert ledger.verify([population])[population].spent == policy.unit_cap
 
 
 def test_a_twin_without_the_lock_is_caught(url, population, state):
@@ -66,7 +79,8 @@ def test_a_twin_without_the_lock_is_caught(url, population, state):
 
 @pytest.mark.slow
 def test_sixty_four_at_once_at_full_size(url, population, state):
-    told = load.apart("storm", state, url=url, count=5000, processes=64, requests=10_000, population=population)
+    told = load.apart("storm", state, url=url, count=5000, processes=64, requests=10_000, population=population,
+                      user="ana")  # fmt: skip
     spends_exactly(told, 5000, 10_000)
 
 
@@ -95,6 +109,7 @@ def commit(held):
     real(held)
     if (when, count) == ("after", int(number)):
         os.kill(os.getpid(), signal.SIGKILL)
+ledger._check_guarded()
 ledger.store._commit = commit
 plan = load.share(policy, 100)
 held = ledger.reserve(population, plan, request="the run")

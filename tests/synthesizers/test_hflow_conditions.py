@@ -12,6 +12,7 @@ from nacre.nets.flow_sampling import given
 from nacre.synthesizers.hflow.axes import ENCODINGS
 from nacre.synthesizers.rejection import draw_until
 from nacre.table import Between, Boolean, Categorical, Numeric, Schema
+from nacre.table.conditions import parsed
 
 SCHEMA = Schema(
     {
@@ -33,6 +34,10 @@ CASES = {
 }
 
 
+def read(where):
+    return parsed(where, SCHEMA.columns, "where")
+
+
 QUICK = [("one-hot", False)]
 MODELS = [
     pytest.param(encoding, bought, marks=() if (encoding, bought) in QUICK else pytest.mark.slow)
@@ -52,7 +57,7 @@ def test_the_law_is_that_of_rejection(encoding, bought):
     for name, where in CASES.items():
         theirs = kept(model, pool, where)
         assert len(theirs["x"].values) > 30, name
-        ours = model.draw(min(ROWS, 5 * len(theirs["x"].values)), np.random.default_rng(1), where)
+        ours = model.draw(min(ROWS, 5 * len(theirs["x"].values)), np.random.default_rng(1), read(where))
         both = [3 * (2 * r["c"].values + r["y"].values) + np.where(r["gain"].null, 2, r["gain"].values > 0)
                 for r in (ours, theirs)]  # fmt: skip
         counts = np.stack([np.bincount(b, minlength=30) for b in both])
@@ -85,25 +90,25 @@ def test_every_row_meets_the_condition(shape):
     """Also where the flow cannot be cut open, and where a range ends inside a cell."""
     model = random_model(SCHEMA, "codes", True, **shape)
     for where in CASES.values():
-        got = model.draw(50, np.random.default_rng(2), where)
+        got = model.draw(50, np.random.default_rng(2), read(where))
         assert len(got["x"].values) == 50 == len(kept(model, got, where)["x"].values)
     with pytest.raises(SchemaError, match="nobody"):
-        model.draw(5, np.random.default_rng(0), {"nobody": 1})
+        model.draw(5, np.random.default_rng(0), {"nobody": read({"gain": 1})["gain"]})
 
 
 def test_a_rare_value_of_the_first_column_costs_no_tries():
     """A label that one row in ten million has: rejection gives up."""
     model = random_model(SCHEMA, "codes", True, blocks=1, linear="none")
     model.axes.edges["c"][:] = [0, 1e-7, 0.3, 0.5, 0.9, 1]
-    got = model.draw(300, np.random.default_rng(0), {"c": "a"})
+    got = model.draw(300, np.random.default_rng(0), read({"c": "a"}))
     assert (got["c"].values == 0).all() and len(np.unique(got["x"].values)) > 150
     tries = []
 
     def some(n):
         tries.append(n)
-        return model._rows_given({"c": "a"}, n, np.random.default_rng(0))
+        return model._rows_given(read({"c": "a"}), n, np.random.default_rng(0))
 
-    draw_until(300, np.random.default_rng(0), {"c": "a"}, model.axes.grids, some, 300)
+    draw_until(300, np.random.default_rng(0), read({"c": "a"}), model.axes.grids, some, 300)
     assert len(tries) == 1
 
 

@@ -26,6 +26,7 @@ from nacre.synthesizers.support_points.method import SupportPoints
 from nacre.synthesizers.support_points.model import PointModel
 from nacre.synthesizers.support_points.sweep import support_points
 from nacre.table import Numeric, Schema
+from nacre.table.conditions import parsed
 from nacre.table.encoding import Values
 
 # ------------------------------------------------------------------------------------------------------------ energies
@@ -213,7 +214,8 @@ def test_the_published_chain_tells_how_it_mixed():
 
 def test_a_range_that_ends_inside_a_cell_is_met_by_every_row():
     points = PointModel(square(1).layout, np.array([[0.2], [0.6]]), np.zeros((2, 0)), 0.1, 10)
-    drawn = points.draw(5_000, np.random.default_rng(0), {"c0": nacre.Between(0.0, 0.41234)})["c0"].values
+    low = parsed({"c0": nacre.Between(0.0, 0.41234)}, points.layout.schema.columns, "where")
+    drawn = points.draw(5_000, np.random.default_rng(0), low)["c0"].values
     assert 0.41 < drawn.max() <= 0.41234
 
 
@@ -235,9 +237,8 @@ def test_a_hostile_model_is_refused(monkeypatch):
     with pytest.raises(ReleaseFileError):
         PointModel.from_parts(schema, {**facts, "bandwidth": 7}, arrays)
     with pytest.raises(ConvergenceError, match="widen"):
-        PointModel.from_parts(schema, {**facts, "bandwidth": 0.0}, arrays).draw(
-            5, np.random.default_rng(0), {"age": (99, 100), "income": (0.0, 0.001)}
-        )
+        rare = parsed({"age": nacre.Between(99, 100), "income": nacre.Between(0.0, 0.001)}, schema.columns, "where")
+        PointModel.from_parts(schema, {**facts, "bandwidth": 0.0}, arrays).draw(5, np.random.default_rng(0), rare)
 
 
 @pytest.mark.parametrize(

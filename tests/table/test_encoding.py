@@ -24,9 +24,9 @@ from nacre.table import (
     Tensor,
     Unit,
 )
-from nacre.table.casting import as_text
 from nacre.table.decoding import arrow_schema, decode, decode_column
 from nacre.table.encoding import Encoded, Values, check_names, encode, encode_column
+from nacre.table.labels import as_text
 from nacre.table.structure import violations
 
 DAY = 86_400_000_000
@@ -146,7 +146,11 @@ def test_labels_do_not_depend_on_the_physical_type():
     column = Categorical(("1", "2", "10"))
     for array in (pa.array([1, 10, 2]), pa.array([1.0, 10.0, 2.0]), pa.array(["1", "10", "2"])):
         assert encode_column(array, column).values.tolist() == [0, 2, 1]
-    assert as_text(pa.array([1.5, float("nan"), 3e20])).to_pylist() == ["1.5", None, "3e+20"]
+    assert as_text(pa.array([1.5, float("nan"), 3e20])).to_pylist() == [
+        "1.5",
+        None,
+        None,
+    ]
 
 
 @pytest.mark.parametrize(

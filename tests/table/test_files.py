@@ -20,8 +20,8 @@ from nacre.errors import DataError
 from nacre.table import Datetime, Numeric, Schema
 from nacre.table.decoding import decode
 from nacre.table.encoding import encode
-from nacre.table.files import Options
 from nacre.table.simulate import people, people_schema
+from nacre.table.sources import Options
 from nacre.table.writing import TableWriter, whole_file, write_table, write_text
 
 ENDINGS = ("csv", "tsv", "parquet", "arrow", "feather")

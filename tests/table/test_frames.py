@@ -1,5 +1,8 @@
 """Frames in and out: pandas, polars, pyarrow."""
 
+import datetime as dt
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -30,10 +33,37 @@ def test_pandas_types_do_not_depend_on_the_nulls_that_occur():
     assert first.dtypes.tolist() == second.dtypes.tolist() == [pd.Int64Dtype(), pd.BooleanDtype(), np.dtype(bool)]
 
 
-def test_objects_of_several_types_are_refused():
-    frame = pd.DataFrame({"a": pd.Series([1, "x", None, 2.5], dtype=object), "b": [1, 2, 3, 4]})
-    with pytest.raises(DataError, match="column 'a' holds Python objects of several types"):
+@pytest.mark.parametrize(
+    "stray", [dt.date(2020, 1, 1), dt.datetime(2020, 1, 1), dt.datetime(2020, 1, 1, tzinfo=dt.UTC), b"x", "x", 1 + 2j]
+)
+@pytest.mark.parametrize("value", [Decimal("1.50"), True, dt.datetime(2020, 1, 2), 2**70])
+def test_objects_of_several_types_are_refused(value, stray):
+    """Arrow would infer one type for the column from all of its rows, or end the process."""
+    frame = pd.DataFrame({"a": pd.Series([value, None, value, stray], dtype=object), "b": [1, 2, 3, 4]})
+    with pytest.raises(DataError, match=r"column 'a' holds Python objects \(.*one row could change .* such as "):
         to_arrow(frame)
+
+
+def test_objects_of_one_sort_are_read_one_by_one():
+    sorts = {"text": ["a", None], "money": [Decimal("1.50"), None], "truth": [True, None], "whole": [3, None],
+             "mixed": [3, 2.5], "day": [dt.date(2020, 1, 2), float("nan")], "bytes": [b"a", pd.NA]}  # fmt: skip
+    found = to_arrow(pd.DataFrame({name: pd.Series(values, dtype=object) for name, values in sorts.items()}))
+    types = [pa.large_string(), pa.float64(), pa.bool_(), pa.float64(), pa.float64(), pa.date32(), pa.large_binary()]
+    assert found.schema.types == types
+    assert found["money"].to_pylist()[0] == 1.5 and found["day"].to_pylist() == [dt.date(2020, 1, 2), None]
+
+
+def test_whole_numbers_are_stored_alike_with_and_without_a_missing_value():
+    """pandas makes floats of them as soon as one is missing; beyond 2**53 they would then be read as others."""
+    whole = pd.DataFrame({"a": [2**53 + 1, 7]})
+    floats = pd.DataFrame({"a": [2**53 + 1, 7, None]})
+    assert to_arrow(whole).schema == to_arrow(floats).schema
+    assert to_arrow(whole)["a"].to_pylist() == to_arrow(floats)["a"].to_pylist()[:2]
+
+
+def test_objects_of_polars_are_refused():
+    with pytest.raises(DataError, match="column 'a' holds Python objects"):
+        to_arrow(pl.DataFrame({"a": [object()]}))
 
 
 def test_other_shapes():

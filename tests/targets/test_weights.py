@@ -102,7 +102,7 @@ def test_shares_that_contradict_each_other():
 def test_shares_that_overlap_are_refused_before_a_row_is_read(column, own, clash):
     asked, schema = {"v": dict.fromkeys(own, 1 / len(own))}, Schema({"v": column})
     if not clash:
-        assert list(raking.checked(asked, schema, "here")["v"]) == list(own)
+        assert [c.asked for c in raking.checked(asked, schema, "here")["v"]] == list(own)
         return
     with pytest.raises(NacreError, match="overlaps"):
         raking.checked(asked, schema, "here")
@@ -110,10 +110,16 @@ def test_shares_that_overlap_are_refused_before_a_row_is_read(column, own, clash
 
 def test_shares_as_json():
     asked = {"c": {"a": 0.25, frozenset({"b", "z"}): 0.75}, "y": {None: 1.0}, "x": {Between(None, 0.5): 1.0}}
-    assert raking.from_json(raking.to_json(asked)) == asked
+    columns = {"c": Categorical(("a", "b", "z")), "y": Boolean(nullable=True), "x": Numeric((0.0, 1.0))}
+    columns |= {"d": Datetime(("2020-01-01", "2020-12-31")), "n": Numeric((0, 9), integer=True)}
+    schema = Schema(columns)
+    read = raking.checked(asked, schema, "here")
+    assert raking.from_json(raking.to_json(read)) == asked
     spring = Between(dt.date(2020, 3, 1), pd.Timestamp("2020-05-31T12:00"))
-    found = json.loads(json.dumps(raking.to_json({"d": {spring: np.float32(0.5)}, "n": {np.int64(3): 1, np.True_: 0}})))
-    assert raking.from_json(found) == {"d": {Between("2020-03-01", "2020-05-31T12:00:00"): 0.5}, "n": {3: 1, True: 0}}
+    read = raking.checked({"d": {spring: np.float32(1)}, "n": {np.int64(3): 1}, "y": {np.True_: 1}}, schema, "here")
+    found = raking.from_json(json.loads(json.dumps(raking.to_json(read))))
+    assert found == {"d": {Between("2020-03-01", "2020-05-31T12:00:00"): 1}, "n": {3: 1}, "y": {True: 1}}
+    assert raking.checked(found, schema, "here") == read
 
 
 def test_column_thinning_and_refusals():

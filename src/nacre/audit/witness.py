@@ -78,7 +78,7 @@ class Witness(MadeUpRoom):
         exact = [list(room.bounds(entry, probes).values()) for room in self._rooms]
         return self._seen(noisy, self._normal(list(noisy.values()), exact, scales))
 
-    def categories(self, entry: Any, columns: Sequence[str]) -> dict[str, list[str]]:
+    def categories(self, entry: Any, columns: Sequence[str]) -> dict[str, dict[str, int]]:
         found = super().categories(entry, columns)
         return self._seen(
             found, sum(self._texts(c, found[c], s, entry.threshold) for c, s in zip(columns, self._scales))
@@ -151,7 +151,7 @@ class Witness(MadeUpRoom):
             found += float((gap * ((a - none) / sigma - gap / 2)).sum())
         return found
 
-    def _texts(self, column: str, passed: Sequence[str], sigma: float, threshold: int) -> float:
+    def _texts(self, column: str, passed: Mapping[str, int], sigma: float, threshold: int) -> float:
         from scipy.special import log_ndtr
 
         counts = [_counted(table, column) for table in self._tables]
@@ -160,10 +160,10 @@ class Witness(MadeUpRoom):
             have = [c.get(text, 0) for c in counts]
             if have[0] == have[1]:
                 continue
-            sign = 1.0 if text in passed else -1.0
-            logs = [
-                log_ndtr(sign * (n - threshold + 0.5) / sigma) if n else (-np.inf if sign > 0 else 0.0) for n in have
-            ]
+            if text in passed:
+                logs = [-0.5 * ((passed[text] - n) / sigma) ** 2 if n else -np.inf for n in have]
+            else:
+                logs = [log_ndtr((threshold - 0.5 - n) / sigma) if n else 0.0 for n in have]
             found += float(np.clip(logs[1] - logs[0], -UNSEEN, UNSEEN))
         return found
 

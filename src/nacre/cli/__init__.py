@@ -19,6 +19,7 @@ import typer
 
 from nacre.cli import audit, demo, evaluate, ledger, plan, schema, sketching, synth
 from nacre.cli.shell import BUG, INTERRUPTED, MISTAKE, OK, Interrupted, help_text
+from nacre.cli.streams import close_all
 from nacre.errors import NacreError
 
 app = typer.Typer(
@@ -80,6 +81,7 @@ def run(arguments: Sequence[str]) -> int:
             try:
                 code = app(args=arguments, prog_name="nacre", standalone_mode=False) or OK
             finally:
+                close_all()
                 if before is not None:
                     signal.signal(signal.SIGTERM, before)
         if code == INTERRUPTED:  # some versions of typer turn Ctrl-C into this code, others raise

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from nacre.errors import NacreError
-from nacre.table import Between, Boolean, Categorical, Column, Numeric, Schema
+from nacre.table import Between, Boolean, Categorical, Column, Condition, Numeric, Schema
 
 _TRUE, _FALSE = ("true", "yes", "t", "y", "1"), ("false", "no", "f", "n", "0")
 
 
-def parse_where(texts: Sequence[str], schema: Schema) -> dict[str, Any]:
-    """{column: value, list of values, Between or None} from texts such as 'age=30..40', 'sex=F|M', 'plan=null'."""
-    found: dict[str, Any] = {}
+def parse_where(texts: Sequence[str], schema: Schema) -> dict[str, Condition]:
+    """{column: condition} from texts such as 'age=30..40', 'sex=F|M', 'plan=null'."""
+    found: dict[str, Condition] = {}
     for text in texts:
         name, rest = _split(text, schema, "--where", "age=30..40 or sex=F|M")
         if name in found:
@@ -23,10 +23,12 @@ def parse_where(texts: Sequence[str], schema: Schema) -> dict[str, Any]:
     return found
 
 
-def parse_rebalance(texts: Sequence[str], schema: Schema, option: str = "--rebalance") -> dict[str, dict[Any, float]]:
-    """{column: {value: share}} from texts such as 'income=>50K:0.5,<=50K:0.5', one per column; ranges and sets are
+def parse_rebalance(
+    texts: Sequence[str], schema: Schema, option: str = "--rebalance"
+) -> dict[str, dict[Condition, float]]:
+    """{column: {condition: share}} from texts such as 'income=>50K:0.5,<=50K:0.5', one per column; ranges and sets are
     values too. `--rebalance none` asks for no shares."""
-    found: dict[str, dict[Any, float]] = {}
+    found: dict[str, dict[Condition, float]] = {}
     if [option, *texts] == ["--rebalance", "none"]:
         return found
     for text in texts:
@@ -37,14 +39,13 @@ def parse_rebalance(texts: Sequence[str], schema: Schema, option: str = "--rebal
     return found
 
 
-def _shares(text: str, column: Column, where: str) -> dict[Any, float]:
-    shares: dict[Any, float] = {}
+def _shares(text: str, column: Column, where: str) -> dict[Condition, float]:
+    shares: dict[Condition, float] = {}
     for part in _pairs(text, column):
         value, colon, share = part.rpartition(":")
         if not colon or not value:
             raise NacreError(f"{where}: {part!r} has no share; write value:share pairs, such as 'yes:0.5,no:0.5'")
         key = _condition(value, column, where)
-        key = frozenset(key) if isinstance(key, list) else key
         if key in shares:
             raise NacreError(f"{where}: {value!r} is listed twice; list it once")
         shares[key] = _share(share, where)
@@ -78,7 +79,11 @@ def _split(text: str, schema: Schema, option: str, example: str) -> tuple[str, s
     raise NacreError(f"{option} {text!r}: there is no column {text[: spots[0]]!r}; choose among {some}")
 
 
-def _condition(text: str, column: Column, where: str) -> Any:
+def _condition(text: str, column: Column, where: str) -> Condition:
+    return Condition.of(_spelled(text, column, where), column, where)
+
+
+def _spelled(text: str, column: Column, where: str) -> Any:
     labels = column.code_of if isinstance(column, Categorical) and not column.missing else {}
     if text in labels:  # a label may look like a range or a list
         return text
@@ -111,7 +116,7 @@ def _value(text: str, column: Column, where: str) -> Any:
         except (ValueError, OverflowError):
             raise NacreError(f"{where}: {text!r} is not a number; write numbers, or a range as low..high") from None
         return int(number) if whole else number
-    return text  # labels and instants are checked against the schema when they are used
+    return text  # a label or an instant, which the condition checks
 
 
 def _share(text: str, where: str) -> float:

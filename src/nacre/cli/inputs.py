@@ -8,9 +8,13 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from nacre.cli.streams import DASH
 from nacre.errors import DataError, NacreError, SchemaError
+
+if TYPE_CHECKING:
+    from nacre.table.sources import Options
 
 
 def parse_epsilon(text: str) -> float | None:
@@ -74,6 +78,7 @@ class Declared:
     identifiers: tuple[str, ...] = ()
     unit: str | None = None
     cap: int | None = None
+    reading: Options | None = None
 
     def __post_init__(self) -> None:
         if (self.unit is None) != (self.cap is None):
@@ -125,14 +130,17 @@ def _some(names: Sequence[str]) -> str:
 def check_outputs(outputs: Mapping[str, str | None], force: bool, inputs: Sequence[str] = ()) -> None:
     """Raise unless every output can be put where it is asked for. Nothing is spent before this has passed.
 
-    `outputs` maps the option to the path, or None when it is not asked for.
+    `outputs` maps the option to the path, or None when it is not asked for; `--output -` is stdout.
     """
     from nacre.table.writing import check_target
 
-    seen = {Path(part).resolve(): f"the input {part}" for p in inputs for part in _files(p)}
+    files = [part for p in inputs if p != DASH for part in _files(p)]
+    seen = {Path(part).resolve(): f"the input {part}" for part in files}
     for option, path in outputs.items():
-        if path is None:
+        if path is None or (option, path) == ("--output", DASH):
             continue
+        if path == DASH:
+            raise DataError(f"{option} -: only --output can be stdout; name a file")
         place = Path(path).resolve()
         if place in seen:
             raise DataError(f"{option} {path}: this is also {seen[place]}; name another file")
@@ -164,16 +172,18 @@ def _try_folder(target: Path) -> None:
 
 def check_table_name(path: str) -> None:
     """Raise DataError unless the ending of the name says in which format a table is to be written."""
-    from nacre.table.files import format_of
+    from nacre.table.writing import written_kind
 
-    format_of(Path(path))
+    written_kind(path)
 
 
-def estimated_rows(path: str) -> int | None:
+def estimated_rows(path: Any) -> int | None:
     """About how many rows a file, pattern or folder has, for the time left on the owner's screen only. None when it is
     not cheap to say."""
+    if not isinstance(path, str):
+        return None
     from nacre.engines.rows import expand
-    from nacre.table.places import is_remote
+    from nacre.table.sources.places import is_remote
 
     if is_remote(path):
         return None

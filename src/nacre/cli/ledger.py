@@ -9,7 +9,7 @@ import typer
 
 from nacre.cli import options as o
 from nacre.cli.shell import Shell, help_text, plain, table
-from nacre.privacy.rounding import down, exact, up
+from nacre.privacy.rounding import exact
 
 app = typer.Typer(no_args_is_help=True, help="The budget of a population over all releases: caps that hold.")
 Url = Annotated[
@@ -61,28 +61,32 @@ def init(
     shell.answer({"command": "ledger init", "ledger": ledger.identity, "population": population, "head": row.hash})
 
 
-def status(url: Url = None, population: Population = None, as_json: o.Json = False, quiet: o.Quiet = False) -> None:
-    """Show what every population has spent, and what is left.
+def status(
+    url: Url = None,
+    population: Population = None,
+    every: Annotated[bool, typer.Option("--all", help="Each request, however many there are.")] = False,
+    as_json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Show what every population has spent, request by request, and what is left, in figures that add up.
 
-    `added` is the sum that simple bookkeeping would show; composed, the same releases cost less.
+    Units add, epsilons do not: see the lines below each table. What was spent is rounded up, what is left down.
 
     Examples:
       nacre ledger status books.sqlite
+      nacre ledger status books.sqlite --population patients --all
     """
+    from nacre.cli.ledger_status import lines
     from nacre.privacy.ledger.status import status as figures
 
     shell, ledger = Shell(as_json, quiet), _opened(url)
-    found = [figures(ledger.rows(name)) for name in _named(ledger, population)]
-    columns = ("cap", "spent", "left", "added", "releases", "open", "refunded")
-    shown = table("population", *columns, "row", right=(*columns, "row"), title="epsilon at the delta of the cap")
-    for s in found:
-        counts = s["reservations"]
-        pending = counts["reserved"] + counts["opened"]
-        figure = (exact(s["policy"]["epsilon"]), up(s["epsilon_spent"], 4), down(s["epsilon_left"], 4),
-                  up(s["epsilon_added"], 4))  # fmt: skip
-        shown.add_row(plain(s["population"]), *figure, str(counts["settled"]), str(pending),
-                      str(counts["refunded"]), str(s["sequence"]))  # fmt: skip
-    shell.show(shown)
+    names = _named(ledger, population)
+    ledger.verify(names)
+    found = [figures(ledger.rows(name)) for name in names]
+    for told in found:
+        for line in lines(told, every):
+            shell.show(line)
+    _say_if_old(shell, ledger)
     shell.answer({"command": "ledger status", "ledger": ledger.identity, "populations": found})
 
 
@@ -92,6 +96,7 @@ def history(url: Url = None, population: Population = None, as_json: o.Json = Fa
     Examples:
       nacre ledger history books.sqlite --population patients
     """
+
     shell, ledger = Shell(as_json, quiet), _opened(url)
     rows = [row for name in _named(ledger, population) for row in ledger.rows(name)]
     shown = table("population", "row", "what", "reservation", "epsilon", "units", "by", "at", right=("row", "units"))
@@ -100,7 +105,7 @@ def history(url: Url = None, population: Population = None, as_json: o.Json = Fa
         epsilon = facts.get("budget", {}).get("epsilon")
         told = f"{row.kind} ({facts['reason']})" if "reason" in facts else row.kind
         shown.add_row(plain(row.population), str(row.sequence), plain(told), row.reservation[:12],
-                      "" if epsilon is None else f"{exact(epsilon)}", f"{row.units:,}", plain(row.made_by),
+                      "" if epsilon is None else exact(epsilon), f"{row.units:,}", plain(row.made_by),
                       row.made_at)  # fmt: skip
     shell.show(shown)
     shell.answer({"command": "ledger history", "ledger": ledger.identity, "rows": [row.as_dict() for row in rows]})
@@ -137,6 +142,7 @@ def verify(
     heads = ledger.verify([population] if population else (), stamps)
     for name, row in heads.items():
         shell.show(f"sound        {name}: {row.sequence + 1} rows, head {row.hash}")
+    _say_if_old(shell, ledger)
     shell.answer({"command": "ledger verify", "ledger": ledger.identity, "releases": len(stamps),
                   "heads": {name: [row.sequence, row.hash] for name, row in heads.items()}})  # fmt: skip
 
@@ -171,7 +177,7 @@ def refund(
     as_json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Give back a reservation whose data were never opened. What was opened stays spent.
+    """Give back a reservation for which no answer was given. What was opened stays spent.
 
     Examples:
       nacre ledger refund books.sqlite -p patients --reservation 0f3a... --reason 'the machine was switched off'
@@ -182,9 +188,49 @@ def refund(
     shell.answer({"command": "ledger refund", "reservation": reservation, "head": row.hash})
 
 
+def upgrade(url: Url = None, as_json: o.Json = False, quiet: o.Quiet = False) -> None:
+    """Have the database refuse all that this version of nacre refuses, after looking at every row.
+
+    For ledgers of earlier versions, and where rules were taken away. In PostgreSQL the owner of the tables does it: who
+    could add rows by SQL can then add them by the rules only. A file is brought up to date by the first who spends.
+
+    Examples:
+      nacre ledger upgrade postgresql://nacre@db/books
+    """
+    shell, ledger = Shell(as_json, quiet), _opened(url)
+    names = ledger.upgrade()
+    shell.show(f"upgraded     {ledger.url}: {len(names)} populations, every row is sound")
+    shell.answer({"command": "ledger upgrade", "ledger": ledger.identity, "populations": names})
+
+
+def grant(
+    url: Annotated[str, typer.Argument(metavar="LEDGER", help="postgresql://..., as its owner.")],
+    users: Annotated[list[str], typer.Argument(metavar="USER...", help="Roles of the database.")],
+    as_json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Let users of the database read a ledger in PostgreSQL and spend by its rules, and nothing else.
+
+    Whom a population lets spend, and how much, is up to its policy (`nacre ledger init --who`).
+
+    Examples:
+      nacre ledger grant postgresql://nacre@db/books ana ben
+    """
+    shell, ledger = Shell(as_json, quiet), _opened(url)
+    for user in users:
+        ledger.grant(user)
+        shell.show(f"granted      {user} may read {ledger.url} and spend by its rules")
+    shell.answer({"command": "ledger grant", "ledger": ledger.identity, "users": users})
+
+
+def _say_if_old(shell: Shell, ledger: Any) -> None:
+    if told := ledger.old_rules():
+        shell.say(f"nacre: {told}")
+
+
 def _named(ledger: Any, population: str | None) -> list[str]:
     return [population] if population else ledger.populations()
 
 
-for _command in (init, status, history, verify, export, refund):
+for _command in (init, status, history, verify, export, refund, upgrade, grant):
     app.command(help=help_text(_command))(_command)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 MODEL, TABLE, FILES, VOICE = "The promise and the method", "What is declared about the table", "Files", "Output"
 
 TableFile = Annotated[
-    str, typer.Argument(metavar="FILE", help="The private table: CSV, Parquet or Arrow; quote patterns: 'parts/*.csv'.")
+    str,
+    typer.Argument(
+        metavar="FILE", help="The private table: CSV, JSON Lines, Parquet, Arrow, Excel, 'parts/*.csv', or - (stdin)."
+    ),
 ]
 Epsilon = Annotated[
     str, typer.Option("--epsilon", "-e", metavar="NUMBER", rich_help_panel=MODEL, help="Privacy budget; 1 is usual.")
@@ -61,7 +64,8 @@ TargetShares = Annotated[
     list[str] | None,
     typer.Option(
         metavar="SHARES", rich_help_panel=MODEL,
-        help="Public shares that a column shall have instead of the table's: 'sex=F:0.5,M:0.5'; repeatable.",
+        help="Public shares that a column shall have instead of the table's: 'sex=F:0.5,M:0.5', "
+        "'age=..40:0.3,41..:0.7'; repeatable.",
     ),
 ]  # fmt: skip
 WeightsFrom = Annotated[
@@ -109,6 +113,17 @@ Engine = Annotated[
     str | None,
     typer.Option(metavar="NAME", rich_help_panel=FILES, help="Workers of a cluster: ray, ray:4 or ray://HOST:PORT."),
 ]
+TableOut = Annotated[
+    str, typer.Option("--output", "-o", metavar="FILE", help="The synthetic table to write; - for stdout.")
+]
+ReleaseOut = Annotated[
+    str, typer.Option("--output", "-o", metavar="FILE", help="The release to write, *.nacre; - for stdout.")
+]
+OutputFormat = Annotated[
+    str | None,
+    typer.Option(metavar="FORMAT", rich_help_panel=FILES, help="For --output -: csv (default), tsv, parquet or arrow."),
+]
+Reading = Any  # an `Options`; `nacre.cli.reading.reads` puts its options in this place
 Force = Annotated[
     bool, typer.Option("--force", "-f", metavar="", rich_help_panel=FILES, help="Overwrite files that exist.")
 ]

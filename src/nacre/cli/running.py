@@ -61,9 +61,9 @@ def run(file: Any, terms: Terms, declared: Declared, shell: Shell, owner: list[s
     Account(terms.ledger, terms.population, terms.request).check(reads=terms.reads, seeded=terms.noise_seed is not None)
     terms.budget(None)  # a mistake in the budget shows before anything is opened
     weighing_options(terms.method, None, terms.weights)
-    rows = open_rows(file, engine=terms.engine)
+    rows = open_rows(file, options=declared.reading, engine=terms.engine)
     transcript = Transcript()
-    about = declared.rows or (estimated_rows(file) if isinstance(file, str) else None)
+    about = declared.rows or estimated_rows(file)
     with Bars(not shell.quiet, {"reading rows": about}) as bars:
         try:
             schema = _schema(rows, terms, declared, bars)
@@ -72,7 +72,7 @@ def run(file: Any, terms: Terms, declared: Declared, shell: Shell, owner: list[s
         except KeyboardInterrupt:
             raise Interrupted(f"interrupted; nothing was written{_opened(transcript, terms)}") from None
         except NacreError as error:
-            if not transcript.questions:
+            if not (transcript.begun or transcript.questions):
                 raise
             raise type(error)(f"{error} (nothing was written{_opened(transcript, terms)})") from None
     lines = [line for facts in told.values() for line in diagnostic_lines(facts)]
@@ -84,11 +84,12 @@ def run(file: Any, terms: Terms, declared: Declared, shell: Shell, owner: list[s
 
 def _opened(transcript: Any, terms: Terms) -> str:
     names = ", ".join(q["entry"] for q in transcript.questions)
-    if not names:
+    if not names and not transcript.begun:
         return " and nothing was spent"
     if parse_epsilon(terms.epsilon) is None:
         return "; the rows had been read, and what was found was thrown away unseen"
-    return f"; the noisy answers to {names} were thrown away unseen. If you keep books, count the whole run as spent"
+    given = f"answers to {names}" if names else "steps"
+    return f"; the noisy {given} were thrown away unseen. If you keep books, count the whole run as spent"
 
 
 def _schema(rows: Any, terms: Terms, declared: Declared, bars: Bars) -> Any:

@@ -8,6 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from nacre.cli import options as o
+from nacre.cli import streams
+from nacre.cli.reading import for_schema, reads
 from nacre.cli.shell import Shell, help_text, plain, table
 
 app = typer.Typer(
@@ -18,6 +20,7 @@ app = typer.Typer(
 SchemaPath = Annotated[str, typer.Argument(metavar="SCHEMA", help="A schema file, as JSON.")]
 
 
+@reads
 def draft(
     file: o.TableFile,
     output: Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", help="Where to write it.")] = None,
@@ -25,6 +28,7 @@ def draft(
     force: o.Force = False,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
+    reading: o.Reading = None,
 ) -> None:
     """Guess a schema from the data. Every fact in it is marked `read`: a draft to review, not a promise.
 
@@ -41,15 +45,16 @@ def draft(
 
     shell = Shell(as_json, quiet)
     check_outputs({"--output": output}, force, [file])
-    rows = open_rows(file)
-    with Bars(not quiet, {"reading rows": estimated_rows(file)}) as bars:
+    source = streams.table(file, reading)
+    rows = open_rows(source, options=reading)
+    with Bars(not quiet, {"reading rows": estimated_rows(source)}) as bars:
         guess = Schema.draft(WatchedRows(rows, bars))
     guess = schema_for(rows.column_names, Declared(identifiers=tuple(identifiers or ())), guess)
-    if output is None:
+    if output in (None, streams.DASH):
         typer.echo(guess.to_json())
         return
     guess.save(output, force)
-    shell.show(schema_table(guess, f"Draft of {file}"))
+    shell.show(schema_table(guess, f"Draft of {streams.name_of(file)}"))
     shell.say(
         f"{output} holds facts READ FROM THE DATA: it is as private as the table until you have reviewed it.\n"
         f"Correct it, then: nacre schema attest {output} --by 'your name' --why 'from the code book'"
@@ -57,11 +62,13 @@ def draft(
     shell.answer({"command": "schema draft", "output": output, "schema": json.loads(guess.to_json())})
 
 
+@reads
 def check(
     schema: SchemaPath,
     file: Annotated[str | None, typer.Argument(metavar="[FILE]", help="A table to hold against it.")] = None,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
+    reading: o.Reading = None,
 ) -> None:
     """Check a schema, and a table against it. What it says of the table is for its owner only.
 
@@ -71,6 +78,7 @@ def check(
     """
     from nacre.cli.inputs import estimated_rows
     from nacre.cli.progress import Bars
+    from nacre.engines import open_rows
     from nacre.table import Schema
 
     shell = Shell(as_json, quiet)
@@ -81,8 +89,9 @@ def check(
     if lacking:
         shell.show(f"not declared, to be bought: {', '.join(lacking)}")
     if file is not None:
-        with Bars(not quiet, {"reading rows": loaded.rows or estimated_rows(file)}) as bars:
-            rows, strange = _compare(loaded, file, bars)
+        source, file = streams.table(file, reading), streams.name_of(file)
+        with Bars(not quiet, {"reading rows": loaded.rows or estimated_rows(source)}) as bars:
+            rows, strange = _compare(loaded, open_rows(source, options=for_schema(reading, schema)), bars)
         found |= {"file": file, "rows": rows, "outside": {k: v for k, v in strange.items() if v}}
         shell.show(f"{file}: {rows:,} rows; the columns match (this line and the next are for the owner only)")
         shell.show(_outside_line(strange))
@@ -184,13 +193,11 @@ def _sources(schema: Any) -> str:
     return ", ".join(f"{n} facts {source}" for source, n in counts.items())
 
 
-def _compare(schema: Any, file: str, bars: Any) -> tuple[int, dict[str, int]]:
-    """Rows of the file and, per column, how many values lie outside the schema."""
-    from nacre.engines import open_rows
+def _compare(schema: Any, rows: Any, bars: Any) -> tuple[int, dict[str, int]]:
+    """The number of rows and, per column, how many values lie outside the schema."""
     from nacre.fitting import check_rows
     from nacre.table.encoding import encode
 
-    rows = open_rows(file)
     check_rows(rows, schema)
     declared = [n for n in schema.modelled if not schema.columns[n].missing]
     done, strange = 0, dict.fromkeys(declared, 0)

@@ -28,11 +28,12 @@ def help_text(function: Callable[..., Any]) -> str:
 class Shell:
     """The voice of one command.
 
-    With `as_json` stdout carries exactly one JSON object; with `quiet` stderr carries errors only.
+    With `as_json` stdout carries exactly one JSON object; with `quiet` stderr carries errors only. Where stdout is
+    `taken` by the result itself, everything else goes to stderr.
     """
 
-    def __init__(self, as_json: bool = False, quiet: bool = False):
-        self.as_json, self.quiet = as_json, quiet
+    def __init__(self, as_json: bool = False, quiet: bool = False, taken: bool = False):
+        self.as_json, self.quiet, self.taken = as_json, quiet, taken
 
     def say(self, text: str) -> None:
         """A remark for people, on stderr."""
@@ -49,9 +50,9 @@ class Shell:
         if self.as_json or self.quiet:
             return
         if isinstance(renderable, str):
-            typer.echo(visible(renderable))
+            typer.echo(visible(renderable), err=self.taken)
             return
-        console().print(renderable)
+        console(self.taken).print(renderable)
 
     def answer(self, data: Mapping[str, Any]) -> None:
         """The result for machines; ignored without `--json`. Logs and pipelines keep it: public facts only."""
@@ -59,11 +60,12 @@ class Shell:
             typer.echo(json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False))
 
 
-def console() -> Any:
-    """A rich console on stdout; 120 characters wide when nobody is looking, so that pipes get whole lines."""
+def console(stderr: bool = False) -> Any:
+    """A rich console; 120 characters wide when nobody is looking, so that pipes get whole lines."""
     from rich.console import Console
 
-    return Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+    looking = (sys.stderr if stderr else sys.stdout).isatty()
+    return Console(highlight=False, stderr=stderr, width=None if looking else 120)
 
 
 def table(*columns: str, title: str | None = None, right: tuple[str, ...] = ()) -> Any:

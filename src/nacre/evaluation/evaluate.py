@@ -52,6 +52,7 @@ def evaluate(
     certificate: Any = None,
     rows: int | None = ROWS,
     engine: Any = None,
+    reading: Any = None,
 ) -> Report:
     """Compare a synthetic table with the private one it was made from, and with real rows that were held out.
 
@@ -62,7 +63,8 @@ def evaluate(
     "strong", "ten", "nine", "fidelity" (none), or single models;
     "joint" adds `kl_knn` of the numeric columns. A table of more than `rows` rows is sampled, and
     `Report.notes` says what that costs (None: never). Equal arguments give equal scores, whatever `n_jobs` (None: all
-    cores); `engine` ("ray", see docs/engines.md) has the workers of a cluster do the work.
+    cores); `engine` ("ray", see docs/engines.md) has the workers of a cluster do the work. `reading` (`Options` of
+    `nacre.table.sources`) says how files of real rows are written.
 
     The report holds unprotected statistics of private rows: it never travels with the synthetic table.
     """
@@ -71,6 +73,10 @@ def evaluate(
     progress = progress or silent
     if isinstance(suites, str):
         suites = (suites,)
+    files = _files(synthetic=synthetic, train=train, holdout=holdout)
+    if _same(train, holdout):
+        raise NacreError("the holdout is the private table itself: give real rows that were not used, or no holdout")
+    train, holdout = _real(train, reading), _real(holdout, reading)
     tables, notes = _open(synthetic, train, holdout, schema, target, rows, seed, progress)
     models = _models(tables, suites, notes)
     jobs = likeness.jobs(tables, "joint" in suites)
@@ -87,7 +93,7 @@ def evaluate(
         columns=tuple(compare_columns(tables.train.table, tables.synthetic.table, plain)),
         matrices=tuple(found["dependence synthetic"].matrices),
         target=target,
-        facts=_facts(tables, _files(synthetic=synthetic, train=train, holdout=holdout), suites, start),
+        facts=_facts(tables, files, suites, start),
         notes=tuple(notes),
         certificate=certificate,
     )
@@ -99,8 +105,6 @@ def _open(
     if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 10):
         raise NacreError(f"rows={rows!r}: expected the most rows of a table to use, at least 10, or None for all")
     need_libraries()
-    if _same(train, holdout):
-        raise NacreError("the holdout is the private table itself: give real rows that were not used, or no holdout")
     notes = []
     if schema is None:
         from nacre.engines import open_rows
@@ -124,6 +128,13 @@ def _open(
             notes += [note] if (note := read_in[what].note) else []
     tables = Tables(read_in["synthetic"], read_in["train"], read_in.get("holdout"), domain, schema, target, seed)
     return tables, notes
+
+
+def _real(source: Any, reading: Any) -> Any:
+    """A file of real rows, opened as it is said to be written; any other table as it is."""
+    from nacre.engines import open_rows
+
+    return open_rows(source, options=reading) if isinstance(source, str | os.PathLike) else source
 
 
 def _same(train: Any, holdout: Any) -> bool:

@@ -17,7 +17,7 @@ from nacre.engines import Rows, ShardedRows
 from nacre.errors import PlanError
 from nacre.privacy import feature_sums, sampling, selection, work
 from nacre.privacy.folding import Cap, fold
-from nacre.privacy.ledger.payment import Reservation, before_a_door
+from nacre.privacy.ledger.payment import Reservation, before_a_door, before_an_answer
 from nacre.privacy.noise import NoiseSource, rounded_gaussian
 from nacre.privacy.plan import Bounds, Categories, Counts, Entry, Plan, Reveal, Sample, Select, Total
 from nacre.privacy.tables import Clique, TableCounter
@@ -38,7 +38,8 @@ class Curator(TrainingDoors):
     """Answers the questions of one plan about one table, once each.
 
     `transcript` records questions and noisy answers; given a recording to replay, the doors still read the rows
-    but answer from the recording. `paid` is the reservation of a ledger: no door opens before the ledger holds it.
+    but answer from the recording. `paid` is the reservation of a ledger: no door reads before the ledger holds it, and
+    none answers before the ledger holds that answers are given.
     """
 
     def __init__(
@@ -77,6 +78,11 @@ class Curator(TrainingDoors):
         self.schema = schema
         self._coder = work.Coder(schema)
         self.grids = self._coder.grids
+
+    @property
+    def storage(self) -> Any:
+        """How the table stores its columns, as an Arrow schema: a public fact."""
+        return self._rows.arrow_schema
 
     @property
     def opened(self) -> frozenset[str]:
@@ -134,16 +140,17 @@ class Curator(TrainingDoors):
         noisy = self._noisy(self._fold(work.Histograms(dict(probes))).tables(), sigmas)
         return dict(zip(probes, self._answer(entry, {"probes": dict(probes)}, noisy)))
 
-    def categories(self, entry: Categories, columns: Sequence[str]) -> dict[str, list[str]]:
-        """For each column the texts whose noisy count reaches the threshold, in lexicographic order."""
+    def categories(self, entry: Categories, columns: Sequence[str]) -> dict[str, dict[str, int]]:
+        """For each column the texts whose noisy count reaches the threshold, in lexicographic order, and that count."""
         sigmas = self._open(entry, Categories, columns)
         if not columns:
             return {}
         tallies = self._fold(work.TextCounts(list(columns), self._key))
         passed = {c: self._passing(tallies.pop(c), sigma, entry.threshold) for c, sigma in zip(columns, sigmas)}
         # Only names were kept: a second pass finds the texts of those that passed.
-        found = self._fold(work.Texts(passed, self._key))
-        answer = [sorted(found[c]) for c in columns]
+        found = self._fold(work.Texts({c: names for c, (names, _) in passed.items()}, self._key))
+        counted = {c: dict(zip((n.tobytes() for n in names), noisy.tolist())) for c, (names, noisy) in passed.items()}
+        answer = [{text: counted[c][name] for text, name in sorted(found[c].items())} for c in columns]
         return dict(zip(columns, self._answer(entry, {"columns": list(columns)}, answer)))
 
     def total(self, entry: Total, features: feature_sums.Features, public: Any = None) -> np.ndarray:
@@ -170,6 +177,7 @@ class Curator(TrainingDoors):
         self._open(entry, Select)
         totals = score.totals(self)
         rate = entry.epsilon / score.loss_range(self._plan.scope)
+        self._stay_spent()  # `allowed` sees the picks
         picks = selection.successive_choices(totals, entry.picks, rate, allowed, self._noise)
         return self._answer(entry, question, picks)
 
@@ -183,7 +191,7 @@ class Curator(TrainingDoors):
         utility.check(self.schema, sampler.width, sampler.exact)
         self._open(entry, Sample)
         rate = entry.epsilon / (utility.span * self._plan.scope.sum)
-        drawn, told = sampler.draw(utility, self._encoded(), rate, entry, self._noise)
+        drawn, told = sampler.draw(utility, self._then_spent(self._encoded()), rate, entry, self._noise)
         self.diagnostics[entry.name] = told
         return self._answer(entry, {**utility.describe(), **sampler.describe()}, drawn)
 
@@ -220,10 +228,21 @@ class Curator(TrainingDoors):
         return entry.sigmas[len(before) :]
 
     def _pay(self) -> None:
-        """Where a ledger is kept, nothing is read before it holds, durably, that data are opened."""
+        """Where a ledger is kept, nothing is read before it holds a debit, durably."""
         before_a_door(self._paid, self._plan)
 
+    def _stay_spent(self) -> None:
+        """From here on the debit is not given back. Every answer leaves by `_answer`; doors that show noisy numbers to
+        the code of others before that (steps, choices) call this when the rows were read."""
+        self._transcript.begun = True
+        before_an_answer(self._paid, self._plan)
+
+    def _then_spent(self, batches: Iterator[Any]) -> Iterator[Any]:
+        yield from batches
+        self._stay_spent()
+
     def _answer(self, entry: Entry, question: Mapping[str, Any], answer: Any) -> Any:
+        self._stay_spent()
         return self._transcript.settle({"door": entry.door, "entry": entry.name, **question}, answer)
 
     def _noisy(self, exact: Sequence[np.ndarray], sigmas: Sequence[float]) -> list[np.ndarray]:
@@ -237,15 +256,16 @@ class Curator(TrainingDoors):
         """The secret of this run's names for texts and persons; from the noise, so that seeded runs repeat."""
         return self._noise.bits64(2).tobytes()
 
-    def _passing(self, tally: Tally, sigma: float, threshold: int) -> np.ndarray:
-        """The names whose noisy count reaches the threshold."""
+    def _passing(self, tally: Tally, sigma: float, threshold: int) -> tuple[np.ndarray, np.ndarray]:
+        """The names whose noisy count reaches the threshold, and that count."""
         names, counts = tally.pop_all()
-        passed = [names[:0]]
+        passed, told = [names[:0]], [counts[:0]]
         for start in range(0, len(names), NOISE_CHUNK):
             part = counts[start : start + NOISE_CHUNK]
             noisy = part + rounded_gaussian(sigma, len(part), self._noise)
             passed.append(names[start + np.flatnonzero(noisy >= threshold)])
-        return np.concatenate(passed)
+            told.append(noisy[noisy >= threshold])
+        return np.concatenate(passed), np.concatenate(told)
 
     @property
     def _cap(self) -> Cap:

@@ -17,8 +17,8 @@ from nacre.engines import Rows, ShardedRows
 from nacre.errors import DataError
 from nacre.privacy.tally import Tally, names_of
 from nacre.privacy.units import UnitCap
-from nacre.table.casting import names as texts_of
-from nacre.table.casting import text_bytes
+from nacre.table.labels import names as texts_of
+from nacre.table.labels import text_bytes
 
 Progress = Callable[[int], None]  # rows read so far
 

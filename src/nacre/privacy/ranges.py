@@ -27,8 +27,8 @@ def range_share(budget: Budget, scope: Scope, draws: int, others: Sequence[Entry
     def fits(share: float) -> bool:
         return accounting.delta_at([*before, BoundedRange(share, draws)], epsilon) <= delta
 
-    if draws == 1 and not before:  # in closed form, with room for the grid on which the plan is checked
-        alone = 0.98 * (delta - accounting.sampler_cost(epsilon))
+    if draws == 1 and not before:  # in closed form, as the plan is checked
+        alone = (delta - accounting.sampler_cost(epsilon)) * (1 - 1e-9)
         share = accounting.bounded_range_epsilon(epsilon, alone)
         if fits(share):
             return share

@@ -28,6 +28,7 @@ class TrainingDoors:
     schema: Any
     _open: Any
     _answer: Any
+    _stay_spent: Any
     _told: Any
     _persons: Any
 
@@ -74,10 +75,12 @@ class TrainingDoors:
             job = replace(job, batch=descent.chunk_size(entry, query, state, some, units / devices))
         self._open(entry, Descend)
         tree = self._mapped(records, public, made_up)
+        arranged = unit_arrays.units_of(tree, entry.group, seed, self._persons())
+        self._stay_spent()
         return descent.train(
             job,
             state,
-            unit_arrays.units_of(tree, entry.group, seed, self._persons()),
+            arranged,
             stream.draw_key(self._noise),
             lambda question, answer: self._answer(entry, question, answer),
             progress,
@@ -110,6 +113,7 @@ class TrainingDoors:
         self._open(entry, Teach)
         tree = self._mapped(records, public, made_up)
         units = unit_arrays.units_of(tree, 1, seed, self._persons())
+        self._stay_spent()
         return descent.train(
             job,
             state,

@@ -15,8 +15,8 @@ import numpy as np
 
 from nacre.errors import DataError
 from nacre.privacy.tally import KEY_BYTES, Tally, names_of
-from nacre.table.casting import names as _names
-from nacre.table.casting import run_together, text_bytes
+from nacre.table.labels import names as _names
+from nacre.table.labels import run_together, text_bytes
 
 
 class UnitCap:
@@ -71,15 +71,17 @@ def refuse_blurred_persons(rows: Any, schema: Any) -> None:
             continue
         if any(run_together(batch.column(name)).any() for batch in rows.batches([name])):
             raise DataError(
-                f"column {name!r} identifies persons by numbers beyond 2**53 that are stored as floats, where "
-                "different people read as one; store them as whole numbers (in pandas: Int64) or as text"
+                f"column {name!r} identifies persons by numbers too large for the floats that store them (2**53 with "
+                "64 bits), where different people read as one; store them as whole numbers (in pandas, where one "
+                f"missing value makes int64 a float: frame[{name!r}].astype('Int64')) or as text"
             )
 
 
 def _is_float(stored: Any, name: str) -> bool:
     import pyarrow as pa
 
-    return pa.types.is_floating(stored.field(name).type)
+    kind = stored.field(name).type
+    return pa.types.is_floating(kind.value_type if pa.types.is_dictionary(kind) else kind)
 
 
 def refuse_repeated_persons(rows: Any, schema: Any) -> None:

@@ -15,11 +15,12 @@ import numpy as np
 from nacre.privacy.tables import Clique, TableCounter
 from nacre.privacy.tally import Tally, names_of
 from nacre.table import Schema, probe
-from nacre.table.casting import names as texts_of
-from nacre.table.casting import text_bytes
 from nacre.table.encoding import encode
 from nacre.table.grid import Grid
+from nacre.table.labels import names as texts_of
+from nacre.table.labels import text_bytes
 
+Named = dict[str, dict[str, bytes]]  # by column: texts and their names
 Outside = dict[str, int]  # values outside the declared domain by column, for the owner only
 
 
@@ -122,7 +123,7 @@ class Histograms:
         return list(self.probes)
 
     def start(self) -> TableCounter:
-        return TableCounter([(c,) for c in self.probes], {c: probe.CELLS[kind] for c, kind in self.probes.items()})
+        return TableCounter([(c,) for c in self.probes], {c: probe.size(spec) for c, spec in self.probes.items()})
 
     def add(self, total: TableCounter, batch: Any) -> TableCounter:
         total.add({c: probe.codes(batch.column(c), kind) for c, kind in self.probes.items()}, batch.num_rows)
@@ -158,7 +159,7 @@ class TextCounts:
 
 @dataclass(frozen=True)
 class Texts:
-    """The texts behind the names that passed a threshold, by column."""
+    """The texts behind the names that passed a threshold, with these names, by column."""
 
     passed: Mapping[str, np.ndarray]
     key: bytes = field(repr=False)
@@ -168,22 +169,23 @@ class Texts:
     def columns(self) -> list[str]:
         return list(self.passed)
 
-    def start(self) -> dict[str, set[str]]:
-        return {c: set() for c in self.passed}
+    def start(self) -> Named:
+        return {c: {} for c in self.passed}
 
     @functools.cached_property
     def _whole(self) -> dict[str, set[bytes]]:
         return {c: {name.tobytes() for name in names} for c, names in self.passed.items()}
 
-    def add(self, total: dict[str, set[str]], batch: Any) -> dict[str, set[str]]:
+    def add(self, total: Named, batch: Any) -> Named:
         for c, names in self.passed.items():
             texts, _ = probe.text_counts(batch.column(c))
             here = names_of(texts, self.key)
             likely = np.flatnonzero(np.isin(here[:, 0], names[:, 0]))
-            total[c].update(texts[i].decode("utf-8", "replace") for i in likely if here[i].tobytes() in self._whole[c])
+            named = ((texts[i].decode("utf-8", "replace"), here[i].tobytes()) for i in likely)
+            total[c].update((text, name) for text, name in named if name in self._whole[c])
         return total
 
-    def merge(self, total: dict[str, set[str]], part: dict[str, set[str]]) -> dict[str, set[str]]:
+    def merge(self, total: Named, part: Named) -> Named:
         return {c: total[c] | part[c] for c in total}
 
 

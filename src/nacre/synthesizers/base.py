@@ -18,7 +18,7 @@ from nacre.errors import NacreError, SchemaError
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan
-from nacre.table import Schema
+from nacre.table import Condition, Schema
 from nacre.table.encoding import Values
 
 RATE = 1 / 32  # of the rows in a step, where their number is not declared
@@ -90,7 +90,7 @@ class Model(Protocol):
     rows: int  # how many rows the table has, as far as the release knows
 
     def draw(
-        self, rows: int, rng: np.random.Generator, where: Mapping[str, Any] | None = None
+        self, rows: int, rng: np.random.Generator, where: Mapping[str, Condition] | None = None
     ) -> dict[str, Values]: ...
 
     def parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]: ...

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nacre.errors import ConvergenceError, SchemaError
-from nacre.table import Schema
+from nacre.table import Condition, Schema
 from nacre.table.encoding import Values
 from nacre.table.grid import Grid
 
@@ -19,7 +19,7 @@ ROUNDS = 2_000  # batches drawn for a condition before giving up
 def draw_until(
     rows: int,
     rng: np.random.Generator,
-    where: Mapping[str, Any],
+    where: Mapping[str, Condition],
     grids: Mapping[str, Grid],
     draw: Callable[[int], dict[str, Values]],
     batch: int,
@@ -31,10 +31,7 @@ def draw_until(
     for name, condition in where.items():
         if name not in grids:
             raise SchemaError(f"where: {name!r} is not a modelled column; choose among {', '.join(grids)}")
-        try:
-            masks[name] = grids[name].mask(condition)
-        except SchemaError as error:
-            raise SchemaError(f"column {name!r}, {error}") from None
+        masks[name] = condition.mask(grids[name])
     parts, found = [], 0
     for _ in range(rounds if masks else -(-max(rows, 1) // batch)):
         some = draw(batch if masks else min(batch, max(rows - found, 1)))
@@ -57,14 +54,13 @@ def draw_until(
     }
 
 
-def _meets(grid: Grid, values: Values, condition: Any, mask: np.ndarray) -> np.ndarray:
+def _meets(grid: Grid, values: Values, condition: Condition, mask: np.ndarray) -> np.ndarray:
     """Which values meet the condition: by their cells, and by themselves in a cell that meets it in part."""
     share = np.append(mask, 0.0)[grid.codes(values)]
     found = share == 1
     part = np.flatnonzero((share > 0) & (share < 1))
     if len(part):
-        some = values.values[part]
-        found[part] = np.any([(some >= low) & (some <= high) for low, high in grid.spans(condition)], axis=0)
+        found[part] = condition.matches(values.take(part))
     return found
 
 
@@ -82,11 +78,13 @@ class RowsByRejection:
         """`rows` rows; `fixed` is what `settle` made of the conditions it could meet directly."""
         raise NotImplementedError
 
-    def settle(self, where: dict[str, Any]) -> Any:
+    def settle(self, where: dict[str, Condition]) -> Any:
         """Take out of `where` what the model can condition on directly."""
         return None
 
-    def draw(self, rows: int, rng: np.random.Generator, where: Mapping[str, Any] | None = None) -> dict[str, Values]:
+    def draw(
+        self, rows: int, rng: np.random.Generator, where: Mapping[str, Condition] | None = None
+    ) -> dict[str, Values]:
         """`rows` rows that satisfy `where`; SchemaError for a column that is not modelled or cannot be met."""
         where = dict(where or {})
         fixed = self.settle(where)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nacre.errors import SchemaError
-from nacre.table import Between, Schema
+from nacre.table import Condition, Schema
 from nacre.table.grid import Grid
 
 if TYPE_CHECKING:  # a release is read without JAX, which particles are fitted with
@@ -35,13 +35,13 @@ def rules_on_groups(
         try:
             places = {columns.index(name): condition for name, condition in rule.items()}
             found.append({j: _whole_groups(grids[columns[j]], luts[j], c) for j, c in places.items()})
-        except SchemaError:  # a single value of a continuous column: no cell of its own
+        except SchemaError:  # no cell holds what it names: a single value of a continuous column
             continue
     return found
 
 
-def _whole_groups(grid: Grid, lut: NDArray, condition: Any) -> NDArray[np.bool_]:
-    met = grid.mask(condition if isinstance(condition, Between) else list(condition)) >= 1.0
+def _whole_groups(grid: Grid, lut: NDArray, condition: Condition) -> NDArray[np.bool_]:
+    met = condition.mask(grid) >= 1.0
     return np.bincount(lut, met) == np.bincount(lut)
 
 

@@ -11,10 +11,9 @@ import numpy as np
 from nacre.errors import ConvergenceError, NacreError, ReleaseFileError, SchemaError
 from nacre.synthesizers.drawing import Particles
 from nacre.synthesizers.grouping import bend
-from nacre.table import Between, Schema
+from nacre.table import Condition, Schema
 from nacre.table.encoding import Values
 from nacre.table.grid import Grid
-from nacre.table.rules import position
 
 CLOSE, SWEEPS = 1e-6, 200  # of raking: largest error of a share, most rounds
 
@@ -36,11 +35,10 @@ class TableModel:
         self,
         rows: int,
         rng: np.random.Generator,
-        where: Mapping[str, Any] | None = None,
+        where: Mapping[str, Condition] | None = None,
         tilt: Mapping[int, np.ndarray] | None = None,
     ) -> dict[str, Values]:
-        """`rows` rows that satisfy `where` exactly (a value, a set of values, or a (low, high) range per column), of
-        the mixture with its cells weighted by `tilt`."""
+        """`rows` rows that satisfy `where` exactly, of the mixture with its cells weighted by `tilt`."""
         conditions = {self._place(name): condition for name, condition in (where or {}).items()}
         masks = {j: self._mask(j, condition) for j, condition in conditions.items()} | dict(tilt or {})
         codes = self.particles.draw(rows, rng, masks or None)
@@ -53,11 +51,11 @@ class TableModel:
                 values[name] = grid.place(cells, bend(rng.random(rows), self.slopes[j][cells]))
         return values
 
-    def probability(self, where: Mapping[str, Any]) -> float:
+    def probability(self, where: Mapping[str, Condition]) -> float:
         """The share of synthetic rows that satisfy a condition, exactly."""
         return self.particles.probability({self._place(c): self._mask(self._place(c), w) for c, w in where.items()})
 
-    def tilt(self, asked: list, where: Mapping[str, Any]) -> dict[int, np.ndarray] | None:
+    def tilt(self, asked: list, where: Mapping[str, Condition]) -> dict[int, np.ndarray] | None:
         """Weights of the cells of some columns that give the columns their shares, by raking on the mixture itself.
 
         `asked`: per column, (share, condition). The result is the nearest law to this model that has the shares:
@@ -87,11 +85,8 @@ class TableModel:
                 return factors
         raise ConvergenceError("rebalance: the shares of the columns contradict each other in this release")
 
-    def _mask(self, j: int, condition: Any) -> np.ndarray:
-        try:
-            return self.grids[j].mask(condition)
-        except SchemaError as error:
-            raise SchemaError(f"column {self.columns[j]!r}, {error}") from None
+    def _mask(self, j: int, condition: Condition) -> np.ndarray:
+        return condition.mask(self.grids[j])
 
     def _place(self, name: str) -> int:
         if name not in self.columns:
@@ -147,19 +142,14 @@ def _weights(array: np.ndarray) -> bool:
     return array.dtype.kind == "f" and bool(np.isfinite(array).all()) and bool((array >= 0).all())
 
 
-def _inside(grid: Grid, cells: np.ndarray, rng: np.random.Generator, condition: Any) -> Values:
+def _inside(grid: Grid, cells: np.ndarray, rng: np.random.Generator, condition: Condition) -> Values:
     """A value of each row's cell that meets the condition, drawn uniformly from those that do."""
-    if isinstance(condition, tuple) and len(condition) == 2 and grid.ordered:
-        condition = Between(*condition)
-    if isinstance(condition, Between):
-        return grid.draw(cells, rng, condition.low, condition.high)
-    many = isinstance(condition, list | tuple | set | frozenset | np.ndarray)
-    wanted = [v for v in (condition if many else [condition]) if v is not None]
-    if not wanted:
+    if condition.ranged:
+        return grid.draw(cells, rng, *condition.spans[0])
+    if not condition.spans:
         return grid.draw(cells, rng)
-    spots = np.sort(np.array([position(grid.column, v, "where") for v in wanted]))
-    values = Values.of(spots)
-    home = grid.codes(values)  # which cell each wanted value lies in; sorted, as the values are
+    spots = np.array([spot for spot, _ in condition.spans])
+    home = grid.codes(Values.of(spots))  # which cell each wanted value lies in; sorted, as the values are
     first, last = np.searchsorted(home, cells, side="left"), np.searchsorted(home, cells, side="right")
     pick = np.minimum(first + (rng.random(len(cells)) * (last - first)).astype(np.int64), len(spots) - 1)
     null = np.zeros(len(cells), bool) if grid.null is None else cells == grid.null

@@ -4,7 +4,8 @@ The names here describe tables and load no other library; encoding, grids and fi
 """
 
 from nacre.table.columns import Boolean, Categorical, Column, Datetime, Identifier, Numeric, Tensor
-from nacre.table.rules import Between, Dependency, Unit
+from nacre.table.conditions import Between, Condition
+from nacre.table.rules import Dependency, Unit
 from nacre.table.schema import Attestation, Schema
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "Boolean",
     "Categorical",
     "Column",
+    "Condition",
     "Datetime",
     "Dependency",
     "Identifier",

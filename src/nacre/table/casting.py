@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nacre.table.columns import INTEGER_LIMIT
+from nacre.table.labels import is_text, nulls
 
 Parts = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -29,84 +30,10 @@ def mask(array: pa.Array) -> np.ndarray:
     return pc.fill_null(array, False).to_numpy(zero_copy_only=False)
 
 
-def nulls(array: pa.Array) -> np.ndarray:
-    """Where the array is null."""
-    if array.null_count == 0:
-        return np.zeros(len(array), bool)
-    return array.is_null().to_numpy(zero_copy_only=False)
-
-
 def _plain(array: pa.Array, fill: object) -> np.ndarray:
     if array.null_count:
         array = pc.fill_null(array, fill)
     return array.to_numpy(zero_copy_only=False)
-
-
-def unpack(array: pa.Array) -> pa.Array:
-    """The array without its wrapping: extension, run-end and exotic text types become plain ones."""
-    if isinstance(array, pa.ExtensionArray):
-        array = array.storage
-    kind = array.type
-    if pa.types.is_run_end_encoded(kind):
-        array = pc.run_end_decode(array)
-        kind = array.type
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
-        return _decode_bytes(array.dictionary_encode())
-    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
-        large = pa.large_string() if pa.types.is_string_view(kind) else pa.large_binary()
-        return unpack(array.cast(large))
-    return array
-
-
-def _decode_bytes(array: pa.DictionaryArray) -> pa.DictionaryArray:
-    """Bytes as text; what is not UTF-8 becomes a text that no schema can list, so that it counts as
-    unread."""
-    words = [None if w is None else bytes(w) for w in array.dictionary.to_pylist()]
-    texts = [None if w is None else w.decode("utf-8", errors="replace").replace("\ufffd", "\0") for w in words]
-    return pa.DictionaryArray.from_arrays(array.indices, pa.array(texts, pa.large_string()))
-
-
-def unreadable_type(kind: pa.DataType) -> bool:
-    """Whether no kind of column but arrays can be read from what is stored: lists, structures, lengths of time."""
-    if isinstance(kind, pa.BaseExtensionType):
-        kind = kind.storage_type
-    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
-        kind = kind.value_type
-    return pa.types.is_nested(kind) or pa.types.is_duration(kind) or pa.types.is_interval(kind)
-
-
-def is_text(kind: pa.DataType) -> bool:
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
-
-
-def as_text(array: pa.Array) -> pa.Array:
-    """The label that a value has as a category. Whole floats read as integers (1.0 is '1'): one null in an
-    integer column turns it into floats in several libraries, and labels must not depend on that.
-
-    Missing values, NaN and the empty text are null; types that have no text form are all null.
-    """
-    kind = array.type
-    if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_temporal(kind):
-        return array.cast(pa.string())
-    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return _float_text(array)
-    if is_text(kind):
-        return pc.if_else(pc.equal(array, ""), pa.scalar(None, kind), array)
-    return pa.nulls(len(array), pa.string())
-
-
-def text_bytes(array: pa.Array) -> list[bytes]:
-    """The UTF-8 bytes of texts without nulls."""
-    return array.cast(pa.large_binary()).to_pylist()
-
-
-def _float_text(array: pa.Array) -> pa.Array:
-    values = array.cast(pa.float64(), safe=False)
-    numbers = _plain(values, np.nan)
-    whole = (np.rint(numbers) == numbers) & (np.abs(numbers) < 2.0**53)
-    integers = pa.array(np.where(whole, numbers, 0).astype(np.int64)).cast(pa.string())
-    text = pc.if_else(pa.array(whole), integers, values.cast(pa.string()))
-    return pc.if_else(pa.array(np.isnan(numbers)), pa.scalar(None, pa.string()), text)
 
 
 def floats(array: pa.Array) -> Parts:
@@ -191,8 +118,10 @@ def instants(array: pa.Array, tz: str | None) -> Parts:
     kind = array.type
     if is_text(kind):
         return _text_instants(array, tz)
-    if pa.types.is_date(kind):
-        array = array.cast(pa.timestamp("us") if pa.types.is_date64(kind) else pa.timestamp("s"))
+    if pa.types.is_date64(kind):
+        array = array.view(pa.timestamp("ms"))
+    elif pa.types.is_date32(kind):
+        array = array.cast(pa.timestamp("s"))
     elif not pa.types.is_timestamp(kind):
         return unreadable(array, np.int64)
     stamps = _microseconds(array)
@@ -258,21 +187,3 @@ def unreadable(array: pa.Array, dtype: type) -> Parts:
     """The answer for a physical type that the declared kind cannot be read from."""
     missing = nulls(array)
     return np.zeros(len(array), dtype), np.ones(len(array), bool), ~missing
-
-
-def names(identifiers: pa.Array) -> pa.Array:
-    """Identifiers as texts, null where a row has none (null, NaN, the empty text, a float that stands for several)."""
-    plain = unpack(identifiers)
-    if pa.types.is_dictionary(plain.type):
-        plain = unpack(plain.dictionary_decode())
-    if pa.types.is_decimal(plain.type):
-        return plain.cast(pa.string())  # exact: as numbers, long ones would run together
-    found = as_text(plain)
-    return pc.if_else(pa.array(run_together(plain)), None, found) if pa.types.is_floating(plain.type) else found
-
-
-def run_together(identifiers: pa.Array) -> np.ndarray:
-    """Where a float is so large that it stands for several whole numbers: whose row it is cannot be told."""
-    if not pa.types.is_floating(identifiers.type):
-        return np.zeros(len(identifiers), bool)
-    return np.abs(_plain(identifiers.cast(pa.float64()), np.nan)) >= 2.0**53

@@ -15,27 +15,33 @@ from typing import Any, ClassVar
 
 from nacre.errors import SchemaError
 from nacre.table.checking import UNNAMED, check_ends, check_label, finite, need, sequence
+from nacre.table.formats import DateFormat, NumberFormat, TruthFormat, check_null_words
+from nacre.table.formats.stated import check_steps, check_two_digit_years, stated_format, with_format
 from nacre.table.instants import UNITS, check_zone, microseconds
 
-PROVENANCES = ("public", "bought", "read")  # strongest first
+# Strongest first. "counted" is the number of rows where the promise leaves it open to all: public under that promise,
+# read from the data under any other.
+PROVENANCES = ("public", "bought", "counted", "read")
 INTEGER_LIMIT = 2**62  # so that differences and the end of the last cell fit in 64 bits
 MAX_CATEGORIES = 1_000_000
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Column:
-    """What every kind shares. `provenance` maps a fact (`kind`, `nullable`, ...) to public, bought or
-    read."""
+    """What every kind shares. `null_words` are texts that mean a missing value, as the empty text always does.
+    `provenance` maps a fact (`kind`, `nullable`, ...) to public, bought or read."""
 
     nullable: bool = False
+    null_words: tuple[str, ...] = ()
     provenance: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
 
     kind: ClassVar[str] = ""
     ordered = False  # no annotation: a categorical column has a field of this name, in a place of its own
-    fact_names: ClassVar[tuple[str, ...]] = ("kind", "nullable")
+    fact_names: ClassVar[tuple[str, ...]] = ("kind", "nullable", "null_words")
 
     def __post_init__(self) -> None:
         need(isinstance(self.nullable, bool), f"nullable is {self.nullable!r}; write true or false")
+        self._set(null_words=check_null_words(self.null_words))
         self._check()
         self._set(provenance=_provenance(self))
 
@@ -62,20 +68,28 @@ class Numeric(Column):
     """Numbers between `bounds`, both ends included. `integer=True` for whole numbers.
 
     `edges` fixes the fine cells: [e0, e1), [e1, e2), ..., the last one closed; they span the bounds.
-    `atoms` are values that get a cell of their own (a spike at 0, a code such as 9999).
+    `atoms` are values that get a cell of their own (a spike at 0, a code such as 9999). `decimals`: all values are
+    whole multiples of that power of ten. `format` says how they are written; with `text`, or where no other program
+    would read them as numbers, they come out as texts.
     """
 
     bounds: tuple[float, float] | None = None
     integer: bool = False
     edges: tuple[float, ...] | None = None
     atoms: tuple[float, ...] = ()
+    decimals: int | None = None
+    format: NumberFormat | None = None
+    text: bool = False
 
     kind: ClassVar[str] = "numeric"
     ordered = True
-    fact_names: ClassVar[tuple[str, ...]] = ("kind", "bounds", "edges", "atoms", "nullable")
+    fact_names: ClassVar[tuple[str, ...]] = (
+        "kind", "bounds", "edges", "atoms", "decimals", "format", "nullable", "null_words"
+    )  # fmt: skip
 
     def _check(self) -> None:
         need(isinstance(self.integer, bool), f"integer is {self.integer!r}; write true or false")
+        self._set(**with_format(self, NumberFormat))
         edges = None if self.edges is None else self._numbers("edges", self.edges)
         if edges is not None:
             need(len(edges) >= 2, f"edges has {len(edges)} value(s); at least two are needed, the two ends")
@@ -88,6 +102,7 @@ class Numeric(Column):
                 "the first and last edge are the bounds: give one of the two, or make them agree"
             )
         self._set(bounds=bounds, edges=edges, atoms=self._atoms(bounds))
+        check_steps(self.decimals, self.format is not None, bounds, edges, self.atoms)
 
     def _bounds(self, edges: tuple | None) -> tuple | None:
         if self.bounds is None:
@@ -139,7 +154,7 @@ class Categorical(Column):
     other: str | None = None
 
     kind: ClassVar[str] = "categorical"
-    fact_names: ClassVar[tuple[str, ...]] = ("kind", "categories", "other", "nullable")
+    fact_names: ClassVar[tuple[str, ...]] = ("kind", "categories", "other", "nullable", "null_words")
 
     def _check(self) -> None:
         need(isinstance(self.ordered, bool), f"ordered is {self.ordered!r}; write true or false")
@@ -158,6 +173,8 @@ class Categorical(Column):
             check_label("categories", label)
             need(label not in seen, f"category {label!r} is listed twice; list it once")
             seen.add(label)
+        for label in (*labels, self.other):
+            need(label not in self.null_words, f"{label!r} is both a label and a null word; choose one")
         self._set(categories=labels)
 
     @property
@@ -178,9 +195,16 @@ class Categorical(Column):
 
 @dataclasses.dataclass(frozen=True)
 class Boolean(Column):
-    """True or false."""
+    """True or false. With `format`, written as these words; with `text`, as texts also where the words are plain."""
+
+    format: TruthFormat | None = None
+    text: bool = False
 
     kind: ClassVar[str] = "boolean"
+    fact_names: ClassVar[tuple[str, ...]] = ("kind", "format", "nullable", "null_words")
+
+    def _check(self) -> None:
+        self._set(**stated_format(self, TruthFormat))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -188,22 +212,28 @@ class Datetime(Column):
     """Instants between `bounds` (ISO 8601, UTC unless they carry an offset), in whole steps of `unit`.
 
     With `tz`, values without an offset are local times of that zone, and synthetic values come out in it.
-    `unit="day"` is a date: it has no zone.
+    `unit="day"` is a date: it has no zone. `format` says how they are written (the unit is as coarse as that); with
+    `text`, or where it is not ISO 8601, they come out as texts.
     """
 
     bounds: tuple[str, str] | None = None
     tz: str | None = None
     unit: str = "s"
+    format: DateFormat | None = None
+    text: bool = False
 
     kind: ClassVar[str] = "datetime"
     ordered = True
-    fact_names: ClassVar[tuple[str, ...]] = ("kind", "bounds", "nullable")
+    fact_names: ClassVar[tuple[str, ...]] = ("kind", "bounds", "format", "nullable", "null_words")
 
     def _check(self) -> None:
         need(
             isinstance(self.unit, str) and self.unit in UNITS,
             f"unit is {self.unit!r}; choose one of {', '.join(UNITS)}",
         )
+        self._set(**stated_format(self, DateFormat))
+        if self.format is not None and UNITS[self.format.unit] > self.step:
+            self._set(unit=self.format.unit)
         if self.tz is not None:
             need(isinstance(self.tz, str), f"tz is {self.tz!r}; write the name of a zone, such as 'UTC'")
             check_zone(self.tz, UNNAMED)
@@ -218,6 +248,7 @@ class Datetime(Column):
                 f"bound {text!r} is not a whole {self.unit}; round it, or use a finer unit",
             )
         self._set(bounds=tuple(b if isinstance(b, str) else b.isoformat() for b in bounds))
+        check_two_digit_years(self.format, self.bounds)
 
     @property
     def step(self) -> int:
@@ -244,7 +275,7 @@ class Tensor(Column):
     bounds: tuple[float, float] | None = None
 
     kind: ClassVar[str] = "tensor"
-    fact_names: ClassVar[tuple[str, ...]] = ("kind", "shape", "bounds", "nullable")
+    fact_names: ClassVar[tuple[str, ...]] = ("kind", "shape", "bounds", "nullable", "null_words")
 
     def _check(self) -> None:
         shape = tuple(sequence("shape", self.shape))
@@ -293,7 +324,7 @@ def _provenance(column: Column) -> dict[str, str]:
             f"it states {', '.join(column.facts)}",
         )
         need(
-            source in PROVENANCES,
-            f"provenance of {fact} is {source!r}; choose one of {', '.join(PROVENANCES)}",
+            source in PROVENANCES and source != "counted",
+            f"provenance of {fact} is {source!r}; choose one of public, bought, read",
         )
     return {fact: given.get(fact, "public") for fact in column.facts}

@@ -8,19 +8,25 @@ import pyarrow.compute as pc
 
 from nacre.errors import DataError
 from nacre.table.columns import Boolean, Categorical, Column, Datetime, Identifier, Numeric, Tensor
+from nacre.table.conditions import position
 from nacre.table.encoding import Encoded, Values
-from nacre.table.rules import Dependency, domain, position
+from nacre.table.lettering import as_text, texts, writing_of
+from nacre.table.reading import on_step
+from nacre.table.rules import Dependency, domain
 from nacre.table.schema import Schema
 
 
 def arrow_type(column: Column) -> pa.DataType:
     """The Arrow type in which a column of this kind is written."""
+    if as_text(column):
+        return pa.string()
     if isinstance(column, Numeric):
         return pa.int64() if column.integer else pa.float64()
     if isinstance(column, Boolean):
         return pa.bool_()
     if isinstance(column, Datetime):
-        return pa.date32() if column.unit == "day" else pa.timestamp("us", column.tz)
+        moments = column.unit != "day" or (column.format is not None and column.format.clock)
+        return pa.timestamp("us", column.tz) if moments else pa.date32()
     if isinstance(column, Tensor):
         return pa.list_(pa.float32(), int(np.prod(column.shape)))
     if isinstance(column, Identifier):
@@ -30,7 +36,9 @@ def arrow_type(column: Column) -> pa.DataType:
 
 def arrow_schema(schema: Schema) -> pa.Schema:
     """Names, types and nullability of the tables that `decode` makes."""
-    return pa.schema([pa.field(n, arrow_type(c), nullable=c.nullable) for n, c in schema.columns.items()])
+    return pa.schema([
+        pa.field(n, arrow_type(c), nullable=c.nullable, metadata=writing_of(c)) for n, c in schema.columns.items()
+    ])  # fmt: skip
 
 
 def decode(encoded: Encoded, schema: Schema, start: int = 1) -> pa.Table:
@@ -67,6 +75,8 @@ def decode_column(values: Values, column: Column, name: str = "") -> pa.Array:
     if isinstance(column, Categorical):
         index = pa.array(values.values.astype(np.int32, copy=False), mask=mask)
         return pa.array(column.labels, pa.string()).take(index)
+    if as_text(column):
+        return texts(values.values, null, column)
     if isinstance(column, Boolean):
         return pa.array(values.values == 1, mask=mask)
     if isinstance(column, Datetime):
@@ -76,11 +86,14 @@ def decode_column(values: Values, column: Column, name: str = "") -> pa.Array:
         flat = pa.array(np.ascontiguousarray(values.values, dtype=np.float32).reshape(-1))
         lists = pa.FixedSizeListArray.from_arrays(flat, size)
         return lists if mask is None else pc.if_else(pa.array(mask), pa.scalar(None, lists.type), lists)
-    return pa.array(values.values, arrow_type(column), mask=mask)
+    numbers = values.values
+    if isinstance(column, Numeric) and column.decimals is not None:
+        numbers = on_step(numbers, column.decimals)
+    return pa.array(numbers, arrow_type(column), mask=mask)
 
 
 def _moments(values: np.ndarray, column: Datetime, mask: np.ndarray | None) -> pa.Array:
-    if column.unit == "day":
+    if arrow_type(column) == pa.date32():
         return pa.array((values // column.step).astype(np.int32), pa.int32(), mask=mask).cast(pa.date32())
     return pa.array(values, pa.int64(), mask=mask).cast(arrow_type(column))
 

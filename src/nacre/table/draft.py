@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nacre.errors import DataError, SchemaError
-from nacre.table import casting
+from nacre.table import casting, labels
 from nacre.table.columns import Boolean, Categorical, Column, Datetime, Identifier, Numeric, Tensor
 from nacre.table.encoding import missing
 from nacre.table.frames import to_arrow
@@ -64,11 +64,11 @@ class _Notes:
         self.whole, self.step, self.tz, self.size = True, UNITS["day"], None, None
 
     def add(self, array: pa.Array) -> None:
-        array = casting.unpack(array)
+        array = labels.unpack(array)
         self.rows += len(array)
         self.nulls += int(missing(array).sum())
         if isinstance(array, pa.DictionaryArray):
-            array = casting.unpack(array.dictionary.take(pc.unique(array.indices).drop_null()))
+            array = labels.unpack(array.dictionary.take(pc.unique(array.indices).drop_null()))
         if self.readers is None:
             self.readers = self._candidates(array.type)
         if len(array) > array.null_count:
@@ -88,7 +88,7 @@ class _Notes:
     # Each reader returns whether every value of the array can be read its way, and notes what it saw.
 
     def _read_boolean(self, array: pa.Array) -> bool:
-        if casting.is_text(array.type) and not pc.all(pc.is_in(pc.ascii_lower(array.drop_null()), _WORDS)).as_py():
+        if labels.is_text(array.type) and not pc.all(pc.is_in(pc.ascii_lower(array.drop_null()), _WORDS)).as_py():
             return False  # 0 and 1 in text are numbers
         _, null, bad = casting.booleans(array)
         self._blank("boolean", null)
@@ -127,7 +127,7 @@ class _Notes:
 
     def _read_label(self, array: pa.Array) -> bool:
         if self.labels is not None:
-            self.labels.update(pc.unique(casting.as_text(array)).drop_null().to_pylist())
+            self.labels.update(pc.unique(labels.as_text(array)).drop_null().to_pylist())
             if len(self.labels) > MAX_LABELS:
                 self.labels = None
         return True
@@ -135,7 +135,7 @@ class _Notes:
     def _read_tensor(self, array: pa.Array) -> bool:
         sizes = pc.unique(pc.list_value_length(array).drop_null()).to_pylist()
         self.size = sizes[0] if self.size is None else self.size
-        values, null, bad = casting.floats(casting.unpack(pc.list_flatten(array)))
+        values, null, bad = casting.floats(labels.unpack(pc.list_flatten(array)))
         if sizes != [self.size] or null.any() or bad.any():
             return False
         self._extend("tensor", values.min(), values.max())

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nacre.errors import DomainNotDeclared, SchemaError
-from nacre.table import casting
+from nacre.table import casting, labels, reading
 from nacre.table.columns import Boolean, Categorical, Column, Datetime, Numeric, Tensor
 from nacre.table.schema import Schema
 
@@ -40,6 +40,11 @@ class Values:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    @property
+    def unreadable(self) -> np.ndarray:
+        """Where a value was there but could not be read."""
+        return self.null & self.outside
 
     def take(self, rows: np.ndarray) -> Values:
         """The rows at these positions."""
@@ -100,17 +105,16 @@ def encode_column(array: pa.Array | pa.ChunkedArray, column: Column) -> Values:
 
 
 def _encode_chunk(array: pa.Array, column: Column) -> Values:
-    array = casting.unpack(array)
+    array = labels.unpack(array)
     if isinstance(column, Numeric):
-        read = casting.integers if column.integer else casting.floats
-        return _clamp(*_apply(read, array), column.bounds)
+        return _clamp(*_apply(lambda a: reading.numbers(a, column), array), column.bounds)
     if isinstance(column, Categorical):
         return _labels(array, column)
     if isinstance(column, Boolean):
-        values, null, bad = _apply(casting.booleans, array)
+        values, null, bad = _apply(lambda a: reading.booleans(a, column), array)
         return Values(np.where(null, np.int32(-1), values), null, bad)
     if isinstance(column, Datetime):
-        values, null, bad = _apply(lambda a: casting.instants(a, column.tz), array)
+        values, null, bad = _apply(lambda a: reading.instants(a, column), array)
         if column.step > 1:
             values = values - values % column.step  # floor: whole units, also before 1970
         return _clamp(values, null, bad, column.ends)
@@ -123,7 +127,7 @@ def _apply(read: Callable[[pa.Array], casting.Parts], array: pa.Array) -> castin
     """`read` on the array, or on its distinct values when it comes as a dictionary."""
     if not isinstance(array, pa.DictionaryArray):
         return read(array)
-    words = casting.unpack(array.dictionary)
+    words = labels.unpack(array.dictionary)
     values, null, bad = _apply(read, pa.concat_arrays([words, pa.nulls(1, words.type)]))
     last = len(words)  # the null added at the end stands for a null index
     index = pc.fill_null(array.indices.cast(pa.int64()), last).to_numpy(zero_copy_only=False)
@@ -148,10 +152,12 @@ def _labels(array: pa.Array, column: Categorical) -> Values:
         raise DomainNotDeclared("categories are not declared; declare them, or have them bought")
 
     def codes(words: pa.Array) -> casting.Parts:
-        text = casting.as_text(words)
-        found = pc.index_in(text, value_set=pa.array(column.labels, text.type))
+        words = reading.without_null_words(words, column)
+        text = labels.as_text(words)
+        declared = labels.as_stored(column.labels, words.type)
+        found = pc.index_in(text, value_set=pa.array(declared, text.type))
         code = pc.fill_null(found, -1).to_numpy(zero_copy_only=False)
-        null = casting.nulls(words) | _blank(words)
+        null = labels.nulls(words) | _blank(words)
         return code, null, (code < 0) & ~null
 
     code, null, bad = _apply(codes, array)
@@ -164,15 +170,15 @@ def missing(array: pa.Array) -> np.ndarray:
     """Where a value is missing: null, NaN or the empty text."""
 
     def look(words: pa.Array) -> casting.Parts:
-        found = casting.nulls(words) | _blank(words)
+        found = labels.nulls(words) | _blank(words)
         return found, found, found
 
-    return _apply(look, casting.unpack(array))[0]
+    return _apply(look, labels.unpack(array))[0]
 
 
 def _blank(words: pa.Array) -> np.ndarray:
     """Values that mean missing: the empty text and NaN."""
-    if casting.is_text(words.type):
+    if labels.is_text(words.type):
         return casting.mask(pc.equal(words, ""))
     if pa.types.is_floating(words.type):
         return casting.mask(pc.is_nan(words))
@@ -182,14 +188,14 @@ def _blank(words: pa.Array) -> np.ndarray:
 def _tensor(array: pa.Array, column: Tensor) -> Values:
     size = int(np.prod(column.shape))
     values = np.zeros((len(array), size), np.float32)
-    missing = casting.nulls(array)
+    missing = labels.nulls(array)
     kind = array.type
     if pa.types.is_fixed_size_list(kind):
         array = array.cast(pa.large_list(kind.value_type))
     elif not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
         return Values(values.reshape(-1, *column.shape), np.ones(len(array), bool), ~missing)
     offsets = array.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
-    cells, null, _ = casting.floats(casting.unpack(array.values))
+    cells, null, _ = casting.floats(labels.unpack(array.values))
     fits = ~missing & (np.diff(offsets) == size)
     index = offsets[:-1][fits][:, None] + np.arange(size)
     fits[fits] = ~null[index].any(axis=1)

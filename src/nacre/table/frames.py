@@ -7,6 +7,8 @@ from typing import Any
 import pyarrow as pa
 
 from nacre.errors import DataError
+from nacre.table.pandas_columns import from_pandas
+from nacre.table.sources.checks import first_line
 
 FRAMES = ("pandas", "polars", "pyarrow")
 
@@ -15,8 +17,8 @@ def to_arrow(frame: Any) -> pa.Table:
     """An Arrow table from a pandas or polars frame, an Arrow table, batch or reader, or anything narwhals
     reads.
 
-    A pandas column of mixed Python objects is taken as text. The index is left out. Raises DataError for
-    names that occur twice, and for what is not a table.
+    The index of a pandas table is left out. Raises DataError for names that occur twice, for columns of Python objects
+    other than texts and arrays of numbers, and for what is not a table.
     """
     table = _convert(frame)
     seen: set[str] = set()
@@ -38,36 +40,50 @@ def _convert(frame: Any) -> pa.Table:
         return pa.Table.from_batches([frame])
     if isinstance(frame, pa.RecordBatchReader):
         return frame.read_all()
-    home = type(frame).__module__.partition(".")[0]
-    if home == "pandas" and type(frame).__name__ == "DataFrame":
-        return _from_pandas(frame)
-    if home == "polars" and type(frame).__name__ == "LazyFrame":
-        frame = frame.collect()
+    homes = {kind.__module__.partition(".")[0] for kind in type(frame).__mro__}
+    if "pandas" in homes and hasattr(frame, "columns"):
+        return from_pandas(frame)
+    if "polars" in homes:
+        return _from_polars(frame)
+    if hasattr(frame, "__arrow_c_stream__") and "narwhals" not in homes:
+        return _from_stream(frame)
     import narwhals as nw
 
     try:
-        return nw.from_native(frame, eager_only=True).to_arrow()
+        found = nw.from_native(frame, eager_only=True, pass_through=False)
     except TypeError:
         raise DataError(
             f"{type(frame).__name__} is not a table; give a pandas, polars or Arrow table, or the path of a file"
         ) from None
+    # Libraries that hold Python objects as pandas does are read as pandas is: their own way to Arrow looks at all rows.
+    return from_pandas(found.to_pandas()) if found.implementation.is_pandas_like() else _convert(found.to_native())
 
 
-def _from_pandas(frame: Any) -> pa.Table:
-    """Columns of Python objects must be of one type: were a stray value to turn a whole column into text, one row would
-    change how every other row is read, and no sensitivity bound would hold."""
-    names = [str(name) for name in frame.columns]
-    arrays = []
-    for i in range(len(names)):
-        series = frame.iloc[:, i]
-        try:
-            arrays.append(pa.Array.from_pandas(series))
-        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+def _from_polars(frame: Any) -> pa.Table:
+    import polars
+
+    if isinstance(frame, polars.LazyFrame):
+        frame = frame.collect()
+    if not isinstance(frame, polars.DataFrame):
+        raise DataError(f"a polars {type(frame).__name__} is not a table; give a DataFrame")
+    for name, dtype in frame.schema.items():
+        if dtype == polars.Object:  # Arrow would hand out the addresses of the objects
             raise DataError(
-                f"column {names[i]!r} holds Python objects of several types, or numbers beyond 64 bits; "
-                f"make it one type first, for example with frame[{names[i]!r}].astype(str)"
-            ) from None
-    return pa.Table.from_arrays([a if isinstance(a, pa.ChunkedArray) else pa.chunked_array([a]) for a in arrays], names)
+                f"column {name!r} holds Python objects; give it a type first, for example with .cast(pl.String)"
+            )
+    try:
+        return frame.to_arrow()
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # polars' own, in Rust
+            raise
+        raise DataError(f"the polars table cannot be read as Arrow ({first_line(error)}); cast such columns") from None
+
+
+def _from_stream(frame: Any) -> pa.Table:
+    try:
+        return pa.RecordBatchReader.from_stream(frame).read_all()
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise DataError(f"the {type(frame).__name__} cannot be read as Arrow ({first_line(error)})") from None
 
 
 def from_arrow(table: pa.Table, kind: str = "pandas") -> Any:

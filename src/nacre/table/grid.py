@@ -15,8 +15,6 @@ from nacre.errors import DomainNotDeclared, SchemaError
 from nacre.table.cells import integer_starts, real_starts
 from nacre.table.columns import Boolean, Categorical, Column, Datetime, Numeric
 from nacre.table.encoding import Values
-from nacre.table.instants import UNITS, is_date_only
-from nacre.table.rules import Between, position
 
 _LOOKUP = 1 << 20  # integer ranges up to this get a table from value to cell
 
@@ -31,7 +29,6 @@ class Grid:
     high: np.ndarray
     width: np.ndarray
 
-    ordered: ClassVar[bool] = True
     dtype: ClassVar[type] = np.float64
 
     @staticmethod
@@ -48,8 +45,13 @@ class Grid:
         if isinstance(column, Numeric) and column.integer:
             return _integer_grid(column, column.bounds, column.edges, column.atoms, 1)
         if isinstance(column, Numeric):
-            return _real_grid(column)
+            return _real_grid(column) if column.decimals is None else _decimal_grid(column, column.decimals)
         raise SchemaError(f"a {column.kind} column has no cells; it is not for methods that count")
+
+    @property
+    def ordered(self) -> bool:
+        """Whether neighbouring cells are near to each other."""
+        return self.column.ordered
 
     @property
     def null(self) -> int | None:
@@ -61,12 +63,22 @@ class Grid:
         """How many cells there are, the null cell included."""
         return len(self.low) + int(self.column.nullable)
 
-    def codes(self, values: Values) -> np.ndarray:
+    @property
+    def unreadable(self) -> int:
+        """The code, one beyond the cells, of values that were there but could not be read (see `codes`)."""
+        return self.cells
+
+    def codes(self, values: Values, apart: bool = False) -> np.ndarray:
         """The cell of each row, int32; -1 for a row that lands in none: a label outside the list without
-        `other`, a null in a column that is not nullable."""
+        `other`, a null in a column that is not nullable.
+
+        What could not be read counts as null; `apart`, it gets the code `unreadable`: still one cell for each row.
+        """
         codes = self._find(values.values).astype(np.int32, copy=False)
         if values.null.any():
-            return np.where(values.null, np.int32(-1 if self.null is None else self.null), codes)
+            codes = np.where(values.null, np.int32(-1 if self.null is None else self.null), codes)
+        if apart:
+            codes = np.where(values.unreadable, np.int32(self.unreadable), codes)
         return codes
 
     def place(self, codes: np.ndarray, u: np.ndarray) -> Values:
@@ -75,41 +87,11 @@ class Grid:
         return self._between(codes, u, None, None)
 
     def draw(self, codes: np.ndarray, rng: np.random.Generator, low: Any = None, high: Any = None) -> Values:
-        """A value drawn uniformly from each row's cell, or from the part of it in [low, high], ends included.
+        """A value drawn uniformly from each row's cell, or from the part of it in [low, high], stored values both.
 
-        The cells must meet that range: draw codes by `mask((low, high))` first. Null cells stay null.
+        The cells must meet that range: draw codes by the mask of a `Condition` first. Null cells stay null.
         """
-        return self._between(np.asarray(codes), rng.random(len(codes)), *self._ends(low, high))
-
-    def mask(self, condition: Any) -> np.ndarray:
-        """The share of every cell that meets the condition, float64 [cells].
-
-        A condition is a value, None for null, a list or set of these, or a range: (low, high) or Between,
-        ends included, None for an open side. Inside a cell the share is prorated. SchemaError when nothing
-        declared meets it.
-        """
-        if isinstance(condition, tuple) and len(condition) == 2 and self.ordered:
-            condition = Between(*condition)
-        if isinstance(condition, Between):
-            return self._range(condition)
-        many = isinstance(condition, (list, tuple, set, frozenset, np.ndarray))
-        share = np.zeros(self.cells)
-        wanted = dict.fromkeys(condition) if many else {condition: None}
-        if not wanted:
-            raise SchemaError("condition: the list of values is empty; name at least one")
-        for value in wanted:
-            share += self._point(value)
-        return np.minimum(share, 1.0)
-
-    def spans(self, condition: Any) -> list[tuple[Any, Any]]:
-        """The ranges (low, high) of stored values, ends included, that meet a condition of `mask`; null is in none."""
-        if isinstance(condition, tuple) and len(condition) == 2 and self.ordered:
-            condition = Between(*condition)
-        if isinstance(condition, Between):
-            return [self._ends(condition.low, condition.high)]
-        many = isinstance(condition, (list, tuple, set, frozenset, np.ndarray))
-        spots = [position(self.column, v, "condition") for v in (condition if many else [condition]) if v is not None]
-        return [(spot, spot) for spot in spots]
+        return self._between(np.asarray(codes), rng.random(len(codes)), low, high)
 
     # -- what the kinds differ in ---------------------------------------------------------------------------
 
@@ -119,54 +101,11 @@ class Grid:
     def _between(self, codes: np.ndarray, u: np.ndarray, low: Any, high: Any) -> Values:
         raise NotImplementedError
 
-    def _share(self, low: Any, high: Any) -> np.ndarray:
-        """The share of every cell but null in [low, high], both positions."""
+    def share(self, low: Any, high: Any) -> np.ndarray:
+        """The share of every cell but null in [low, high], stored values both; inside a cell it is prorated."""
         raise NotImplementedError
 
     # -- shared ---------------------------------------------------------------------------------------------
-
-    def _point(self, value: Any) -> np.ndarray:
-        if value is None:
-            if self.null is None:
-                raise SchemaError("condition: null is asked for but the column is not nullable")
-            return np.eye(1, self.cells, self.null)[0]
-        spot = position(self.column, value, "condition")
-        share = self._share(spot, spot)
-        if not share.any():
-            raise SchemaError(
-                f"condition: the single value {value!r} of a continuous column has probability 0; "
-                "ask for a range (low, high), or declare the value as an atom"
-            )
-        return self._padded(share)
-
-    def _range(self, condition: Between) -> np.ndarray:
-        if not self.ordered:
-            raise SchemaError("condition: a range needs an ordered column; list the values instead")
-        low, high = self._ends(condition.low, condition.high)
-        share = self._share(low, high)
-        if not share.any():
-            raise SchemaError(
-                f"condition: nothing of the declared domain lies between {condition.low!r} and {condition.high!r}"
-                "; write the lower end first, inside the column's bounds"
-            )
-        return self._padded(share)
-
-    def _padded(self, share: np.ndarray) -> np.ndarray:
-        return share if self.null is None else np.append(share, 0.0)
-
-    def _ends(self, low: Any, high: Any) -> tuple[Any, Any]:
-        """The positions of the ends of a range; an end beyond the bounds is moved to them."""
-        first, last = self._limits()
-        low = first if low is None else max(self._end(low), first)
-        high = last if high is None else min(self._end(high, upper=True), last)
-        return low, high
-
-    def _limits(self) -> tuple[Any, Any]:
-        return self.column.bounds
-
-    def _end(self, value: Any, upper: bool = False) -> Any:
-        free = dataclasses.replace(self.column, bounds=None, edges=None, atoms=(), integer=False, provenance={})
-        return position(free, value, "condition")
 
     def _nulls(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(codes with null and -1 moved to cell 0, where they were)."""
@@ -190,13 +129,44 @@ class RealGrid(Grid):
             first, final, last = np.maximum(first, low), np.minimum(final, high), np.minimum(last, high)
         return Values.of(np.clip(first + u * (last - first), first, final), empty)
 
-    def _share(self, low: Any, high: Any) -> np.ndarray:
+    def share(self, low: Any, high: Any) -> np.ndarray:
         width = self.width[: len(self.low)]  # without the null cell
         single = width == 0
         covered = np.minimum(self.high, high) - np.maximum(self.low, low)
         # An atom's cell ends at the next float; only its value counts.
         inside = (self.low >= low) & (self.low <= high)
         return np.where(single, inside, np.clip(covered, 0, None) / np.where(single, 1, width))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class DecimalGrid(RealGrid):
+    """Cells of the multiples of 1 / `scale`: [low, high) holds some of them, an atom one."""
+
+    scale: float
+
+    def _steps(self, cell: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        first = np.rint(self.low[cell] * self.scale).astype(np.int64)
+        return first, np.maximum(np.rint(self.high[cell] * self.scale).astype(np.int64), first + 1)
+
+    def _meeting(self, low: Any, high: Any) -> tuple[int, int]:
+        """The first multiple in [low, high] and the one behind the last, whatever the rounding of floats."""
+        return int(np.ceil(low * self.scale - 1e-6)), int(np.floor(high * self.scale + 1e-6)) + 1
+
+    def _between(self, codes: np.ndarray, u: np.ndarray, low: Any, high: Any) -> Values:
+        cell, empty = self._nulls(np.asarray(codes))
+        first, end = self._steps(cell)
+        if low is not None:
+            least, most = self._meeting(low, high)
+            first, end = np.maximum(first, least), np.minimum(end, most)
+        count = np.maximum(end - first, 1)
+        steps = first + np.minimum(np.floor(u * count).astype(np.int64), count - 1)
+        return Values.of(steps / self.scale, empty)
+
+    def share(self, low: Any, high: Any) -> np.ndarray:
+        first, end = self._steps(np.arange(len(self.low)))
+        least, most = self._meeting(low, high)
+        covered = np.minimum(end, most) - np.maximum(first, least)
+        return np.clip(covered, 0, None) / (end - first)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -228,31 +198,16 @@ class IntegerGrid(Grid):
         steps = first + np.minimum(offset, count - 1)
         return Values.of(steps * self.step, empty)
 
-    def _share(self, low: Any, high: Any) -> np.ndarray:
+    def share(self, low: Any, high: Any) -> np.ndarray:
         first, end = -(-low // self.step), high // self.step + 1
         covered = np.minimum(self.high, end) - np.maximum(self.low, first)
         return np.clip(covered, 0, None) / (self.high - self.low)
-
-    def _limits(self) -> tuple[int, int]:
-        return int(self.low[0]) * self.step, (int(self.high[-1]) - 1) * self.step
-
-    def _end(self, value: Any, upper: bool = False) -> int:
-        if not isinstance(self.column, Datetime):
-            number = super()._end(value)  # 17.5 and up is 18 and up
-            return int(np.floor(number)) if upper else int(np.ceil(number))
-        free = dataclasses.replace(self.column, bounds=None, provenance={})
-        whole_day = upper and is_date_only(value)  # up to a day means to its end
-        return int(position(free, value, "condition")) + (UNITS["day"] - 1 if whole_day else 0)
 
 
 class LabelGrid(Grid):
     """One cell per label, or per truth value."""
 
     dtype: ClassVar[type] = np.int32
-
-    @property
-    def ordered(self) -> bool:
-        return self.column.ordered
 
     def _find(self, values: np.ndarray) -> np.ndarray:
         return values
@@ -262,14 +217,8 @@ class LabelGrid(Grid):
         empty = (codes < 0) | (codes >= len(self.low))
         return Values.of(np.where(empty, np.int32(-1), codes), empty)
 
-    def _share(self, low: Any, high: Any) -> np.ndarray:
+    def share(self, low: Any, high: Any) -> np.ndarray:
         return ((self.low >= low) & (self.low <= high)).astype(np.float64)
-
-    def _limits(self) -> tuple[int, int]:
-        return 0, len(self.low) - 1
-
-    def _end(self, value: Any, upper: bool = False) -> int:
-        return int(position(self.column, value, "condition"))
 
 
 def _padded_width(width: np.ndarray, column: Column) -> np.ndarray:
@@ -289,6 +238,17 @@ def _real_grid(column: Numeric) -> Grid:
     high = np.where(atoms, low, high)
     width = np.where(atoms, 0.0, high - low)
     return RealGrid(column, low, high, _padded_width(width, column))
+
+
+def _decimal_grid(column: Numeric, decimals: int) -> Grid:
+    assert column.bounds is not None  # Grid.of refuses a column without
+    scale = 10.0**decimals
+    first, last = (round(b * scale) for b in column.bounds)
+    edges = None if column.edges is None else tuple(round(e * scale) for e in column.edges)
+    starts, single = integer_starts((first, last), edges, tuple(round(a * scale) for a in column.atoms), zero=True)
+    low = starts / scale
+    high = np.where(single, low, np.append(starts[1:], last + 1) / scale)
+    return DecimalGrid(column, low, high, _padded_width(high - low, column), scale)
 
 
 def _integer_grid(column: Column, bounds: Any, edges: tuple | None, atoms: tuple, step: int) -> Grid:

@@ -1,4 +1,4 @@
-"""Public grids for columns nothing is known about: what kind of value, of which magnitude, in which month.
+"""Public grids for columns nothing is known about: how values are written, of which magnitude, in which month.
 
 Each code is a function of one value alone. The grids are constants of this file, so a histogram over them can be
 bought before any schema exists; the functions below turn a noisy histogram into facts (post-processing).
@@ -6,13 +6,16 @@ bought before any schema exists; the functions below turn a noisy histogram into
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nacre.table import casting
-
-KINDS = ("null", "integer", "decimal", "boolean", "date", "datetime", "text")
+from nacre.table import casting, labels, reading
+from nacre.table.columns import Column, Datetime, Numeric
+from nacre.table.votes import cells as votes
 
 # Magnitudes: 8 steps per factor of two from 2⁻²⁰ to 2⁵⁰ on each side of zero, and zero itself.
 _PER_OCTAVE, _LOWEST, _HIGHEST = 8, -20, 50
@@ -28,72 +31,55 @@ _MONTH_EDGES = (
     (np.datetime64(f"{_FIRST_YEAR}-01", "M") + np.arange(_MONTHS + 1)).astype("datetime64[us]").astype(np.int64)
 )
 
-CELLS = {"kind": len(KINDS), "magnitude": len(MAGNITUDE_EDGES) - 1, "month": _MONTHS}
+CELLS = {"kind": votes.COUNT, "writing": votes.COUNT, "magnitude": len(MAGNITUDE_EDGES) - 1, "month": _MONTHS}
+_VALUES = ("magnitude", "month")  # these have one cell more, the last: for values that are there but cannot be read
+
+
+def of_column(name: str, column: Column) -> str:
+    """The probe of this name for values that are written as the column says: the name, and what is not plain."""
+    told: dict[str, Any] = {"null_words": list(column.null_words)} if column.null_words else {}
+    if isinstance(column, (Numeric, Datetime)) and column.format is not None:
+        told["format"] = column.format.to_json()
+    return f"{name} {json.dumps(told, sort_keys=True)}" if told else name
+
+
+def size(probe: str) -> int:
+    """How many cells a probe has."""
+    name = probe.partition(" ")[0]
+    return CELLS[name] + (name in _VALUES)
 
 
 def codes(array: pa.Array, probe: str) -> np.ndarray:
-    """The cell of each value on the grid named `probe`; −1 where the value is null or of another kind."""
-    array = casting.unpack(array)
+    """The cell of each value on the grid of the probe; -1 where a value is null and null has no cell.
+
+    `kind` tells what typed values are and takes a text for a text; `writing` looks at texts, too (`votes`).
+    """
+    array = labels.unpack(array)
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
-    return {"kind": _kinds, "magnitude": _magnitudes, "month": _months}[probe](array)
+    name, _, told = probe.partition(" ")
+    if name not in _VALUES:
+        return votes.of_column(array, untyped=name == "writing")
+    values, null, bad = _read(array, name, told)
+    edges = MAGNITUDE_EDGES if name == "magnitude" else _MONTH_EDGES
+    cell = np.searchsorted(edges, np.where(null, values.dtype.type(0), values), side="right") - 1
+    cell = np.clip(cell, 0, CELLS[name] - 1)
+    return np.where(null & bad, CELLS[name], np.where(null, -1, cell)).astype(np.int32)
 
 
-def _kinds(array: pa.Array) -> np.ndarray:
-    kind = array.type
-    if casting.is_text(kind):
-        return _text_kinds(array)
-    missing = casting.nulls(array)
-    if pa.types.is_boolean(kind):
-        found = np.full(len(array), KINDS.index("boolean"))
-    elif pa.types.is_time(kind):
-        found = np.full(len(array), KINDS.index("text"))  # a time of day is no moment: a label
-    elif pa.types.is_temporal(kind):
-        found = np.full(len(array), KINDS.index("date" if pa.types.is_date(kind) else "datetime"))
-    else:
-        numbers, missing, bad = casting.floats(array)
-        whole = np.isfinite(numbers) & (np.rint(numbers) == numbers)
-        found = np.where(bad, KINDS.index("text"), np.where(whole, KINDS.index("integer"), KINDS.index("decimal")))
-        missing = missing & ~bad
-    return np.where(missing, 0, found).astype(np.int32)
-
-
-def _text_kinds(array: pa.Array) -> np.ndarray:
-    text = pc.ascii_trim_whitespace(array)
-    empty = casting.mask(pc.equal(text, "")) | casting.nulls(array)
-    numbers, not_number, _ = casting.floats(array)
-    found = np.full(len(array), KINDS.index("text"))
-    _, not_moment, _ = casting.instants(array, None)
-    short = casting.mask(pc.less_equal(pc.utf8_length(text), 10))
-    found[~not_moment] = np.where(short, KINDS.index("date"), KINDS.index("datetime"))[~not_moment]
-    words = casting.mask(pc.is_in(pc.ascii_lower(text), pa.array(["true", "false", "yes", "no"], text.type)))
-    found[words] = KINDS.index("boolean")
-    whole = ~not_number & np.isfinite(numbers) & (np.rint(numbers) == numbers)
-    found[~not_number] = np.where(whole, KINDS.index("integer"), KINDS.index("decimal"))[~not_number]
-    found[empty] = 0
-    return found.astype(np.int32)
-
-
-def _magnitudes(array: pa.Array) -> np.ndarray:
-    numbers, null, bad = casting.floats(array)
-    cell = np.searchsorted(MAGNITUDE_EDGES, np.where(null, 0.0, numbers), side="right") - 1
-    cell = np.clip(cell, 0, CELLS["magnitude"] - 1)
-    return np.where(null | bad, -1, cell).astype(np.int32)
-
-
-def _months(array: pa.Array) -> np.ndarray:
-    moments, null, bad = casting.instants(array, None)
-    cell = np.clip(np.searchsorted(_MONTH_EDGES, moments, side="right") - 1, 0, _MONTHS - 1)
-    return np.where(null | bad, -1, cell).astype(np.int32)
+def _read(array: pa.Array, name: str, told: str) -> casting.Parts:
+    if name == "magnitude":
+        return reading.numbers(array, Numeric(**json.loads(told or "{}")))
+    return reading.instants(array, Datetime(**json.loads(told or "{}")))
 
 
 def text_counts(array: pa.Array) -> tuple[list[bytes], np.ndarray]:
     """The different texts (labels) as bytes, and how often each occurs; null and the empty text are no labels."""
-    array = casting.unpack(array)
+    array = labels.unpack(array)
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
-    found = pc.value_counts(casting.as_text(array).drop_null())
-    return casting.text_bytes(found.field("values")), found.field("counts").to_numpy(zero_copy_only=False)
+    found = pc.value_counts(labels.as_text(array).drop_null())
+    return labels.text_bytes(found.field("values")), found.field("counts").to_numpy(zero_copy_only=False)
 
 
 def numeric_bounds(histogram: np.ndarray, sigma: float, integer: bool) -> tuple[float, float]:

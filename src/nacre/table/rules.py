@@ -1,5 +1,4 @@
-"""What a schema says across columns: persons, dependencies, combinations that cannot occur; and
-conditions."""
+"""What a schema says across columns: persons, dependencies, combinations that cannot occur."""
 
 from __future__ import annotations
 
@@ -8,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from nacre.errors import SchemaError
-from nacre.table.columns import Boolean, Categorical, Column, Datetime, Numeric
-from nacre.table.instants import microseconds
+from nacre.table.columns import Boolean, Categorical, Column, Numeric
+from nacre.table.conditions import Condition, position, some
 
 MAX_DETERMINANT_VALUES = 1_000_000
 MOST_CAP = 10**9
@@ -29,18 +28,6 @@ class Unit:
             raise SchemaError(
                 f"unit: cap is {self.cap!r}; write a whole number of rows per person, at least 1 and at most 10^9"
             )
-
-
-@dataclasses.dataclass(frozen=True)
-class Between:
-    """All values from `low` to `high`, both included; None leaves that side open."""
-
-    low: Any = None
-    high: Any = None
-
-    def __post_init__(self) -> None:
-        if self.low is None and self.high is None:
-            raise SchemaError("a range needs a low or a high end; both are missing")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,72 +53,34 @@ class Dependency:
             raise SchemaError(f"{where}: mapping is {self.mapping!r}; write value: value pairs")
         object.__setattr__(self, "mapping", dict(self.mapping))
 
+    def keys(self, condition: Condition, nullable: bool) -> list[Any]:
+        """The values of a determinant, null among them if it is `nullable`, whose dependent meets the condition."""
+        mapping = {None: None, **self.mapping} if nullable else {k: v for k, v in self.mapping.items() if k is not None}
+        return [key for key, value in mapping.items() if condition.holds(value)]
+
     def __str__(self) -> str:
         return f"dependency of {self.dependent!r} on {self.determinant!r}"
 
 
-def position(column: Column, value: Any, where: str) -> float | int:
-    """Where `value` stands in the column's encoded values: a label's code, 0 or 1, a number, microseconds.
-
-    Raises SchemaError, beginning with `where`, when the value is not in the declared domain.
-    """
-    if isinstance(column, Categorical):
-        if column.missing:
-            raise SchemaError(f"{where}: the column has no declared categories; declare them first")
-        if not isinstance(value, str) or value not in column.code_of:
-            raise SchemaError(f"{where}: {value!r} is not a category; it is one of {_some(column.labels)}")
-        return column.code_of[value]
-    if isinstance(column, Boolean):
-        if isinstance(value, bool) or (hasattr(value, "item") and isinstance(value.item(), bool)):
-            return int(value)
-        raise SchemaError(f"{where}: {value!r} is not a truth value; write true or false")
-    if isinstance(column, Datetime):
-        return _inside(microseconds(value, where), column.ends, where, value, column.bounds)
-    if isinstance(column, Numeric):
-        try:
-            number = column.number(value)
-        except SchemaError as error:
-            raise SchemaError(f"{where}: {str(error).removeprefix('column: ')}") from None
-        return _inside(number, column.bounds, where, value, column.bounds)
-    raise SchemaError(f"{where}: a {column.kind} column takes no conditions on its values")
-
-
-def _inside(number: Any, ends: tuple | None, where: str, value: Any, shown: tuple | None) -> Any:
-    if ends is not None and not ends[0] <= number <= ends[1]:
-        raise SchemaError(f"{where}: {value!r} lies outside the bounds {list(shown or ())}; choose a value inside")
-    return number
-
-
-def _some(labels: tuple[str, ...]) -> str:
-    shown = ", ".join(repr(label) for label in labels[:8])
-    return shown if len(labels) <= 8 else f"{shown}, ... ({len(labels)} in all)"
-
-
-def check_rule(rule: Any, columns: Mapping[str, Column], where: str) -> dict[str, tuple | Between]:
-    """An impossible combination in its normal form: column -> tuple of values, or Between."""
+def check_rule(rule: Any, columns: Mapping[str, Column], where: str) -> dict[str, Condition]:
+    """An impossible combination, read: column -> condition."""
     if not isinstance(rule, Mapping) or not rule:
         raise SchemaError(f"{where}: found {rule!r}; write column: value pairs")
-    normal: dict[str, tuple | Between] = {}
-    for name, condition in rule.items():
+    for name in rule:
         if name not in columns:
             raise SchemaError(f"{where}: there is no column {name!r}; name a column of the schema")
-        place = f"{where}, column {name!r}"
-        if isinstance(condition, Between):
-            for end in (condition.low, condition.high):
-                if end is not None:
-                    position(columns[name], end, place)
-            if not columns[name].ordered:
-                raise SchemaError(f"{place}: a range needs an ordered column; list the values instead")
-        else:
-            many = isinstance(condition, (list, tuple, set, frozenset))
-            condition = tuple(condition) if many else (condition,)
-            for value in condition:
-                if value is not None:
-                    position(columns[name], value, place)
-            if not condition:
-                raise SchemaError(f"{place}: the list of values is empty; name at least one")
-        normal[name] = condition
-    return normal
+    return {name: _rule_condition(c, columns[name], f"{where}, column {name!r}") for name, c in rule.items()}
+
+
+def _rule_condition(asked: Any, column: Column, place: str) -> Condition:
+    """What lies beyond bounds that were bought cannot occur; beyond declared ones it is a mistake."""
+    bought = column.provenance.get("bounds") == "bought"
+    condition = Condition.of(asked, column, place, beyond=bought)
+    if condition.ranged and not condition.spans and not bought:
+        for end in (condition.asked.low, condition.asked.high):
+            if end is not None:
+                position(column, end, place)
+    return condition
 
 
 def check_dependency(rule: Dependency, columns: Mapping[str, Column]) -> None:
@@ -153,7 +102,7 @@ def check_dependency(rule: Dependency, columns: Mapping[str, Column]) -> None:
             raise SchemaError(f"{rule}: {key!r} maps to null but {rule.dependent!r} is not nullable; declare it so")
     lacking = [v for v in domain(source, str(rule)) if v not in rule.mapping]
     if lacking:
-        raise SchemaError(f"{rule}: the mapping has no entry for {_some(tuple(map(str, lacking)))}; add them")
+        raise SchemaError(f"{rule}: the mapping has no entry for {some(tuple(map(str, lacking)))}; add them")
     if source.nullable and None not in rule.mapping and not target.nullable:
         raise SchemaError(f"{rule}: the determinant may be null but the dependent may not; declare it nullable")
 

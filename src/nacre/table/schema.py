@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import math
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -26,12 +27,31 @@ class Attestation:
     facts: tuple[tuple[str | None, str], ...]  # (column, or None for the table, fact)
 
 
+@dataclasses.dataclass(frozen=True)
+class Purchase:
+    """What a run has paid for facts of a schema: a promise of its own, which adds to that of every later run on rows of
+    the same people."""
+
+    epsilon: float
+    delta: float
+    neighbours: str
+    cap: int = 1
+
+    def __post_init__(self) -> None:
+        for name, value in (("epsilon", self.epsilon), ("delta", self.delta)):
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
+                raise SchemaError(f"purchases: {name} is {value!r}; expected what was paid, a number of at least 0")
+        if not isinstance(self.neighbours, str) or not isinstance(self.cap, int) or self.cap < 1:
+            raise SchemaError(f"purchases: found {self!r}; expected the neighbours and the cap of the promise")
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Schema:
     """Columns by name, in the order of the table, and what is known across them.
 
     `rows` is the declared public number of rows, None when it is not public. `impossible` holds combinations
-    that never occur: {column: value, list of values, or Between}. Equality includes the order of the columns.
+    that never occur: {column: value, list of values, or Between}, read into `Condition`s. `purchases` are what bought
+    facts have cost. Equality includes the order of the columns.
     """
 
     columns: Mapping[str, Column]
@@ -41,6 +61,7 @@ class Schema:
     impossible: tuple[Mapping[str, Any], ...] = ()
     provenance: Mapping[str, str] = dataclasses.field(default_factory=dict)
     attestations: tuple[Attestation, ...] = ()
+    purchases: tuple[Purchase, ...] = ()
 
     def __post_init__(self) -> None:
         self._set(columns=_checked_columns(self.columns))
@@ -51,7 +72,7 @@ class Schema:
         self._check_unit()
         self._check_dependencies()
         rules = [check_rule(r, self.columns, f"impossible[{i}]") for i, r in enumerate(self.impossible)]
-        self._set(impossible=tuple(rules), attestations=tuple(self.attestations))
+        self._set(impossible=tuple(rules), attestations=tuple(self.attestations), purchases=tuple(self.purchases))
         self._set(provenance=self._checked_provenance())
         self._check_attestations()
         if len(self.modelled) > MAX_COLUMNS:
@@ -100,8 +121,9 @@ class Schema:
         for fact, source in self.provenance.items():
             if fact not in stated:
                 raise SchemaError(f"provenance names {fact!r}, which the schema does not state; remove it")
-            if source not in PROVENANCES:
-                raise SchemaError(f"provenance of {fact} is {source!r}; choose one of {', '.join(PROVENANCES)}")
+            known = [p for p in PROVENANCES if p != "counted" or fact == "rows"]
+            if source not in known:
+                raise SchemaError(f"provenance of {fact} is {source!r}; choose one of {', '.join(known)}")
         return {fact: self.provenance.get(fact, "public") for fact in stated}
 
     def _check_attestations(self) -> None:
@@ -161,15 +183,17 @@ class Schema:
             raise SchemaError(
                 f"attest: nothing to attest for column={column!r}, fact={fact!r}: no such fact was read from the data"
             )
+        attestations = (*self.attestations, Attestation(by, why, facts))
+        return dataclasses.replace(self.with_provenance(dict.fromkeys(facts, "public")), attestations=attestations)
+
+    def with_provenance(self, sources: Mapping[tuple[str | None, str], str]) -> Schema:
+        """The same schema with another provenance of these (column, fact) pairs; the column is None for the table's."""
         columns = {
-            name: dataclasses.replace(
-                c, provenance={f: "public" if (name, f) in facts else s for f, s in c.provenance.items()}
-            )
+            name: dataclasses.replace(c, provenance={f: sources.get((name, f), s) for f, s in c.provenance.items()})
             for name, c in self.columns.items()
         }
-        table = {f: "public" if (None, f) in facts else s for f, s in self.provenance.items()}
-        attestations = (*self.attestations, Attestation(by, why, facts))
-        return dataclasses.replace(self, columns=columns, provenance=table, attestations=attestations)
+        table = {f: sources.get((None, f), s) for f, s in self.provenance.items()}
+        return dataclasses.replace(self, columns=columns, provenance=table)
 
     # -- in and out -----------------------------------------------------------------------------------------
 

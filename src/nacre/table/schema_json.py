@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,20 +12,22 @@ from nacre.errors import DataError, SchemaError
 from nacre.table import documents
 from nacre.table.checking import named
 from nacre.table.columns import KINDS, Column
-from nacre.table.rules import Between, Dependency, Unit
-from nacre.table.schema import Attestation, Schema
+from nacre.table.conditions import Between, plain
+from nacre.table.rules import Dependency, Unit
+from nacre.table.schema import Attestation, Purchase, Schema
 
 FORMAT = 1
 MAX_BYTES = 16 * 2**20  # hundreds of thousands of categories; parsed in less than a second
-_KEYS = ("format", "columns", "rows", "unit", "dependencies", "impossible", "provenance", "attestations")
+_KEYS = ("format", "columns", "rows", "unit", "dependencies", "impossible", "provenance", "attestations", "purchases")
+_LAST = ("nullable", "null_words", "provenance")
 # The keys of a column after `kind`, in the order they are written. Those equal to their default are left out.
 _COLUMN_KEYS = {
-    "numeric": ("bounds", "integer", "edges", "atoms", "nullable", "provenance"),
-    "categorical": ("categories", "ordered", "other", "nullable", "provenance"),
-    "boolean": ("nullable", "provenance"),
-    "datetime": ("bounds", "tz", "unit", "nullable", "provenance"),
-    "tensor": ("shape", "bounds", "nullable", "provenance"),
-    "identifier": ("person", "text", "nullable", "provenance"),
+    "numeric": ("bounds", "integer", "edges", "atoms", "decimals", "format", "text", *_LAST),
+    "categorical": ("categories", "ordered", "other", *_LAST),
+    "boolean": ("format", "text", *_LAST),
+    "datetime": ("bounds", "tz", "unit", "format", "text", *_LAST),
+    "tensor": ("shape", "bounds", *_LAST),
+    "identifier": ("person", "text", *_LAST),
 }
 
 
@@ -38,9 +41,10 @@ def dump(schema: Schema) -> str:
         "rows": schema.rows,
         "unit": None if schema.unit is None else {"column": schema.unit.column, "cap": schema.unit.cap},
         "dependencies": [_dependency_json(d) for d in schema.dependencies],
-        "impossible": [{name: _condition_json(c) for name, c in rule.items()} for rule in schema.impossible],
+        "impossible": [{name: c.to_rule_json() for name, c in rule.items()} for rule in schema.impossible],
         "provenance": schema.provenance,
         "attestations": [{"by": a.by, "why": a.why, "facts": [list(f) for f in a.facts]} for a in schema.attestations],
+        "purchases": [dataclasses.asdict(p) for p in schema.purchases],
     }
     parts += [f'  "{key}": {_compact(value)}' for key, value in rest.items() if value not in (None, [], {})]
     return "{\n" + ",\n".join(parts) + "\n}"
@@ -55,26 +59,13 @@ def _column_json(column: Column) -> dict[str, Any]:
     for key in _COLUMN_KEYS[column.kind]:
         value = getattr(column, key)
         if value is not None and value is not False and value != ():
-            found[key] = list(value) if isinstance(value, tuple) else value
+            found[key] = list(value) if isinstance(value, tuple) else value.to_json() if key == "format" else value
     return found
 
 
 def _dependency_json(rule: Dependency) -> dict[str, Any]:
     pairs = [[plain(k), plain(v)] for k, v in rule.mapping.items()]
     return {"determinant": rule.determinant, "dependent": rule.dependent, "mapping": pairs}
-
-
-def _condition_json(condition: tuple | Between) -> Any:
-    if isinstance(condition, Between):
-        return {"low": plain(condition.low), "high": plain(condition.high)}
-    return [plain(v) for v in condition]
-
-
-def plain(value: Any) -> Any:
-    """A value of a column as JSON has it: NumPy's numbers as Python's, dates as ISO 8601 texts."""
-    if hasattr(value, "item"):
-        return value.item()
-    return value.isoformat() if hasattr(value, "isoformat") else value
 
 
 def load(path: Any) -> Schema:
@@ -114,6 +105,7 @@ def parse(source: str | bytes | Mapping[str, Any]) -> Schema:
         impossible=tuple(_rule(r, i) for i, r in enumerate(_list(raw, "impossible"))),
         provenance=raw.get("provenance", {}),
         attestations=tuple(_attestation(a, i) for i, a in enumerate(_list(raw, "attestations"))),
+        purchases=tuple(_purchase(p, i) for i, p in enumerate(_list(raw, "purchases"))),
     )
 
 
@@ -206,3 +198,7 @@ def _attestation(raw: Any, i: int) -> Attestation:
     if not good:
         raise SchemaError(f"{where}: facts is {_short(facts)}; write pairs [column or null, fact]")
     return Attestation(by, why, tuple((f[0], f[1]) for f in facts))
+
+
+def _purchase(raw: Any, i: int) -> Purchase:
+    return Purchase(*_keys(raw, f"purchases[{i}]", ("epsilon", "delta", "neighbours", "cap")))

@@ -14,9 +14,10 @@ import pyarrow as pa
 
 from nacre.errors import DataError
 from nacre.table.columns import Boolean, Categorical, Datetime, Identifier, Numeric
+from nacre.table.conditions import Between
 from nacre.table.decoding import arrow_schema
 from nacre.table.instants import UNITS, microseconds
-from nacre.table.rules import Between, Dependency
+from nacre.table.rules import Dependency
 from nacre.table.schema import Schema
 
 CHUNK = 250_000

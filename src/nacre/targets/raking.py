@@ -8,23 +8,22 @@ from typing import Any
 import numpy as np
 
 from nacre.errors import ConvergenceError, DataError, NacreError, SchemaError
-from nacre.table import Between, Schema
+from nacre.table import Condition, Schema
+from nacre.table.conditions import overlapping, spelled
 from nacre.table.encoding import Values
-from nacre.table.rules import position
-from nacre.table.schema_json import plain
-from nacre.table.structure import matches
 
 CLOSE = 1e-6  # largest error of a share at which raking stops
 SWEEPS = 200
 
-Asked = Mapping[str, Mapping[Any, float]]
+Asked = Mapping[str, Mapping[Condition, float]]
 
 
-def checked(shares: Any, schema: Schema, option: str) -> dict[str, dict[Any, float]]:
-    """{column: {value, set of values or Between: share}}; NacreError or SchemaError, naming the column, otherwise."""
+def checked(shares: Any, schema: Schema, option: str) -> dict[str, dict[Condition, float]]:
+    """Shares asked for as {column: {value, set of values or Between: share}}, read; NacreError or SchemaError, naming
+    the column, for others. What this returns may be given again."""
     if not isinstance(shares, Mapping) or not shares or not all(isinstance(s, Mapping) for s in shares.values()):
         raise NacreError(f"{option}={shares!r}: expected {{column: {{value: share}}}}")
-    found: dict[str, dict[Any, float]] = {}
+    found: dict[str, dict[Condition, float]] = {}
     for name, own in shares.items():
         if name not in schema.columns:
             raise SchemaError(f"{option}: there is no column {name!r}; choose among {', '.join(schema.names)}")
@@ -41,14 +40,15 @@ def checked(shares: Any, schema: Schema, option: str) -> dict[str, dict[Any, flo
                 f"{option}: the shares of {name!r} sum to {sum(values):g}, not 1; give every value that is to occur "
                 "its share"
             )
-        empty = Values.of(np.zeros(0, np.int64 if column.kind == "datetime" else np.float64))
-        for value in own:
-            try:
-                matches(empty, column, value)  # an undeclared value is refused here, before anything is read
-            except SchemaError as error:
-                raise SchemaError(f"{option}: column {name!r}, {error}") from None
-        found[name] = {value: float(s) for value, s in own.items() if s > 0}
-        _refuse_overlaps(column, list(found[name]), f"{option}: shares of {name!r}")
+        place = f"{option}: column {name!r}"
+        pairs = [(Condition.of(value, column, place, key=True), float(share)) for value, share in own.items()]
+        pairs = [(condition, share) for condition, share in pairs if share > 0]
+        if twice := overlapping([condition for condition, _ in pairs]):
+            raise NacreError(
+                f"{option}: shares of {name!r}: {twice} overlaps another value (both ends belong to a range); a row "
+                "can count only once"
+            )
+        found[name] = dict(pairs)
     return found
 
 
@@ -57,32 +57,11 @@ def _is_share(value: Any) -> bool:
     return number and bool(np.isfinite(value) and value >= 0)
 
 
-def _refuse_overlaps(column: Any, wanted: Sequence[Any], what: str) -> None:
-    """Whether some value of the domain has two shares: if ranges meet, they do so at the end of one."""
-    if column.kind in ("numeric", "datetime"):
-        ends = [e for v in wanted for e in ((v.low, v.high) if isinstance(v, Between) else _listed(v)) if e is not None]
-        spots = np.array([position(column, e, "condition") for e in ends] or [0])
-    else:
-        spots = np.arange(len(column.categories) if column.kind == "categorical" else 2)
-    null = np.zeros(len(spots) + 1, bool)
-    null[-1] = True
-    places(Values.of(np.append(spots, spots[-1:]), null), column, wanted, what)
-
-
-def _listed(value: Any) -> Sequence[Any]:
-    return tuple(value) if isinstance(value, list | tuple | set | frozenset) else (value,)
-
-
-def places(values: Values, column: Any, wanted: Sequence[Any], what: str) -> np.ndarray:
-    """Which of the wanted values each row has, -1 for none; NacreError where a row has two of them."""
+def places(values: Values, wanted: Sequence[Condition]) -> np.ndarray:
+    """Which of the wanted conditions each row meets, -1 for none; no two of them overlap."""
     found = np.full(len(values), -1)
-    for i, value in enumerate(wanted):
-        here = matches(values, column, value)
-        if (found[here] >= 0).any():
-            raise NacreError(
-                f"{what}: {value!r} overlaps another value (both ends belong to a range); a row can count only once"
-            )
-        found[here] = i
+    for i, condition in enumerate(wanted):
+        found[condition.matches(values)] = i
     return found
 
 
@@ -105,7 +84,7 @@ def rake(
             mass = np.bincount(spot[w > 0], w[w > 0], minlength=len(wanted))
             if (mass <= 0).any():
                 lacking = int(np.flatnonzero(mass <= 0)[0])
-                value = f"value {values[c][lacking]!r}" if values else f"value number {lacking + 1}"
+                value = f"value {values[c][lacking]}" if values else f"value number {lacking + 1}"
                 raise DataError(f"shares of {name!r}: no row has {value} (with the other columns as asked); leave it "
                                 "out, or merge it with another")  # fmt: skip
             mass = mass / mass.sum()
@@ -120,24 +99,10 @@ def rake(
 
 
 def to_json(shares: Asked) -> list[Any]:
-    """Shares as JSON; `from_json` restores them."""
-    return [[name, [[_condition(v), float(s)] for v, s in own.items()]] for name, own in shares.items()]
+    """Shares as JSON; `from_json` restores how they were asked for."""
+    return [[name, [[condition.to_json(), float(s)] for condition, s in own.items()]] for name, own in shares.items()]
 
 
 def from_json(found: Any) -> dict[str, dict[Any, float]]:
-    """ValueError or TypeError for what `to_json` does not write."""
-    return {str(name): {_value(v): float(s) for v, s in own} for name, own in found}
-
-
-def _condition(value: Any) -> dict[str, Any]:
-    if isinstance(value, Between):
-        return {"from": plain(value.low), "to": plain(value.high)}
-    if isinstance(value, frozenset | tuple):
-        return {"any": sorted(map(plain, value), key=lambda v: (v is not None, str(v)))}
-    return {"is": plain(value)}
-
-
-def _value(found: Mapping[str, Any]) -> Any:
-    if "any" in found:
-        return frozenset(found["any"])
-    return found["is"] if "is" in found else Between(found["from"], found["to"])
+    """What `checked` takes. ValueError or TypeError for what `to_json` does not write."""
+    return {str(name): {spelled(c): float(s) for c, s in own} for name, own in found}

@@ -41,10 +41,7 @@ class Shares:
     def weights(self, table: pa.Table, schema: Schema) -> Weights:
         asked = raking.checked(self.shares, schema, "target_shares")
         spots = [
-            raking.places(
-                encode_column(table.column(n), schema.columns[n]), schema.columns[n], list(own), f"shares of {n!r}"
-            )
-            for n, own in asked.items()
+            raking.places(encode_column(table.column(n), schema.columns[n]), list(own)) for n, own in asked.items()
         ]
         values, shares = [list(own) for own in asked.values()], [list(own.values()) for own in asked.values()]
         return Weights(raking.rake(spots, shares, list(asked), values))

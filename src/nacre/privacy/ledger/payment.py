@@ -62,7 +62,8 @@ class Account:
 def paid(account: Account, plan: Plan, unit: str | None) -> Iterator[Reservation | None]:
     """A committed reservation for the plan, or None where no ledger is used.
 
-    If the run ends before a door was opened, it is given back with the reason; after that it stays spent.
+    If the run ends before a door has given an answer (a file that cannot be read to its end, a refused table, Ctrl-C),
+    it is given back with the reason; after that it stays spent.
     """
     ledger = account.found()
     if ledger is None:
@@ -75,12 +76,12 @@ def paid(account: Account, plan: Plan, unit: str | None) -> Iterator[Reservation
         if not held.opened:
             # A ledger that cannot be reached just now keeps the debit; what went wrong first is what is told.
             with contextlib.suppress(LedgerError):
-                held.refund(f"the run ended before a door was opened ({type(error).__name__})")
+                held.refund(f"the run ended before a door gave an answer ({type(error).__name__})")
         raise
 
 
 def before_a_door(held: Reservation | None, plan: Plan) -> None:
-    """Called by the curator before a door opens: returns once the ledger holds, durably, that data are opened."""
+    """Called by the curator before a door reads: returns if the ledger holds, durably, a debit for this plan."""
     if held is None:
         if os.environ.get(LEDGER):
             raise LedgerRequired(
@@ -90,7 +91,14 @@ def before_a_door(held: Reservation | None, plan: Plan) -> None:
         return
     if not held.opened:
         _check_mandatory(held.ledger)
-    held.open(plan)
+    held.ready(plan)
+
+
+def before_an_answer(held: Reservation | None, plan: Plan) -> None:
+    """Called by the curator when rows were read, before noise is drawn: returns once the ledger holds, durably, that
+    answers are given."""
+    if held is not None:
+        held.open(plan)
 
 
 def stamped(certificate: Certificate, held: Reservation | None) -> Certificate:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from nacre.privacy.ledger.chain import COLUMNS, POLICY, RESERVED, Row
+from nacre.privacy.ledger.chain import COLUMNS, Row
 
-VERSION = 1
+VERSION = 2  # 1 had the same tables; what its triggers did not refuse, `rules` does
+READABLE = (1, VERSION)
 KINDS = "'policy', 'reserved', 'opened', 'settled', 'refunded'"
 # A reservation costs something, a refund gives it back, all else is free; the sums never fall below nothing.
 # The caps stand in the anchor as well, and the triggers of each database refuse a sum above them: a second lock.
@@ -28,7 +30,33 @@ TABLES = (
     "CREATE UNIQUE INDEX nacre_one_request ON nacre_rows (population, request) WHERE kind = 'reserved'",
     "CREATE UNIQUE INDEX nacre_one_step ON nacre_rows (population, reservation, kind) WHERE kind <> 'policy'",
 )
+KEYS = {name: sql for sql in TABLES if (name := sql.split()[3]).startswith("nacre_one_")}
 _ALL = f"SELECT {', '.join(COLUMNS)} FROM nacre_rows WHERE population = :population"
+_SAME = "FROM nacre_rows t WHERE t.population = r.population AND t.reservation = r.reservation AND t.kind <> 'policy'"
+_UNFOUNDED = f"""SELECT MIN(r.sequence) FROM nacre_rows r WHERE r.population = :population AND r.kind = 'refunded'
+    AND (EXISTS (SELECT 1 {_SAME} AND (t.kind IN ('opened', 'settled')
+                                       OR t.kind = 'refunded' AND t.sequence <> r.sequence))
+         OR NOT EXISTS (SELECT 1 {_SAME} AND t.kind = 'reserved' AND t.units = -r.units AND t.failure = -r.failure
+                        AND t.sequence < r.sequence))"""
+
+
+@dataclass(frozen=True)
+class Lacking:
+    """What the database does not refuse and should. `old`: it never did, the ledger being of an earlier version."""
+
+    words: str
+    old: bool = False
+
+    @staticmethod
+    def told(wanted: Mapping[str, str], found: Mapping[str, str]) -> Lacking | None:
+        """None where every rule stands as it was made, and no other."""
+        missing = sorted(name for name in wanted if name not in found)
+        changed = sorted(name for name in wanted if name in found and found[name] != wanted[name])
+        foreign = sorted(name for name in found if name not in wanted)
+        told = [f"{what}: {', '.join(names)}" for what, names in
+                (("taken away", missing), ("changed", changed), ("added", foreign)) if names]  # fmt: skip
+        return Lacking("its rules were " + "; ".join(told)) if told else None
+
 
 Execute = Callable[[str, dict[str, Any]], Sequence[Sequence[Any]]]
 
@@ -58,12 +86,11 @@ class Book:
 
     def steps(self, reservation: str) -> dict[str, Row]:
         """What happened to a reservation, by kind."""
-        return {row.kind: row for row in self._rows("AND reservation = :id AND kind <> :policy", id=reservation,
-                                                    policy=POLICY)}  # fmt: skip
+        return {row.kind: row for row in self._rows("AND reservation = :id AND kind <> 'policy'", id=reservation)}
 
     def reserved(self, request: str) -> Row | None:
         """The reservation made for that request, if there is one."""
-        return next(iter(self._rows("AND request = :request AND kind = :kind", request=request, kind=RESERVED)), None)
+        return next(iter(self._rows("AND request = :request AND kind = 'reserved'", request=request)), None)
 
     def totals(self) -> tuple[int, int, int]:
         """(units, failure units, number of rows), added up by the database."""
@@ -73,10 +100,23 @@ class Book:
         )
         return int(units), int(failure), int(count)
 
-    def append(self, row: Row) -> None:
+    def unfounded(self) -> int | None:
+        """The first row that gave back what was not its own to give: asked before every write, beside the sums."""
+        found = self._execute(_UNFOUNDED, {"population": self.population})
+        return int(found[0][0]) if found and found[0][0] is not None else None
+
+    def append(self, row: Row) -> Row:
+        """The row as it stands in the books."""
         names = ", ".join(COLUMNS)
         values = ", ".join(f":{name}" for name in COLUMNS)
         self._execute(f"INSERT INTO nacre_rows ({names}) VALUES ({values})", row.as_dict())
+        return row
+
+    def caps(self) -> tuple[int, int] | None:
+        """(units, failure units) of the anchor; None where it was taken away."""
+        told = "SELECT unit_cap, failure_cap FROM nacre_anchors WHERE population = :population"
+        found = self._execute(told, {"population": self.population})
+        return (int(found[0][0]), int(found[0][1])) if found else None
 
     def anchor(self, unit_cap: int, failure_cap: int) -> None:
         self._execute(

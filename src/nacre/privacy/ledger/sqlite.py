@@ -12,32 +12,45 @@ import os
 import secrets
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from nacre.errors import LedgerError
-from nacre.privacy.ledger.sql import TABLES, VERSION, Book
+from nacre.privacy.ledger import rules
+from nacre.privacy.ledger.sql import KEYS, READABLE, TABLES, VERSION, Book, Lacking
 
 WAIT_S = 120.0  # for the lock, behind other processes
 _REMOTE = ("nfs", "cifs", "smb", "9p", "afs", "ceph", "lustre", "gluster", "beegfs", "gpfs", "ncp", "coda", "virtiofs",
            "davfs", "sshfs", "s3fs", "gcsfuse", "rclone", "blobfuse", "goofys")  # fmt: skip
-_TRIGGERS = (
-    *(
-        f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
-        "BEGIN SELECT RAISE(ABORT, 'a ledger is only added to'); END"
-        for table in ("nacre_rows", "nacre_anchors", "nacre_ledger")
-        for verb in ("UPDATE", "DELETE")
-    ),
-    "CREATE TRIGGER nacre_rows_cap BEFORE INSERT ON nacre_rows WHEN EXISTS (SELECT 1 FROM nacre_anchors a "
-    "WHERE a.population = NEW.population AND (NEW.spent > a.unit_cap OR NEW.spent_failure > a.failure_cap)) "
-    "BEGIN SELECT RAISE(ABORT, 'above the cap of the population'); END",
-)
+_INSERTS = {
+    "nacre_rows": rules.of_rows(rules.SQLITE),
+    "nacre_anchors": rules.of_anchors(rules.SQLITE),
+    "nacre_ledger": rules.of_ledger(rules.SQLITE),
+}
 
+
+def _refusing(table: str, asked: tuple[tuple[str, str], ...]) -> str:
+    """A trigger before every insert. What is neither true nor false (NULL) is refused as well."""
+    whens = " ".join(f"WHEN ({wrong}) IS NOT FALSE THEN RAISE(ABORT, '{why}')" for wrong, why in asked)
+    return f"CREATE TRIGGER {table}_rules BEFORE INSERT ON {table} BEGIN SELECT CASE {whens} END; END"
+
+
+GUARDS = {
+    **{
+        f"{table}_no_{verb.lower()}": f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
+        "BEGIN SELECT RAISE(ABORT, 'a ledger is only added to'); END"
+        for table in _INSERTS
+        for verb in ("UPDATE", "DELETE")
+    },
+    **{f"{table}_rules": _refusing(table, asked) for table, asked in _INSERTS.items()},
+}
 _INHERITED: list[sqlite3.Connection | None] = []  # of a parent process: closing them here would be its undoing
 
 
 class SqliteStore:
     """One file. A connection belongs to one thread of one process: a fork opens its own."""
+
+    upgrades_itself = True
 
     def __init__(self, path: Path, create: bool = False):
         self.path = path.resolve()
@@ -74,16 +87,36 @@ class SqliteStore:
     @contextlib.contextmanager
     def locked(self, population: str) -> Iterator[Book]:
         """A transaction that no other writer overlaps; durable once the block has ended."""
+        with self._failing(), self._alone() as connection:
+            yield Book(lambda sql, values: connection.execute(sql, values).fetchall(), population)
+
+    def lacking(self) -> Lacking | None:
+        """What of the rules is missing in the file: whoever can write it can drop its triggers."""
         with self._failing():
             connection = self._connection()
-            self._begin(connection)
-            try:
-                yield Book(lambda sql, values: connection.execute(sql, values).fetchall(), population)
-                self._commit(connection)
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
+            if _version(connection) < VERSION:
+                return Lacking("it was made by an earlier version, with fewer rules", old=True)
+            found = dict(connection.execute(
+                "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name LIKE 'nacre!_%' ESCAPE '!' "
+                "OR type = 'index' AND name LIKE 'nacre!_%' ESCAPE '!'"
+            ))  # fmt: skip
+        return Lacking.told({**GUARDS, **KEYS}, found)
+
+    @contextlib.contextmanager
+    def upgrading(self) -> Iterator[tuple[list[str], Callable[[str], Book]]]:
+        """A transaction that no writer overlaps, for looking at every row; the rules stand when it has ended."""
+        with self._failing(), self._alone() as connection:
+            found = connection.execute("SELECT population FROM nacre_anchors ORDER BY population").fetchall()
+            yield [n for (n,) in found], lambda n: Book(lambda sql, given: connection.execute(sql, given).fetchall(), n)
+            told = "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name LIKE 'nacre!_%' ESCAPE '!'"
+            for (name,) in connection.execute(told).fetchall():
+                connection.execute(f"DROP TRIGGER {_quoted(name)}")
+            for name, sql in KEYS.items():
+                connection.execute(f"DROP INDEX IF EXISTS {name}")
+                connection.execute(sql)
+            connection.execute("UPDATE nacre_ledger SET version = ?", (VERSION,))
+            for sql in GUARDS.values():
+                connection.execute(sql)
 
     @contextlib.contextmanager
     def reading(self, population: str) -> Iterator[Book]:
@@ -132,20 +165,25 @@ class SqliteStore:
             raise LedgerError(f"{self.path}: commits would not be durable here (journal {mode}); use a local disk")
         return made
 
-    def _make(self) -> None:
-        """The tables, unless they are there."""
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[sqlite3.Connection]:
         connection = self._connection()
-        connection.execute("BEGIN IMMEDIATE")
+        self._begin(connection)
         try:
-            if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'nacre_ledger'").fetchone():
-                for statement in (*TABLES, *_TRIGGERS):
-                    connection.execute(statement)
-                connection.execute("INSERT INTO nacre_ledger VALUES (?, ?)", (secrets.token_hex(16), VERSION))
-            connection.execute("COMMIT")
+            yield connection
+            self._commit(connection)
         except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+
+    def _make(self) -> None:
+        """The tables, unless they are there."""
+        with self._alone() as connection:
+            if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'nacre_ledger'").fetchone():
+                for statement in (*TABLES, *GUARDS.values()):
+                    connection.execute(statement)
+                connection.execute("INSERT INTO nacre_ledger VALUES (?, ?)", (secrets.token_hex(16), VERSION))
 
     @contextlib.contextmanager
     def _failing(self) -> Iterator[None]:
@@ -164,9 +202,18 @@ def identity_of(connection: sqlite3.Connection) -> str:
         ((identity, version),) = connection.execute("SELECT id, version FROM nacre_ledger").fetchall()
     except (sqlite3.DatabaseError, ValueError):
         raise LedgerError("the file is no ledger of nacre; name the one that `nacre ledger init` made") from None
-    if version != VERSION:
-        raise LedgerError(f"a ledger of version {version}; this nacre reads version {VERSION}")
+    if version not in READABLE:
+        raise LedgerError(f"a ledger of version {version}; this nacre reads versions up to {VERSION}")
     return identity
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    ((version,),) = connection.execute("SELECT version FROM nacre_ledger").fetchall()
+    return int(version)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def identity_at(path: str) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from nacre.privacy import accounting
@@ -13,6 +14,7 @@ from nacre.privacy.ledger import cost
 from nacre.privacy.ledger.chain import OPENED, REFUNDED, RESERVED, SETTLED, Row
 from nacre.privacy.ledger.policy import FAILURE_UNIT, UNIT, Policy
 
+_HAIR = 1e-8  # `epsilon_at` bounds from above, to 1e-9; what is left is bounded from below
 _LEVELS = {level.label: level for level in Level}
 
 
@@ -31,44 +33,78 @@ def epsilon_spent(policy: Policy, last: Row) -> float:
 
 def epsilon_left(policy: Policy, last: Row) -> float:
     """ε at δ of one more release by Gaussian noise alone. Not the cap minus what was spent: ε does not add."""
-    if last.spent_failure >= policy.failure_cap:
+    if last.spent_failure >= policy.failure_cap or last.spent >= policy.unit_cap:
         return 0.0
-    return _epsilon(policy.unit_cap - last.spent, 0, policy.delta)
+    return _epsilon(policy.unit_cap - last.spent, 0, policy.delta) * (1 - _HAIR)
 
 
-def states(rows: Sequence[Row]) -> dict[str, str]:
-    """reservation -> reserved, opened, settled or refunded: the last thing that happened to it."""
-    found: dict[str, str] = {}
+@dataclass(frozen=True)
+class Entry:
+    """One request: what became of it, and what it counts in the two sums. What was given back counts nothing."""
+
+    request: str
+    reservation: str
+    made_by: str
+    made_at: str
+    state: str
+    epsilon: float  # asked for; does not add
+    guarantee: str
+    units: int
+    failure: int
+    given_back: int = 0
+
+
+def entries(rows: Sequence[Row]) -> list[Entry]:
+    """All requests in the order in which they came."""
+    found: dict[str, Entry] = {}
     for row in rows:
-        if row.kind in (RESERVED, OPENED, SETTLED, REFUNDED):
-            found[row.reservation] = row.kind
-    return found
+        if row.kind == RESERVED:
+            facts = row.facts
+            found[row.reservation] = Entry(
+                row.request, row.reservation, row.made_by, row.made_at, row.kind, float(facts["budget"]["epsilon"]),
+                facts["guarantee"], row.units, row.failure,
+            )  # fmt: skip
+        elif row.kind in (OPENED, SETTLED):
+            found[row.reservation] = replace(found[row.reservation], state=row.kind)
+        elif row.kind == REFUNDED:
+            taken = found[row.reservation]
+            found[row.reservation] = replace(taken, state=row.kind, units=0, failure=0, given_back=taken.units)
+    return list(found.values())
+
+
+def _sums(of: Sequence[Entry], name: str, cap: int, unit: str) -> dict[str, Any]:
+    """Whole units: reserved + opened + settled = spent, spent + left = cap."""
+    by = {state: sum(getattr(e, name) for e in of if e.state == state) for state in (RESERVED, OPENED, SETTLED)}
+    spent = sum(by.values())
+    return {**by, "spent": spent, "left": cap - spent, "cap": cap, "of": unit}
 
 
 def status(rows: Sequence[Row]) -> dict[str, Any]:
-    """The figures of one population, from all its rows.
+    """The figures of one population, from all its rows, which were checked.
 
-    `epsilon_beforehand` composes the recorded events by privacy-loss distributions, as if the whole list had been fixed
-    before the first: a check on what was charged, never above it by more than rounding. `epsilon_added` is the sum that
-    simple bookkeeping would show. `guarantee` is the weakest of all releases: the cap holds as far as that does.
+    What adds up is `units` and `failure_units`, entry by entry. `epsilon_beforehand` composes the recorded events by
+    privacy-loss distributions, as if the whole list had been fixed before the first: a check on what was charged, never
+    above it by more than rounding. `epsilon_added` is the sum that simple bookkeeping would show. `guarantee` is the
+    weakest of all releases: the cap holds as far as that does.
     """
     policy, last = Policy.from_json(rows[0].facts), rows[-1]
-    kinds = states(rows)
-    counted = [row for row in rows if row.kind == RESERVED and kinds[row.reservation] != REFUNDED]
-    events = [event for row in counted for event in cost.from_json(row.facts["events"])]
+    found = entries(rows)
+    counted = {e.reservation: e for e in found if e.state != REFUNDED}
+    events = [event for row in rows if row.kind == RESERVED and row.reservation in counted
+              for event in cost.from_json(row.facts["events"])]  # fmt: skip
+    levels = [_LEVELS.get(e.guarantee, Level.NONE) for e in counted.values()]
     return {
         "population": last.population,
         "policy": policy.to_json(),
         "epsilon_spent": epsilon_spent(policy, last),
         "epsilon_left": epsilon_left(policy, last),
         "epsilon_beforehand": accounting.epsilon_at(events, policy.delta) if events else 0.0,
-        "epsilon_added": math.fsum(row.facts["budget"]["epsilon"] for row in counted),
-        "guarantee": min((_LEVELS[row.facts["guarantee"]] for row in counted), default=Level.PROVEN).label,
-        "units": {"spent": last.spent, "cap": policy.unit_cap, "of": f"{UNIT:g} of mu squared"},
-        "failure_units": {"spent": last.spent_failure, "cap": policy.failure_cap, "of": f"{FAILURE_UNIT:g} of delta"},
-        "reservations": {
-            kind: sum(k == kind for k in kinds.values()) for kind in (RESERVED, OPENED, SETTLED, REFUNDED)
-        },
+        "epsilon_added": math.fsum(e.epsilon for e in counted.values()),
+        "guarantee": min(levels, default=Level.PROVEN).label,
+        "units": _sums(found, "units", policy.unit_cap, f"{UNIT:g} of mu squared"),
+        "failure_units": _sums(found, "failure", policy.failure_cap, f"{FAILURE_UNIT:g} of delta"),
+        "entries": [asdict(e) for e in found],
+        "reservations": {kind: sum(e.state == kind for e in found) for kind in (RESERVED, OPENED, SETTLED, REFUNDED)},
         "sequence": last.sequence,
         "head": last.hash,
     }

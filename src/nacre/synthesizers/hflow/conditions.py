@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from nacre.synthesizers.hflow.axes import Axes
+from nacre.table import Condition
 from nacre.table.grid import Grid, IntegerGrid
 
 MOST = 64  # intervals on an axis; a condition with more of them is left to the check of the values
@@ -23,9 +24,9 @@ class Conditions:
     """`ends(axis, y)`: (low, high) [n, intervals] in [0, 1] of an axis given y [n, axis] of those before; None for
     the whole axis."""
 
-    def __init__(self, axes: Axes, where: Mapping[str, Any]):
+    def __init__(self, axes: Axes, where: Mapping[str, Condition]):
         self.axes = axes
-        self.masks = {name: axes.grids[name].mask(condition) for name, condition in where.items()}
+        self.masks = {name: condition.mask(axes.grids[name]) for name, condition in where.items()}
         self.intervals = {name: _intervals(axes, name, where[name], mask) for name, mask in self.masks.items()}
         self.firsts = {a.column: i for i, a in reversed(list(enumerate(axes.axes)))}
 
@@ -79,13 +80,13 @@ def _one_hot(wanted: np.ndarray, place: int, before: np.ndarray) -> Ends | None:
     return np.zeros((len(before), 1)), np.where(leads, most, 0.0)[:, None]
 
 
-def _intervals(axes: Axes, name: str, condition: Any, mask: np.ndarray) -> Ends:
+def _intervals(axes: Axes, name: str, condition: Condition, mask: np.ndarray) -> Ends:
     """The parts of an axis of cells that meet the condition, those that touch put together."""
     grid, edges = axes.grids[name], axes.edges[name]
     found = [(edges[c], edges[c + 1]) for c in np.flatnonzero(mask == 1)]
     for cell in np.flatnonzero((mask > 0) & (mask < 1)):
         wide = edges[cell + 1] - edges[cell]
-        for low, high in grid.spans(condition):
+        for low, high in condition.spans:
             start, end = _part(grid, int(cell), low, high)
             if start < end:
                 found.append((edges[cell] + start * wide, edges[cell] + end * wide))

@@ -17,7 +17,7 @@ from nacre.nets.flow_shape import ACTIVATIONS, LINEAR, MOST_BOUND, MOST_SIZE, Sh
 from nacre.synthesizers.hflow.axes import ENCODINGS, Axes
 from nacre.synthesizers.hflow.conditions import Conditions
 from nacre.synthesizers.rejection import draw_until
-from nacre.table import Schema
+from nacre.table import Condition, Schema
 from nacre.table.encoding import Values
 
 SPACES = ("normal", "uniform")
@@ -47,7 +47,9 @@ class FlowModel:
         self.axes, self.shape, self.weights = axes, shape, weights
         self.space, self.target, self.rows, self.dequantisation = space, target, rows, dequantisation
 
-    def draw(self, rows: int, rng: np.random.Generator, where: Mapping[str, Any] | None = None) -> dict[str, Values]:
+    def draw(
+        self, rows: int, rng: np.random.Generator, where: Mapping[str, Condition] | None = None
+    ) -> dict[str, Values]:
         """`rows` rows that satisfy `where`; SchemaError for a column that is not modelled or cannot be met."""
         where = where or {}
         if where and self.shape.blocks == 1 and self.shape.linear == "none":
@@ -73,7 +75,7 @@ class FlowModel:
             )
         return self.axes.decode(self._share(h))
 
-    def _rows_given(self, where: Mapping[str, Any], rows: int, rng: np.random.Generator) -> dict[str, Values]:
+    def _rows_given(self, where: Mapping[str, Condition], rows: int, rng: np.random.Generator) -> dict[str, Values]:
         """Those of `rows` tries that come to meet the condition, but for rounding."""
         conditions = Conditions(self.axes, where)
 

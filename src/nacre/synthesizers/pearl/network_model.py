@@ -12,7 +12,7 @@ from nacre.errors import ReleaseFileError, SchemaError
 from nacre.synthesizers.pearl import generator, upconv
 from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.rejection import RowsByRejection, pick
-from nacre.table import Schema
+from nacre.table import Condition, Schema
 from nacre.table.encoding import Values
 from nacre.table.grid import Grid
 
@@ -36,7 +36,7 @@ class NetworkModel(RowsByRejection):
     def batch(self) -> int:  # type: ignore[override]
         return self.network.batch
 
-    def settle(self, where: dict[str, Any]) -> np.ndarray:
+    def settle(self, where: dict[str, Condition]) -> np.ndarray:
         """Class shares given the condition on the target, which is taken out of `where`.
 
         Warns where only classes are asked for whose noisy share came out as zero: the loss weighs a class by its
@@ -46,7 +46,7 @@ class NetworkModel(RowsByRejection):
             raise SchemaError(f"where: {self.layout.image!r} holds images; put conditions on {self.layout.target!r}")
         if self.layout.target is None or self.layout.target not in where:
             return self.shares
-        mask = Grid.of(self.schema.columns[self.layout.target]).mask(where.pop(self.layout.target))
+        mask = where.pop(self.layout.target).mask(Grid.of(self.schema.columns[self.layout.target]))
         shares = self.shares * mask
         if not shares.sum() > 0:
             warnings.warn(

@@ -10,7 +10,7 @@ import numpy as np
 from nacre.errors import ReleaseFileError, SchemaError
 from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.rejection import BATCH, draw_until
-from nacre.table import Schema
+from nacre.table import Condition, Schema
 from nacre.table.encoding import Values
 from nacre.table.grid import Grid
 
@@ -37,7 +37,9 @@ class PointModel:
         self.bandwidth, self.rows = float(bandwidth), rows
         self.weights = np.full(len(numbers), 1 / max(len(numbers), 1)) if weights is None else weights
 
-    def draw(self, rows: int, rng: np.random.Generator, where: Mapping[str, Any] | None = None) -> dict[str, Values]:
+    def draw(
+        self, rows: int, rng: np.random.Generator, where: Mapping[str, Condition] | None = None
+    ) -> dict[str, Values]:
         """`rows` rows that satisfy `where`; ConvergenceError when next to none do."""
         if not where:
             return self._rows(rows, rng)

@@ -13,7 +13,7 @@ from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.rejection import RowsByRejection
 from nacre.synthesizers.tabular import files
 from nacre.synthesizers.tabular.coding import Coding
-from nacre.table import Schema
+from nacre.table import Condition, Schema
 from nacre.table.encoding import Values
 from nacre.table.grid import Grid
 
@@ -34,12 +34,12 @@ class MadeRows(RowsByRejection):
     def schema(self) -> Schema:
         return self.coding.layout.schema
 
-    def settle(self, where: dict[str, Any]) -> np.ndarray:
+    def settle(self, where: dict[str, Condition]) -> np.ndarray:
         """Class shares given the condition on the class, which is taken out of `where`."""
         name = self.coding.layout.target
         if name is None or name not in where:
             return self.shares
-        mask = Grid.of(self.schema.columns[name]).mask(where.pop(name))
+        mask = where.pop(name).mask(Grid.of(self.schema.columns[name]))
         shares = self.shares * mask
         shares = shares if shares.sum() > 0 else mask
         return shares / shares.sum()

@@ -1,0 +1,182 @@
+"""The law of reading, searched for a break: how far does a row, or all rows of a person, move what the doors add up?
+
+Two tables that differ in one unit are made into the same kind of source and read as a curator reads them. What every
+door sees is compared as a multiset: encoded records (tables, sums, scores, gradients), cells of the public grids and
+labels (what is bought). `moved_over_declared` is the largest difference over what the promise declares, 1 row or the
+cap of a person: above 1, some other row was read in another way.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.catalogue import Options
+from benchmarks.reading import pools
+from benchmarks.reading.pools import SOURCES, Table
+from benchmarks.results import Results, Setting
+from nacre.engines import open_rows
+from nacre.errors import NacreError
+from nacre.fitting import check_rows
+from nacre.privacy.units import UnitCap
+from nacre.table import Boolean, Categorical, Column, Datetime, Identifier, Numeric, Schema, Unit, probe
+from nacre.table.encoding import encode
+
+ONLY = tuple(SOURCES)
+PAIRS = 10_000  # for each source
+_KEY = b"k" * 16
+_COLUMNS: tuple[Column, ...] = (
+    Numeric((0.0, 100.0), nullable=True),
+    Numeric((0, 100), integer=True),
+    Numeric((-(2**62), 2**62), integer=True, nullable=True),
+    Categorical(("a", "b", "1", "2", "other", "true", "9007199254740993", "2020-01-31 00:00:00"), other="other"),
+    Categorical(("1.0", "2.50", "01", "a"), nullable=True),
+    Boolean(nullable=True),
+    Datetime(("1900-01-01", "2100-01-01"), unit="s", nullable=True),
+    Datetime(("2000-01-01", "2030-01-01"), unit="day"),
+    Datetime(("1900-01-01", "2100-01-01"), tz="Europe/Oslo", nullable=True),
+)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two neighbouring tables, the schema both are read by, and how many records the promise lets them differ in."""
+
+    small: Table
+    large: Table
+    kinds: tuple[Any, ...]
+    schema: Schema
+    declared: int
+
+
+def search(source: str, pairs: int, seed: int) -> dict[str, float]:
+    """The largest movement over `pairs` pairs that are read; a pair of which one table is refused does not count."""
+    make, types = SOURCES[source]
+    rng = random.Random(f"{source}/{seed}")
+    worst, read, refused, slowest = 0.0, 0, 0, 0.0
+    with tempfile.TemporaryDirectory() as small, tempfile.TemporaryDirectory() as large:
+        while read < pairs and refused < 20 * pairs and worst <= 1:  # one break is enough
+            pair = make_pair(types, rng)
+            try:
+                state = rng.getstate()
+                first = make(pair.small, pair.kinds, Path(small), rng)
+                rng.setstate(state)
+                second = make(pair.large, pair.kinds, Path(large), rng)
+            except Exception:
+                continue  # no library makes such a table
+            start = time.perf_counter()
+            try:
+                worst, read = max(worst, movement(first, second, pair.schema) / pair.declared), read + 1
+            except NacreError:
+                refused += 1
+            slowest = max(slowest, time.perf_counter() - start)
+    return {"moved_over_declared": worst, "pairs": read, "refused": refused, "slowest_s": slowest}
+
+
+def make_pair(types: str, rng: random.Random) -> Pair:
+    """Rows of one to three columns, with a column of persons or without; the larger table has one unit more."""
+    persons = rng.random() < 0.5
+    width = rng.randint(1, 3)
+    chosen = [_pool(types, rng) for _ in range(width)]
+    ids, id_kind = _ids(types, rng)
+    names = ("who",) * persons + tuple(f"c{i}" for i in range(width))
+    kinds = (id_kind,) * persons + tuple(kind for kind, _ in chosen)
+
+    def row(person: Any) -> tuple[Any, ...]:
+        return (person,) * persons + tuple(_value(pool, rng) for _, pool in chosen)
+
+    own, others = ids[0], [*ids[1:], None]
+    rows = [row(rng.choice(others)) for _ in range(rng.randint(1, 6))]
+    cap = rng.randint(1, 3)
+    more = [row(own) for _ in range(rng.randint(1, 5) if persons else 1)]
+    larger = list(rows)
+    for extra in more:
+        larger.insert(rng.randrange(len(larger) + 1), extra)
+    columns: dict[str, Column] = {"who": Identifier(person=True)} if persons else {}
+    columns |= {f"c{i}": rng.choice(_COLUMNS) for i in range(width)}
+    schema = Schema(columns, unit=Unit("who", cap) if persons else None)
+    first = [rows[0]]  # parts begin with the same row, so that none is empty
+    small, large = Table(names, tuple(first + rows)), Table(names, tuple(first + larger))
+    return Pair(small, large, kinds, schema, cap if persons else 1)
+
+
+def _pool(types: str, rng: random.Random) -> tuple[Any, tuple[Any, ...]]:
+    if types == "typed":
+        return rng.choice(pools.TYPES)
+    return None, pools.TEXTS if types == "text" else rng.choice(pools.MIXTURES)
+
+
+def _ids(types: str, rng: random.Random) -> tuple[list[Any], Any]:
+    """Persons, the first one the unit that is added, who differ in truth whatever stores them."""
+    import pyarrow as pa
+
+    if types == "typed":
+        kinds: tuple[tuple[Any, tuple[Any, ...]], ...] = (
+            (pa.int64(), (1, 2, 3, 10)), (pa.string(), ("1", "2", "01", "a\0b", "1.10", "1.1")),
+            (pa.binary(), (b"\xff", b"\xfe", b"\xfd", b"\0ff", b"a\0b")),
+            (pa.decimal128(9, 2), pools.DECIMALS[:1] + pools.DECIMALS[2:5]),
+            (pa.timestamp("ms"), pools.MOMENTS[:1] + pools.MOMENTS[3:4]), (pa.float64(), (1.0, 2.5, 2.0, 1e-7)),
+        )  # fmt: skip
+        kind, pool = rng.choice(kinds)
+        return rng.sample(pool, 2), kind
+    if types == "text":
+        return rng.sample(rng.choice(((1, 2, 3, 10), ("a", "b", "1.10", "1.1", "01", "1"))), 2), None
+    return rng.sample(rng.choice(((1, 2, 3), ("a", "1", "2", "01"), (1.5, 2, 3), (2**40, 2**40 + 1, 5))), 2), None
+
+
+def _value(pool: tuple[Any, ...], rng: random.Random) -> Any:
+    return None if not pool or rng.random() < 0.15 else rng.choice(pool)
+
+
+def movement(first: Any, second: Any, schema: Schema) -> int:
+    """In how many records, cells or labels two sources differ, at most over all that doors look at."""
+    small, large = seen(first, schema), seen(second, schema)
+    return max(((small[what] - large[what]) + (large[what] - small[what])).total() for what in small | large)
+
+
+def seen(source: Any, schema: Schema) -> dict[str, Counter]:
+    """What the doors see of a source: every record as it is encoded, and per column its cells and labels."""
+    rows = open_rows(source)
+    check_rows(rows, schema)
+    unit = UnitCap(schema.unit.column if schema.unit else None, schema.unit.cap if schema.unit else 1, _KEY)
+    found: dict[str, Counter] = {"records": Counter()}
+    for batch in rows.batches():
+        kept = unit.keep(batch)
+        found["records"].update(_records(kept, schema))
+        for name in schema.modelled:
+            array = kept.column(name)
+            for grid in probe.CELLS:
+                found.setdefault(f"{name}.{grid}", Counter()).update(probe.codes(array, grid).tolist())
+            found.setdefault(f"{name}.labels", Counter()).update(_labels(array))
+    return found
+
+
+def _records(batch: Any, schema: Schema) -> Iterator[tuple]:
+    values = [encode(batch, schema)[name] for name in schema.modelled]
+    parts = [zip(v.values.tolist(), v.null.tolist()) for v in values]
+    for record in zip(*parts):
+        yield tuple("null" if null else repr(value) for value, null in record)
+
+
+def _labels(array: Any) -> dict[bytes, int]:
+    texts, counts = probe.text_counts(array)
+    return dict(zip(texts, counts.tolist()))
+
+
+def run(options: Options, results: Results) -> None:
+    """One row for each source; `--quick` searches a fiftieth of the pairs."""
+    pairs = PAIRS // 50 if options.quick else PAIRS
+    for source in options.of(ONLY):
+        for seed in range(options.seeds):
+            if results.has(source, seed):
+                continue
+            found = search(source, pairs, seed)
+            results.add(Setting("reading", source), seed, found, source)
+            results.write()
+            print(f"{source}: {found}", flush=True)

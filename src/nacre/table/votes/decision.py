@@ -1,0 +1,312 @@
+"""From class counts, noisy or exact, to what a column is and how it is written: post-processing.
+
+Every format is judged by the classes that it writes as they stand: the sum of their counts, less some standard errors
+of that sum, so that a format with many classes does not win by their noise. What stands beside the best format in one
+class or another, above the noise, says whether it is good enough; if not, the column is text, which is always right.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+
+from nacre.table.formats import DateFormat, NumberFormat, TruthFormat
+from nacre.table.votes import cells, dates, numbers
+from nacre.table.votes.words import NULL_WORDS, SINGLE_TRUTH_WORDS, TRUTH_WORDS
+
+_PENALTY = 3.0  # standard errors that a count has to stand out
+_CHOICE = 4.2  # and the difference of two formats among hundreds
+_WORD = 3.5  # of a word among twenty
+_ALONE = 4.75  # and a single class among the thousands
+_STRAYS = 0.05  # share of values that a format may leave unread
+_RESPELT = 0.10  # and of values that it reads but writes in another way
+_TIE = 1e-9
+_ZEROS = 0.002  # share of digits with a leading zero from which a column holds codes
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """What the votes say of one column. `kind` is that of a column, or `empty` where nothing but nulls stands out."""
+
+    kind: str
+    nullable: bool
+    null_words: tuple[str, ...] = ()
+    integer: bool = False
+    decimals: int | None = None
+    unit: str = "s"
+    format: NumberFormat | DateFormat | TruthFormat | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class _Option:
+    """One way to read the column: the classes it writes, those it reads beside, and what it says."""
+
+    finding: Finding
+    written: np.ndarray
+    read: np.ndarray  # all that it reads, the written included
+    score: float
+
+
+def decide(votes: np.ndarray, sigma: float, untyped: bool) -> Finding:
+    """What a column is by its votes (`cells.COUNT` of them) with noise of scale `sigma` each."""
+    votes = np.asarray(votes, np.float64)
+    words = _null_words(votes, sigma)
+    missing = max(votes[cells.NULL], 0.0) + sum(max(votes[cells.NULL_WORD + NULL_WORDS.index(w)], 0.0) for w in words)
+    # Of equal ones the first: eight digits that are all days are days.
+    options = [o for o in (_moment(votes, sigma, untyped), _number(votes, sigma, untyped), _truth(votes, sigma)) if o]
+    best = max(options, key=lambda o: o.score, default=None)
+    text = votes[cells.TEXT]
+    if best is not None and best.score > text and _stands(best, votes, sigma, missing) and _good(best, votes, sigma):
+        nullable = bool(words) or _nullable(votes[cells.NULL], sigma, best.score)
+        return dataclasses.replace(best.finding, nullable=nullable, null_words=words)
+    rest = votes.copy()
+    rest[cells.NULL] = 0.0
+    standing = text > _PENALTY * sigma or _standing(rest, sigma).any()
+    if not standing and missing > _PENALTY * sigma:
+        return Finding("empty", True)
+    return Finding("categorical", _nullable(votes[cells.NULL], sigma, max(text, float(_standing(rest, sigma).sum()))))
+
+
+def _null_words(votes: np.ndarray, sigma: float) -> tuple[str, ...]:
+    """Words that mean missing where the rest are numbers, dates or truth values; the most frequent first."""
+    counts = votes[cells.NULL_WORD : cells.NULL_WORD + len(NULL_WORDS)]
+    order = np.argsort(-counts, kind="stable")
+    return tuple(NULL_WORDS[i] for i in order if counts[i] > _WORD * sigma)
+
+
+def _nullable(nulls: float, sigma: float, values: float) -> bool:
+    """Unless the count of nulls is lost in noise that could not hide many."""
+    return bool(nulls > 2 * sigma or (sigma > 0 and 2 * sigma > 0.05 * max(values, 0.0)))
+
+
+def _standing(votes: np.ndarray, sigma: float) -> np.ndarray:
+    """The classes that stand out by themselves; the others count as empty."""
+    return np.where(votes > _ALONE * sigma, votes, 0.0)
+
+
+def _stands(option: _Option, votes: np.ndarray, sigma: float, missing: float) -> bool:
+    """Whether what the option writes is no noise (it is the best of a thousand) and no trace beside the nulls."""
+    held = float(votes[option.written].sum())
+    return held > max(_ALONE * sigma * math.sqrt(option.written.sum()), _ZEROS * missing)
+
+
+def _good(option: _Option, votes: np.ndarray, sigma: float) -> bool:
+    """Whether little enough stands beside what the option writes."""
+    standing = _standing(votes, sigma)
+    standing[cells.NULL] = 0.0
+    standing[cells.NULL_WORD : cells.TRUTH_WORD] = 0.0
+    standing[cells.TEXT] = max(votes[cells.TEXT], 0.0)
+    held = float(votes[option.written].sum())
+    respelt = float(standing[option.read & ~option.written].sum())
+    strays = float(standing[~option.read & ~option.written].sum())
+    whole = held + respelt + strays
+    zeros = votes[cells.NUMBER + numbers.ZEROS]
+    if option.finding.kind == "numeric" and zeros > max(_PENALTY * sigma, _ZEROS * whole):
+        return False
+    noise = _PENALTY * sigma
+    return strays <= max(noise, _STRAYS * whole) and respelt <= max(noise, _RESPELT * whole)
+
+
+def _scores(tables: np.ndarray, votes: np.ndarray, variance: np.ndarray, sigma: float) -> np.ndarray:
+    """For every row of classes: their sum less its standard errors; of equal sums that of fewer classes."""
+    sums, spread = tables @ votes, np.sqrt(tables @ variance)
+    return sums - _CHOICE * max(sigma, _TIE) * spread
+
+
+# -- numbers ------------------------------------------------------------------------------------------------------
+
+
+def _number(votes: np.ndarray, sigma: float, untyped: bool) -> _Option | None:
+    """The best way to read the column as numbers."""
+    found = [_numbers_with(affix, votes, sigma, untyped) for affix in range(len(numbers.AFFIXES) if untyped else 1)]
+    return max(found, key=lambda o: o.score)
+
+
+def _numbers_with(affix: int, votes: np.ndarray, sigma: float, untyped: bool) -> _Option:
+    size = len(numbers.SHAPES)
+    signs = (0, 1) if affix == 0 else (0,)
+    places = [cells.NUMBER + numbers.cell(affix, s, 0) + np.arange(size) for s in signs]
+    block = sum(votes[p] for p in places)
+    writes, reads = numbers.tables()
+    if not untyped:
+        writes = writes * numbers.shortest()[:, None]
+    # Eight digits that could be a day are whole numbers, too.
+    compact = votes[cells.DATE + dates.COMPACT] if affix == 0 else 0.0
+    block = block + np.eye(1, size, numbers.WHOLE[1])[0] * compact
+    variance = np.full(size, float(len(places))) + np.eye(1, size, numbers.WHOLE[1])[0] * (affix == 0)
+    scores = _scores(writes, block, variance, sigma)
+    best = int(np.argmax(scores))
+    sign, signed = _sign(affix, votes)
+    if votes[signed] <= sigma * _CHOICE:
+        sign, signed = 0, None
+
+    def option(c: int) -> _Option:
+        masks = _number_masks(places, writes[c], reads[c], affix, signed)
+        score = float(scores[c]) + (0.0 if signed is None else float(votes[signed]))
+        return _Option(_number_finding(c, affix, sign, untyped), *masks, score)
+
+    if scores[best] <= 0:
+        return option(best)
+    simple = (option(c) for c in _as_good(writes, block, variance, best, sigma))
+    return next((o for o in simple if _good(o, votes, sigma)), option(best))
+
+
+def _as_good(writes: np.ndarray, votes: np.ndarray, variance: np.ndarray, best: int, sigma: float) -> list[int]:
+    """The candidates that the votes do not clearly put below the best: the plain ones first (1.234 is a decimal), then
+    those of few classes. Those of many are left out: their noise would hide how much they lack."""
+    more = writes[best] @ votes - writes @ votes
+    apart = np.sqrt(np.abs(writes - writes[best]) @ variance)
+    size = writes @ variance
+    order = np.lexsort((size, ~numbers.plain()))
+    fits = (size <= 2 * size[best]) & (more <= _CHOICE * sigma * apart)
+    return [int(c) for c in order if fits[c]]
+
+
+def _number_masks(
+    places: list[np.ndarray], writes: np.ndarray, reads: np.ndarray, affix: int, signed: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    written, read = np.zeros(cells.COUNT, bool), np.zeros(cells.COUNT, bool)
+    for place in places:
+        written[place], read[place] = writes > 0, reads > 0
+    if affix == 0:
+        written[cells.DATE + dates.COMPACT] = writes[numbers.WHOLE[1]] > 0
+        odd = list(numbers.SHAPES).index(("odd",))
+        read[[p[odd] for p in places]] = writes[numbers.WHOLE[0]] > 0  # only plain numbers have such spellings
+    if signed is not None:
+        written[signed] = True
+    return written, read | written
+
+
+def _sign(affix: int, votes: np.ndarray) -> tuple[int, int]:
+    """The way in which negative numbers are written that most votes speak for, and its class."""
+    kinds = range(3 if affix == 0 else 1, len(numbers.SIGNS))
+    best = max(kinds, key=lambda s: votes[cells.NUMBER + numbers.cell(affix, s, 0)])
+    return best, cells.NUMBER + numbers.cell(affix, best, 0)
+
+
+def _number_finding(candidate: int, affix: int, sign: int, untyped: bool) -> Finding:
+    format, decimals = numbers.candidates()[candidate]
+    prefix, suffix = numbers.AFFIXES[affix]
+    negative = numbers.SIGNS[sign] or NumberFormat.negative
+    whole = NumberFormat(".", "") if decimals == 0 and not format.thousands else format
+    full = dataclasses.replace(whole, prefix=prefix, suffix=suffix, negative=negative)
+    integer = decimals == 0
+    stated = full if untyped and full != NumberFormat() else None
+    return Finding("numeric", False, integer=integer, decimals=None if integer else decimals, format=stated)
+
+
+# -- dates --------------------------------------------------------------------------------------------------------
+
+
+def _moment(votes: np.ndarray, sigma: float, untyped: bool) -> _Option | None:
+    options = [_typed_moment(votes, sigma)]
+    if untyped:
+        options += [_written_moment(votes, sigma), _plain_moment(votes, sigma), _named_moment(votes, sigma)]
+        options.append(_compact(votes, sigma))
+    found = [o for o in options if o is not None]
+    return max(found, key=lambda o: o.score, default=None)
+
+
+def _mask(places: np.ndarray | list[int]) -> np.ndarray:
+    found = np.zeros(cells.COUNT, bool)
+    found[places] = True
+    return found
+
+
+def _typed_moment(votes: np.ndarray, sigma: float) -> _Option:
+    day, moment, midnight = (votes[c] for c in (cells.DAY, cells.MOMENT, cells.MIDNIGHT))
+    if day > moment + midnight:
+        mask = _mask([cells.DAY])
+        return _Option(Finding("datetime", False, unit="day"), mask, mask, day - _PENALTY * sigma)
+    mask = _mask([cells.MOMENT, cells.MIDNIGHT])
+    score = moment + midnight - _PENALTY * sigma * math.sqrt(2)
+    if moment > max(_PENALTY * sigma, _ZEROS * midnight):
+        return _Option(Finding("datetime", False), mask, mask, score)
+    at_midnight = DateFormat("%Y-%m-%d 00:00:00")
+    return _Option(Finding("datetime", False, unit="day", format=at_midnight), mask, mask, score)
+
+
+def _grid(votes: np.ndarray) -> np.ndarray:
+    """The votes for days in digits, by day and clock."""
+    size = len(dates.DAYS) * len(dates.CLOCKS)
+    return votes[cells.DATE : cells.DATE + size].reshape(len(dates.DAYS), len(dates.CLOCKS))
+
+
+def _written_moment(votes: np.ndarray, sigma: float) -> _Option | None:
+    days, clocks, _ = dates.tables()
+    found = _grid(votes)
+    sums = days @ found @ clocks.T
+    spread = np.sqrt(np.outer(days.sum(axis=1), clocks.sum(axis=1)))
+    scores = sums - _CHOICE * max(sigma, _TIE) * spread
+    day, clock = np.unravel_index(int(np.argmax(scores)), scores.shape)
+    pattern = dates.day_patterns()[day] + dates.clock_patterns()[clock]
+    if not _order_is_clear(dates.day_patterns()[day], found @ clocks[clock], float(sums[day, clock]), sigma):
+        return None
+    format = DateFormat(pattern)
+    stated = None if pattern == "%Y-%m-%d" else format
+    written = np.outer(days[day], clocks[clock]).reshape(-1)
+    mask = _mask(cells.DATE + np.flatnonzero(written))
+    return _Option(Finding("datetime", False, unit=format.unit, format=stated), mask, mask, float(scores[day, clock]))
+
+
+def _order_is_clear(pattern: str, days: np.ndarray, total: float, sigma: float) -> bool:
+    """Whether votes, not their noise, say which number is the day and which the month. Points stand for day first."""
+    if pattern.startswith("%Y") or ("." in pattern and pattern.index("d") < pattern.index("m")):
+        return True
+    first = dict.fromkeys(("day", "month"), 0.0)
+    for key, count in zip(dates.DAYS, days):
+        if key[0] in first and key[1] in pattern:
+            first[key[0]] += float(count)
+    mine, other = ("day", "month") if pattern.index("d") < pattern.index("m") else ("month", "day")
+    return first[mine] - first[other] > max(_PENALTY * sigma * math.sqrt(12), 0.05 * total)
+
+
+def _plain_moment(votes: np.ndarray, sigma: float) -> _Option:
+    """ISO 8601 with fractions of a second or offsets, as it is read without a format."""
+    found = np.zeros((len(dates.DAYS), len(dates.CLOCKS)), bool)
+    padded = [i for i, key in enumerate(dates.DAYS) if key[:2] == ("year", "-") and key[2] != "bare"]
+    for i in padded:
+        found[i, dates.PLAIN_CLOCKS] = True
+    mask = _mask(cells.DATE + np.flatnonzero(found.reshape(-1)))
+    read = found.copy()
+    read[np.ix_(padded, [i for i, key in enumerate(dates.CLOCKS) if key[0] in ("none", "24", "midnight")])] = True
+    score = float(votes[mask].sum()) - _PENALTY * sigma * math.sqrt(mask.sum())
+    return _Option(Finding("datetime", False, unit="us"), mask, _mask(cells.DATE + np.flatnonzero(read)), score)
+
+
+def _named_moment(votes: np.ndarray, sigma: float) -> _Option:
+    first = cells.DATE + len(dates.DAYS) * len(dates.CLOCKS)
+    writes = dates.tables()[2]
+    block = votes[first : first + len(dates.NAMED)]
+    scores = _scores(writes, block, np.ones(len(block)), sigma)
+    best = int(np.argmax(scores))
+    mask = _mask(first + np.flatnonzero(writes[best]))
+    format = DateFormat(dates.named_patterns()[best])
+    return _Option(Finding("datetime", False, unit="day", format=format), mask, mask, float(scores[best]))
+
+
+def _compact(votes: np.ndarray, sigma: float) -> _Option:
+    mask = _mask([cells.DATE + dates.COMPACT])
+    score = float(votes[mask].sum()) - _PENALTY * sigma
+    # Numbers of eight digits may look like days now and then: nearly all of them must.
+    return _Option(Finding("datetime", False, unit="day", format=DateFormat("%Y%m%d")), mask, mask, score)
+
+
+# -- truth values -------------------------------------------------------------------------------------------------
+
+
+def _truth(votes: np.ndarray, sigma: float) -> _Option | None:
+    """Typed truth values, or a pair of words that both stand out."""
+    mask = _mask([cells.TRUTH])
+    options = [_Option(Finding("boolean", False), mask, mask, float(votes[cells.TRUTH]) - _PENALTY * sigma)]
+    for true, false in TRUTH_WORDS:
+        places = [cells.TRUTH_WORD + SINGLE_TRUTH_WORDS.index(word) for word in (true, false)]
+        both = votes[places]
+        if both.min() > max(_PENALTY * sigma, _ZEROS * both.sum()):
+            format = None if (true, false) == ("true", "false") else TruthFormat(true, false)
+            mask = _mask(places)
+            score = float(both.sum()) - _PENALTY * sigma * math.sqrt(2)
+            options.append(_Option(Finding("boolean", False, format=format), mask, mask, score))
+    return max(options, key=lambda o: o.score)

@@ -36,23 +36,33 @@ def checked(data: Any) -> dict[str, Any]:
 
 def sound(value: Any, where: str, depth: int = 0) -> None:
     """Texts that print on one line, finite numbers, lists of a reasonable size, nothing nested beyond reason."""
-    if isinstance(value, str):
-        _need(len(value) <= MOST_TEXT, where, f"a text of {len(value):,} characters", f"at most {MOST_TEXT:,}")
-        found = HIDDEN.search(value)
-        _need(found is None, where, value, "text without line breaks, controls and characters that hide or turn others")
-    elif isinstance(value, Mapping | list | tuple):
+    if isinstance(value, Mapping | list | tuple):
         _need(depth < DEPTH, where, "deep nesting", f"at most {DEPTH} levels")
         _need(len(value) <= MOST_ITEMS, where, f"{len(value):,} items", f"at most {MOST_ITEMS:,}")
-        pairs = value.items() if isinstance(value, Mapping) else enumerate(value)
-        for key, item in pairs:
-            sound(key, where, depth + 1)
-            sound(item, f"{where}.{str(key)[:40]}", depth + 1)
-    elif isinstance(value, float):
-        _need(math.isfinite(value), where, value, "a finite number")
-    elif isinstance(value, int):
-        _need(abs(value) < LARGEST, where, "a number of many digits", "one below 2^63")
+        for key, item in value.items() if isinstance(value, Mapping) else enumerate(value):
+            if isinstance(key, str):
+                _plain(key, where)
+            if isinstance(item, Mapping | list | tuple):
+                sound(item, f"{where}.{str(key)[:40]}", depth + 1)
+            else:
+                _plain(item, where)
     else:
-        _need(value is None, where, value, "JSON")
+        _plain(value, where)
+
+
+def _plain(value: Any, where: str) -> None:
+    if isinstance(value, str):
+        if len(value) > MOST_TEXT or HIDDEN.search(value):
+            wanted = "without line breaks, controls and characters that hide or turn others"
+            _need(False, where, value, f"text of at most {MOST_TEXT:,} characters, {wanted}")
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            _need(False, where, value, "a finite number")
+    elif isinstance(value, int):
+        if not -LARGEST < value < LARGEST:
+            _need(False, where, "a number of many digits", "one below 2^63")
+    elif value is not None:
+        _need(False, where, value, "JSON")
 
 
 def _need(good: bool, where: str, found: Any, wanted: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from nacre.errors import SchemaError
 from nacre.table import Between, Boolean, Categorical, Datetime, Numeric, Schema
+from nacre.table.conditions import Condition
 from nacre.table.decoding import decode
 from nacre.table.encoding import encode, encode_column
 from nacre.table.formats import DateFormat, NumberFormat, TruthFormat
@@ -117,10 +118,14 @@ def test_cells_of_decimals_hold_multiples_of_the_step(decimals, bounds):
 
 def test_one_number_with_decimals_has_a_share():
     grid = Grid.of(Numeric((0, 2), decimals=1))
-    assert grid.mask(0.3).sum() == 1 and grid.mask((0.3, 0.5)).sum() == 3
+    assert Condition.of(0.3, grid.column).mask(grid).sum() == 1
+    assert Condition.of(Between(0.3, 0.5), grid.column).mask(grid).sum() == 3
     wide = Grid.of(Numeric((0, 1000), decimals=2))
     values = wide.draw(
-        np.repeat(np.flatnonzero(wide.mask(Between(17.29, 17.31))), 300), np.random.default_rng(1), 17.29, 17.31
+        np.repeat(np.flatnonzero(Condition.of(Between(17.29, 17.31), wide.column).mask(wide)), 300),
+        np.random.default_rng(1),
+        17.29,
+        17.31,
     )
     assert set(values.values.tolist()) == {17.29, 17.3, 17.31}
 

@@ -162,7 +162,7 @@ class DecimalGrid(RealGrid):
         steps = first + np.minimum(np.floor(u * count).astype(np.int64), count - 1)
         return Values.of(steps / self.scale, empty)
 
-    def _share(self, low: Any, high: Any) -> np.ndarray:
+    def share(self, low: Any, high: Any) -> np.ndarray:
         first, end = self._steps(np.arange(len(self.low)))
         least, most = self._meeting(low, high)
         covered = np.minimum(end, most) - np.maximum(first, least)

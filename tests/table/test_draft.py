@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from nacre.table.storage import as_written
 
 from nacre.engines import open_rows
 from nacre.errors import DataError, SchemaError
@@ -15,6 +14,7 @@ from nacre.table import Boolean, Categorical, Datetime, Identifier, Numeric, Sch
 from nacre.table.decoding import decode
 from nacre.table.encoding import encode
 from nacre.table.simulate import people
+from nacre.table.sources.storage import as_written
 from nacre.table.writing import write_table
 
 N = 200

@@ -117,7 +117,6 @@ def test_cells_of_decimals_hold_multiples_of_the_step(decimals, bounds):
 
 
 def test_one_number_with_decimals_has_a_share():
-<<<<<<< HEAD
     column = Numeric((0, 2), decimals=1)
     for asked, cells in ((0.3, 1), (Between(0.3, 0.5), 3)):
         assert Condition.of(asked, column).mask(Grid.of(column)).sum() == cells
@@ -125,18 +124,6 @@ def test_one_number_with_decimals_has_a_share():
     between = Condition.of(Between(17.29, 17.31), wide.column)
     cells = np.repeat(np.flatnonzero(between.mask(wide)), 300)
     values = wide.draw(cells, np.random.default_rng(1), *between.spans[0])
-=======
-    grid = Grid.of(Numeric((0, 2), decimals=1))
-    assert Condition.of(0.3, grid.column).mask(grid).sum() == 1
-    assert Condition.of(Between(0.3, 0.5), grid.column).mask(grid).sum() == 3
-    wide = Grid.of(Numeric((0, 1000), decimals=2))
-    values = wide.draw(
-        np.repeat(np.flatnonzero(Condition.of(Between(17.29, 17.31), wide.column).mask(wide)), 300),
-        np.random.default_rng(1),
-        17.29,
-        17.31,
-    )
->>>>>>> refs/heads/fmt
     assert set(values.values.tolist()) == {17.29, 17.3, 17.31}
 
 

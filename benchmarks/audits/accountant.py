@@ -129,7 +129,7 @@ class Found:
     def __str__(self) -> str:
         r = np.asarray(self.ratios)
         return (
-            f"{len(r):,} settings, deltas from {self.least:.1e}: smallest ratio {r.min():.9f}, median "
+            f"{len(r):,} settings, deltas from {self.least:.1e}: smallest ratio 1 + {r.min() - 1:.2g}, median "
             f"{np.median(r):.4f}, largest {r.max():.3g}"
         )
 

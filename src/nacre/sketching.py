@@ -13,13 +13,13 @@ import json
 import os
 import secrets
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from nacre.engines import finished, open_rows
 from nacre.errors import CertificateError, DomainNotDeclared, NacreError, ReleaseFileError, SketchError
-from nacre.fitting import assumptions, check_columns, check_persons, tell_rows
+from nacre.fitting import assumptions, check_columns, check_persons, diagnostics, tell_rows
 from nacre.privacy.budget import Budget, default_delta, warn_weak_delta
 from nacre.privacy.certificate import Certificate, certify
 from nacre.privacy.curator import Curator
@@ -96,6 +96,7 @@ def sketch(
     noise_seed: int | None = None,
     progress: Progress = silent,
     transcript: Transcript | None = None,
+    tell_diagnostics: Callable[[dict[str, dict[str, Any]]], None] | None = None,
     ledger: Any = None,
     population: str | None = None,
     request: str | None = None,
@@ -108,8 +109,8 @@ def sketch(
     follows the rows that the schema declares, so sites that declare different numbers agree on a delta. A schema with
     facts read from the data, a seeded noise or `epsilon=None` leave this sketch, and all it is added to, without a
     guarantee.
-    `ledger`, `population`, `request`, `engine` and `large` are those of `nacre.fit`. What sites must agree on has a
-    digest, `recipe_digest` with the same arguments: compare it before any of them pays.
+    `tell_diagnostics`, `ledger`, `population`, `request`, `engine` and `large` are those of `nacre.fit`. What sites
+    must agree on has a digest, `recipe_digest` with the same arguments: compare it before any of them pays.
     """
     account = Account(ledger, population, request)
     account.check(reads=epsilon is None or schema.weakest()[0] == "read", seeded=noise_seed is not None)
@@ -123,11 +124,14 @@ def sketch(
     with finished(rows), paid(account, plan, schema.unit.column if schema.unit else None) as held:
         check_persons(rows, schema)
         reading = functools.partial(tell_rows, progress)
-        sums = common.measure(Curator(rows, plan, schema, noise, transcript, reading, held), plan, recipe)
+        curator = Curator(rows, plan, schema, noise, transcript, reading, held)
+        sums = common.measure(curator, plan, recipe)
         stated = certify(
             plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=assumptions(schema, rows)
         )
         stated = stamped(stated, held)
+    if tell_diagnostics is not None:
+        tell_diagnostics(diagnostics(curator))
     made = SharedSketch(recipe, sums, (stated,), (_new_id(),))
     _warn_if_little(made)
     return made

@@ -238,15 +238,16 @@ def _mechanism(
     if kept is not None:
         _with_audit(kept, found, written["--output"], force)
         shell.show(f"{'written':13}{written['--output']}")
-    shell.answer(found.to_json())
+    shell.document(found.to_json())
 
 
 def _job(asked: Any) -> Any:
-    from nacre.cli.inputs import check_target_column, parse_options
+    from nacre.cli.inputs import check_target_column, parse_epsilon, parse_options
     from nacre.cli.running import Terms
     from nacre.fitting import prepare
     from nacre.table import Schema
 
+    parse_epsilon(asked["epsilon"], None)
     schema = Schema.load(asked["schema"])
     check_target_column(asked["target"], schema)
     options = parse_options(asked["options"] or (), asked["method"])

@@ -78,6 +78,13 @@ WeightsFrom = Annotated[
 Understand = Annotated[
     bool, typer.Option("--i-understand", metavar="", rich_help_panel=MODEL, help="Allow an epsilon above 20.")
 ]
+GoOn = Annotated[
+    bool,
+    typer.Option(
+        "--go-on", rich_help_panel=MODEL,
+        help="Do not stop where there is too little data, or where declared columns cannot be read.",
+    ),
+]  # fmt: skip
 Seed = Annotated[int, typer.Option(rich_help_panel=MODEL, help="Seed of public randomness; no part of the promise.")]
 NoiseSeed = Annotated[
     int | None, typer.Option(rich_help_panel=MODEL, help="Repeatable noise, for tests: there is no guarantee then.")
@@ -140,6 +147,13 @@ Json = Annotated[
     bool, typer.Option("--json", metavar="", rich_help_panel=VOICE, help="One JSON object on stdout, for machines.")
 ]
 Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", metavar="", rich_help_panel=VOICE, help="Say nothing but errors.")
+    bool,
+    typer.Option(
+        "--quiet",
+        "-q",
+        metavar="",
+        rich_help_panel=VOICE,
+        help="Say nothing but errors, and which columns could not be read.",
+    ),
 ]
 SampleSeed = Annotated[int | None, typer.Option(help="Makes the drawing repeatable; has nothing to do with privacy.")]

@@ -79,7 +79,7 @@ def plan(
     for part in [*_tell(job.plan, seen), *outlook_tables(others, helping)]:
         shell.show(part)
     beside = {"compared": [asdict(x) for x in others], "would_help": [asdict(x) for x in helping]}
-    shell.answer({**job.plan.to_json(), "notes": {**seen.to_json(), **beside}})
+    shell.document({**job.plan.to_json(), "notes": {**seen.to_json(), **beside}})
 
 
 def _beside(case: Any, seen: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -203,7 +203,7 @@ def certificate(
             "Checked here: what was spent, as listed, is within the promise, its curve and its level. That it was "
             "spent so, and by whom, is not checked: only a signature proves who made a release"
         )
-    shell.answer(found.to_json())
+    shell.document(found.to_json())
 
 
 def promise_in(path: str) -> Any:
@@ -236,7 +236,7 @@ def methods(as_json: o.Json = False) -> None:
         made.add_row(name, method.guarantee, method.summary, told)
         found[name] = {"guarantee": method.guarantee, "summary": method.summary, "settings": settings}
     shell.show(made)
-    shell.answer({"methods": found})
+    shell.document({"methods": found})
 
 
 def _setting(value: Any) -> str:

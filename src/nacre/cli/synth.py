@@ -80,6 +80,7 @@ def synth(
     population: o.Population = None,
     request: o.Request = None,
     engine: o.Engine = None,
+    go_on: o.GoOn = False,
     output_format: o.OutputFormat = None,
     spreadsheet: o.Spreadsheet = False,
     force: o.Force = False,
@@ -128,7 +129,8 @@ def synth(
              "domain": domain, "option": option, "hide": hide, "alpha": alpha, "shares": tuple(target_shares or ()),
              "weights": weights, "seed": seed, "noise_seed": noise_seed, "large": i_understand,
              "fitted": 1 - split.share if split else 1.0, "ledger": ledger,
-             "population": population, "request": request, "engine": None if split else engine}  # fmt: skip
+             "population": population, "request": request, "engine": None if split else engine,
+             "go_on": go_on}  # fmt: skip
     given = (source, schema, rows, identifiers, unit, cap, reading)
     told: list[str] = []
     made = _run(shell, *given, owner=told, **asked)
@@ -215,6 +217,7 @@ def fit(
     population: o.Population = None,
     request: o.Request = None,
     engine: o.Engine = None,
+    go_on: o.GoOn = False,
     force: o.Force = False,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
@@ -242,7 +245,7 @@ def fit(
         idle = {"--schema": schema, "--target": target, "--delta": delta, "--rows": rows, "--id": identifiers,
                 "--unit": unit, "--cap": cap, "--noise-seed": noise_seed, "--hide": hide,
                 "--alpha": alpha, "--target-shares": target_shares, "--weights": weights, "--ledger": ledger,
-                "--population": population, "--request": request, "--engine": engine, "--seed": seed,
+                "--population": population, "--request": request, "--engine": engine, "--seed": seed, "--go-on": go_on,
                 "--i-understand": i_understand, "--method": method != "sketch", "--domain": domain != "buy",
                 "--neighbours": neighbours != "add_or_remove_one"}  # fmt: skip
         if told := [name for name, value in idle.items() if value]:
@@ -255,7 +258,7 @@ def fit(
                 target=target, method=method, neighbours=neighbours, domain=domain, option=option, hide=hide,
                 alpha=alpha, shares=tuple(target_shares or ()), weights=weights, seed=seed,
                 noise_seed=noise_seed, large=i_understand, ledger=ledger, population=population,
-                request=request, engine=engine)  # fmt: skip
+                request=request, engine=engine, go_on=go_on)  # fmt: skip
     _kept(shell, made, outputs, target_file, force)
 
 

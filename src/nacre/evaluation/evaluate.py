@@ -21,6 +21,7 @@ from nacre.evaluation.parallel import Progress, run_jobs, silent
 from nacre.evaluation.tables import Sample, read
 from nacre.report.findings import Report
 from nacre.table import Schema
+from nacre.table.naming import choices
 
 ROWS = 100_000  # of each table, unless asked for more: marginals then have a standard error below 0.002
 
@@ -117,7 +118,7 @@ def _open(
         schema = Schema.given(schema)
     domain = Domain.of(schema)
     if target is not None and target not in domain.names:
-        raise SchemaError(f"target {target!r}: no such column to predict; choose among {_some(domain.names)}")
+        raise SchemaError(f"target {target!r}: no such column to predict; choose among {choices(target, domain.names)}")
     seeds = np.random.SeedSequence(seed).generate_state(3).tolist()
     sources = {"synthetic": synthetic, "train": train, "holdout": holdout}
     read_in = {}
@@ -142,10 +143,6 @@ def _same(train: Any, holdout: Any) -> bool:
     if isinstance(train, str | os.PathLike) and isinstance(holdout, str | os.PathLike):
         return os.path.realpath(train) == os.path.realpath(holdout)
     return holdout is not None and train is holdout
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:12]) + (f" … and {len(names) - 12} more" if len(names) > 12 else "")
 
 
 def need_libraries() -> None:

@@ -62,7 +62,7 @@ class Curator(TrainingDoors):
         self._progress = progress or (lambda rows: None)
         self._opened: dict[str, list[str] | None] = {}  # columns spent so far, or None for all of the entry
         self._code_cache: list[tuple[Mapping[str, np.ndarray], int]] | None = None
-        self.outside: dict[str, int] = {}  # values outside the declared domain, for the owner only
+        self.outside: work.Outside = {}  # values outside the declared domain, for the owner only
         self.diagnostics: dict[str, dict[str, Any]] = {}  # how chains mixed, by entry, for the owner only
         self.adopt(schema)
 
@@ -301,7 +301,7 @@ class Curator(TrainingDoors):
 
     def _encoded(self) -> Iterator[tuple[Mapping[str, Any], int]]:
         needed = list(self.schema.modelled)
-        self.outside = dict.fromkeys(needed, 0)
+        self.outside = dict.fromkeys(needed, work.NONE)
         for batch in self._batches(needed):
             encoded = encode(batch, self.schema)
             self.outside = work.added(self.outside, encoded.outside())

@@ -19,9 +19,11 @@ from nacre.table.encoding import encode
 from nacre.table.grid import Grid
 from nacre.table.labels import names as texts_of
 from nacre.table.labels import text_bytes
+from nacre.table.misfits import Misfits
 
 Named = dict[str, dict[str, bytes]]  # by column: texts and their names
-Outside = dict[str, int]  # values outside the declared domain by column, for the owner only
+Outside = dict[str, Misfits]  # values outside the declared domain by column, for the owner only
+NONE = Misfits()
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ class Tables:
         return list(self.schema.modelled)
 
     def start(self) -> tuple[TableCounter, Outside]:
-        return counter_of(self.cliques, self.groups), dict.fromkeys(self.columns, 0)
+        return counter_of(self.cliques, self.groups), dict.fromkeys(self.columns, NONE)
 
     @functools.cached_property
     def _coder(self) -> Coder:
@@ -203,7 +205,7 @@ class Sum:
         return list(self.schema.modelled)
 
     def start(self) -> tuple[np.ndarray, Outside]:
-        return np.zeros(self.shape, dtype=np.int64), dict.fromkeys(self.columns, 0)
+        return np.zeros(self.shape, dtype=np.int64), dict.fromkeys(self.columns, NONE)
 
     def add(self, total: tuple[np.ndarray, Outside], batch: Any) -> tuple[np.ndarray, Outside]:
         encoded = encode(batch, self.schema)
@@ -226,7 +228,7 @@ class Arrays:
         return list(self.schema.modelled)
 
     def start(self) -> tuple[list[Any], Outside]:
-        return [], dict.fromkeys(self.columns, 0)
+        return [], dict.fromkeys(self.columns, NONE)
 
     def add(self, total: tuple[list[Any], Outside], batch: Any) -> tuple[list[Any], Outside]:
         encoded = encode(batch, self.schema)
@@ -259,5 +261,5 @@ class People:
         return [*total, *part]
 
 
-def added(one: Outside, other: Mapping[str, int]) -> Outside:
-    return {name: one.get(name, 0) + other.get(name, 0) for name in {**one, **other}}
+def added(one: Outside, other: Outside) -> Outside:
+    return {name: one.get(name, NONE) + other.get(name, NONE) for name in {**one, **other}}

@@ -9,6 +9,7 @@ from typing import Any
 from nacre.errors import SchemaError
 from nacre.table.columns import Boolean, Categorical, Column, Numeric
 from nacre.table.conditions import Condition, position, some
+from nacre.table.naming import choices
 
 MAX_DETERMINANT_VALUES = 1_000_000
 MOST_CAP = 10**9
@@ -68,7 +69,7 @@ def check_rule(rule: Any, columns: Mapping[str, Column], where: str) -> dict[str
         raise SchemaError(f"{where}: found {rule!r}; write column: value pairs")
     for name in rule:
         if name not in columns:
-            raise SchemaError(f"{where}: there is no column {name!r}; name a column of the schema")
+            raise SchemaError(f"{where}: there is no column {name!r}; choose among {choices(name, columns)}")
     return {name: _rule_condition(c, columns[name], f"{where}, column {name!r}") for name, c in rule.items()}
 
 
@@ -87,7 +88,7 @@ def check_dependency(rule: Dependency, columns: Mapping[str, Column]) -> None:
     """Raise SchemaError unless both columns exist, suit their roles, and the mapping covers the domain."""
     for name in (rule.determinant, rule.dependent):
         if name not in columns:
-            raise SchemaError(f"{rule}: there is no column {name!r}; name a column of the schema")
+            raise SchemaError(f"{rule}: there is no column {name!r}; choose among {choices(name, columns)}")
     source, target = columns[rule.determinant], columns[rule.dependent]
     if not (isinstance(source, (Categorical, Boolean)) or (isinstance(source, Numeric) and source.integer)):
         raise SchemaError(

@@ -34,7 +34,7 @@ _COLUMN_KEYS = {
 def dump(schema: Schema) -> str:
     """The canonical text: fixed order of keys, one line per column."""
     columns = ",\n".join(
-        f"    {_compact(name)}: {_compact(_column_json(column))}" for name, column in schema.columns.items()
+        f"    {_compact(name)}: {_compact(column_json(column))}" for name, column in schema.columns.items()
     )
     parts = [f'  "format": {FORMAT}', f'  "columns": {{\n{columns}\n  }}']
     rest: dict[str, Any] = {
@@ -54,7 +54,7 @@ def _compact(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def _column_json(column: Column) -> dict[str, Any]:
+def column_json(column: Column) -> dict[str, Any]:
     found: dict[str, Any] = {"kind": column.kind}
     for key in _COLUMN_KEYS[column.kind]:
         value = getattr(column, key)
@@ -98,7 +98,7 @@ def parse(source: str | bytes | Mapping[str, Any]) -> Schema:
         )
     columns = _object(raw.get("columns"), '"columns"')
     return Schema(
-        columns={name: _column(name, spec) for name, spec in columns.items()},
+        columns={name: column_of(name, spec) for name, spec in columns.items()},
         rows=raw.get("rows"),
         unit=None if raw.get("unit") is None else _unit(raw["unit"]),
         dependencies=tuple(_dependency(d, i) for i, d in enumerate(_list(raw, "dependencies"))),
@@ -139,7 +139,7 @@ def _list(raw: Mapping[str, Any], key: str) -> list:
     return value
 
 
-def _column(name: str, spec: Any) -> Column:
+def column_of(name: str, spec: Any) -> Column:
     where = f"column {name!r}"
     kind = _object(spec, where).get("kind")
     if not isinstance(kind, str) or kind not in KINDS:

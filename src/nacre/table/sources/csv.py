@@ -7,6 +7,7 @@ all others, and the owner is told how many there were.
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import io
 import warnings
@@ -63,7 +64,9 @@ class CsvSource:
     def _check_shape(self, block: bytes) -> None:
         parsed = _Parsed(self, None)
         try:
-            rows = sum(b.num_rows for b in parsed.batches(pa.BufferReader(block), 2 * len(block) + 1024))
+            rows = sum(
+                b.num_rows for b in parsed.batches(pa.BufferReader(codecs.BOM_UTF8 + block), 2 * len(block) + 1024)
+            )
         except pa.ArrowException:
             return
         if parsed.lines > rows:
@@ -77,6 +80,7 @@ class CsvSource:
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         parsed = _Parsed(self, columns)
         with self._text() as inner:
+            inner.put_back(codecs.BOM_UTF8)  # the parser takes one away: that shall not be the first row's
             text = _Guarded(inner)
             try:
                 for batch in parsed.batches(pa.PythonFile(text, mode="r"), _BLOCK):
@@ -164,8 +168,16 @@ class _Guarded(io.RawIOBase):
         return True
 
     def read(self, size: int = -1) -> bytes:
+        """A block that does not end between CR and LF: the parser drops an LF at the start of a block after a CR, also
+        within a value, so that where blocks end would change what is read."""
         try:
-            return self.inner.read(size)
+            block = self.inner.read(size)
+            if block.endswith(b"\r") and len(block) > 1:
+                follows = self.inner.read(1)
+                kept = b"\r" if follows == b"\n" else b""
+                self.inner.put_back(kept + follows)
+                block = block[: len(block) - len(kept)]
+            return block
         except DataError as problem:
             self.problem = problem
             raise OSError("unreadable") from None

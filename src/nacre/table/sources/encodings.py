@@ -89,6 +89,10 @@ class Utf8:
         found, self._ready = self._ready[:size], self._ready[size:]
         return found
 
+    def put_back(self, block: bytes) -> None:
+        """Have this read once more."""
+        self._ready = block + self._ready
+
     def skip(self, size: int) -> None:
         while size > 0 and (block := self.read(size)):
             size -= len(block)

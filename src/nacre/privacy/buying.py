@@ -8,34 +8,14 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Collection, Mapping
-from typing import Any
 
 import numpy as np
 
-from nacre.table import Boolean, Categorical, Column, Datetime, Identifier, Numeric, probe
-from nacre.table.formats import DateFormat, NumberFormat
-from nacre.table.votes.decision import Finding
+from nacre.table import Categorical, Column, Datetime, Identifier, Numeric, probe
 
 OTHERS = ("other", "others", "(other)", "other values", "none of these")  # the first that no label is called
 _CLEAR = 2.5  # standard errors by which the mass of texts that were not bought stands out
 _SOME = 0.001  # and the least share of it
-
-
-def template(found: Finding) -> Column:
-    """The column that was found, without its domain; every fact bought."""
-    common: dict[str, Any] = {"nullable": found.nullable, "null_words": found.null_words}
-    column: Column
-    if found.kind == "numeric":
-        assert found.format is None or isinstance(found.format, NumberFormat)
-        column = Numeric(integer=found.integer, decimals=found.decimals, format=found.format, **common)
-    elif found.kind == "datetime":
-        assert found.format is None or isinstance(found.format, DateFormat)
-        column = Datetime(unit=found.unit, format=found.format, **common)
-    elif found.kind == "boolean":
-        column = Boolean(format=found.format, **common)  # type: ignore[arg-type]
-    else:
-        column = Categorical(**common)
-    return dataclasses.replace(column, provenance=dict.fromkeys(column.facts, "bought"))
 
 
 def with_bounds(column: Numeric | Datetime, histogram: np.ndarray, sigma: float) -> Column:
@@ -74,12 +54,6 @@ def _moments(column: Datetime, low: str, high: str) -> tuple[str, str]:
         ends = f"{first:04d}-01-01", f"{first + 99:04d}-12-31"
         low, high = (min(max(day, ends[0]), ends[1]) for day in (low, high))
     return low, high + _LAST.get(column.unit, "")
-
-
-def empty() -> Categorical:
-    """A column in which nothing but missing values stands out."""
-    provenance: dict[str, str] = dict.fromkeys(("kind", "nullable", "categories"), "bought")
-    return Categorical(categories=OTHERS[:1], other=OTHERS[0], nullable=True, provenance=provenance)
 
 
 @dataclasses.dataclass(frozen=True)

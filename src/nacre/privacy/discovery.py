@@ -19,11 +19,11 @@ from nacre.privacy import accounting, buying
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Bounds, Categories, Counts, Entry, Plan, Scope, gaussian_share
-from nacre.table import Categorical, Column, Datetime, Identifier, Numeric, Schema, probe
+from nacre.table import Categorical, Datetime, Identifier, Numeric, Schema, probe
 from nacre.table.schema import MAX_COLUMNS, Purchase
 from nacre.table.sources import storage
 from nacre.table.votes.cells import NULL
-from nacre.table.votes.decision import Finding, decide
+from nacre.table.votes.decision import decide
 
 ROWS = 0.01  # of μ² for the number of rows: one count, so even a small share is precise
 SHARE = 0.15  # of μ² for a whole schema; a schema that lacks less pays in proportion
@@ -181,7 +181,8 @@ def buy_domain(curator: Curator, plan: Plan, schema: Schema) -> Schema:
     open_ = {name: storage.is_as_written(fields[name]) for name in lacking}
     votes = curator.bounds(plan["kinds"], {name: "writing" if open_[name] else "kind" for name in lacking})
     found = {name: decide(votes[name], plan["kinds"].sigmas[0], open_[name]) for name in lacking}
-    columns = {n: _start(schema.columns[n], found[n]) for n in lacking}
+    columns = {name: schema.columns[name] for name in lacking}
+    columns |= {n: found[n].column("bought") for n, c in columns.items() if isinstance(c, Undeclared)}
     probes = {n: probe.of_column(_PROBES[c.kind], c) for n, c in columns.items() if c.kind in _PROBES}
     histograms = curator.bounds(plan["domain"], probes)
     texts = curator.categories(
@@ -201,13 +202,6 @@ def buy_domain(curator: Curator, plan: Plan, schema: Schema) -> Schema:
 
 
 _PROBES = {"numeric": "magnitude", "datetime": "month"}
-
-
-def _start(declared: Column, found: Finding) -> Column:
-    """What is known before the domain is bought."""
-    if not isinstance(declared, Undeclared):
-        return declared
-    return buying.empty() if found.kind == "empty" else buying.template(found)
 
 
 def _texts(counts: Mapping[str, int], votes: np.ndarray, plan: Plan, schema: Schema) -> buying.Texts:

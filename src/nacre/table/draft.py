@@ -1,10 +1,13 @@
-"""A first schema from the data itself. Everything in it is marked `read`: it is a draft to review, not a
-promise."""
+"""A first schema from the data itself. Everything in it is marked `read`: it is a draft to review, not a promise.
+
+It goes by the same classes of texts and the same decision as a schema that is bought, with exact counts.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import re
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,27 +16,30 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nacre.errors import DataError, SchemaError
-from nacre.table import casting, labels
-from nacre.table.columns import Boolean, Categorical, Column, Datetime, Identifier, Numeric, Tensor
-from nacre.table.encoding import missing
+from nacre.table import casting, labels, reading
+from nacre.table.columns import Categorical, Column, Datetime, Identifier, Numeric, Tensor
 from nacre.table.frames import to_arrow
 from nacre.table.instants import UNITS, isoformat
 from nacre.table.schema import MAX_COLUMNS, Schema
+from nacre.table.sources.storage import is_as_written, is_index
+from nacre.table.votes import cells
+from nacre.table.votes.decision import decide
 
 MAX_LABELS = 100_000  # text with more distinct values than this is taken for names
 FEW_ROWS = 50  # below this, all-different text may still be categories
-_UNIQUE = 0.9  # share of distinct values from which text is taken for names
+_OFTEN = 5  # how often a label occurs in a list of categories; one that hardly repeats is free text
+_LONG = 80  # characters of a text that is a sentence, on average
+_UNIQUE = 0.9  # share of distinct numbers from which they may be names
 _IDENTIFIER = re.compile(r"(^|[_\s-])(id|ID|Id|uuid|guid|key)$|[a-z]I[Dd]$")
 
 
 def draft(table: Any, exclude: Iterable[str] = ()) -> Schema:
-    """Guess the kind, domain and nullability of every column of a table or of Rows, in one pass.
+    """Guess kind, writing, domain and nullability of every column of a table or of Rows, in two passes.
 
-    Raises SchemaError for too many columns and DataError for a column without a single value.
+    Raises SchemaError for too many columns and DataError for a column that cannot be modelled.
     """
     left_out = set(exclude)
     rows = table if hasattr(table, "batches") else to_arrow(table)
-    batches = rows.batches() if hasattr(rows, "batches") else rows.to_batches()
     names = list(rows.column_names)
     for name in left_out - set(names):
         raise SchemaError(f"exclude names {name!r}, which is not a column of the table; check its name")
@@ -44,157 +50,171 @@ def draft(table: Any, exclude: Iterable[str] = ()) -> Schema:
         raise SchemaError(
             f"the table has {len(kept):,} columns; at most {MAX_COLUMNS:,} can be modelled: leave columns out"
         )
-    notes = {name: _Notes(name) for name in kept}
-    for batch in batches:
-        for name in kept:
-            notes[name].add(batch.column(name))
-    return Schema({name: note.column() for name, note in notes.items()})
+    fields = rows.arrow_schema if hasattr(rows, "batches") else rows.schema
+    looks = {name: _Look(name, is_as_written(fields.field(name))) for name in kept}
+    for batch in _batches(rows):
+        for name, look in looks.items():
+            look.add(batch.column(name))
+    columns = {name: look.column() for name, look in looks.items()}
+    measures = {n: _Measure(n, c) for n, c in columns.items() if isinstance(c, (Numeric, Datetime))}
+    for batch in _batches(rows) if measures else ():
+        for name, measure in measures.items():
+            measure.add(batch.column(name))
+    columns |= {name: measure.column() for name, measure in measures.items()}
+    return Schema({name: _read(column) for name, column in columns.items()})
 
 
-class _Notes:
-    """What has been seen of one column so far."""
+def _batches(rows: Any) -> Iterable[Any]:
+    return rows.batches() if hasattr(rows, "batches") else rows.to_batches()
 
-    def __init__(self, name: str):
-        self.name, self.rows, self.nulls = name, 0, 0
-        self.spans: dict[str, tuple[Any, Any]] = {}  # smallest and largest value, by the way of reading
-        self.blanks: set[str] = set()  # ways of reading by which some text means a missing value
-        self.numbers: set[float] | None = set() if _IDENTIFIER.search(name) else None
-        self.readers: list[str] | None = None  # ways to read the column that no value has contradicted yet
-        self.labels: set[str] | None = set()
-        self.whole, self.step, self.tz, self.size = True, UNITS["day"], None, None
+
+def _read(column: Column) -> Column:
+    return dataclasses.replace(column, provenance=dict.fromkeys(column.facts, "read"))
+
+
+def _plain(array: pa.Array) -> pa.Array:
+    array = labels.unpack(array)
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+
+
+class _Look:
+    """What is seen of one column at first: its classes, its labels, its arrays."""
+
+    def __init__(self, name: str, untyped: bool):
+        self.name, self.untyped = name, untyped
+        self.votes = np.zeros(cells.COUNT, np.int64)
+        self.labels: Counter[str] | None = Counter()
+        self.arrays: _Arrays | None = None
+        self.tz: str | None = None
 
     def add(self, array: pa.Array) -> None:
-        array = labels.unpack(array)
-        self.rows += len(array)
-        self.nulls += int(missing(array).sum())
-        if isinstance(array, pa.DictionaryArray):
-            array = labels.unpack(array.dictionary.take(pc.unique(array.indices).drop_null()))
-        if self.readers is None:
-            self.readers = self._candidates(array.type)
-        if len(array) > array.null_count:
-            self.readers = [reader for reader in self.readers if getattr(self, f"_read_{reader}")(array)]
-
-    def _candidates(self, kind: pa.DataType) -> list[str]:
-        if pa.types.is_boolean(kind):
-            return ["boolean"]
-        if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-            return ["number"]
-        if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-            return ["datetime"]
+        array = _plain(array)
+        kind = array.type
         if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-            return ["tensor"]
-        return ["boolean", "number", "datetime", "label"]
-
-    # Each reader returns whether every value of the array can be read its way, and notes what it saw.
-
-    def _read_boolean(self, array: pa.Array) -> bool:
-        if labels.is_text(array.type) and not pc.all(pc.is_in(pc.ascii_lower(array.drop_null()), _WORDS)).as_py():
-            return False  # 0 and 1 in text are numbers
-        _, null, bad = casting.booleans(array)
-        self._blank("boolean", null)
-        return not bad.any()
-
-    def _read_number(self, array: pa.Array) -> bool:
-        values, null, bad = casting.floats(array)
-        if bad.any():
-            return False
-        self._blank("number", null)
-        seen = values[~null & np.isfinite(values)]
-        if self.numbers is not None and len(self.numbers) <= MAX_LABELS:
-            self.numbers.update(np.unique(seen).tolist())
-        if len(seen):
-            self.whole = self.whole and bool((np.rint(seen) == seen).all() and np.abs(seen).max() < 2.0**53)
-            self._extend("number", seen.min(), seen.max())
-        return True
-
-    def _read_datetime(self, array: pa.Array) -> bool:
-        values, null, bad = casting.instants(array, None)
-        if bad.any():
-            return False
-        if pa.types.is_timestamp(array.type):
-            self.tz = array.type.tz
-            self.step = min(self.step, UNITS["s"])
-        self._blank("datetime", null)
-        seen = values[~null]
-        if not len(seen):
-            return True
-        for step in sorted(UNITS.values(), reverse=True):
-            if step <= self.step and not (seen % step).any():
-                self.step = step
-                break
-        self._extend("datetime", seen.min(), seen.max())
-        return True
-
-    def _read_label(self, array: pa.Array) -> bool:
-        if self.labels is not None:
-            self.labels.update(pc.unique(labels.as_text(array)).drop_null().to_pylist())
-            if len(self.labels) > MAX_LABELS:
-                self.labels = None
-        return True
-
-    def _read_tensor(self, array: pa.Array) -> bool:
-        sizes = pc.unique(pc.list_value_length(array).drop_null()).to_pylist()
-        self.size = sizes[0] if self.size is None else self.size
-        values, null, bad = casting.floats(labels.unpack(pc.list_flatten(array)))
-        if sizes != [self.size] or null.any() or bad.any():
-            return False
-        self._extend("tensor", values.min(), values.max())
-        return True
-
-    def _extend(self, reader: str, low: Any, high: Any) -> None:
-        old = self.spans.get(reader, (low, high))
-        self.spans[reader] = (min(old[0], low), max(old[1], high))
-
-    def _blank(self, reader: str, null: np.ndarray) -> None:
-        if null.any():
-            self.blanks.add(reader)
+            self.arrays = self.arrays or _Arrays(self.name)
+            self.arrays.add(array)
+            return
+        self.votes += np.bincount(cells.of_column(array, self.untyped), minlength=cells.COUNT)
+        if pa.types.is_timestamp(kind):
+            self.tz = kind.tz
+        if self.labels is not None and (labels.is_text(kind) or pa.types.is_time(kind)):
+            found = pc.value_counts(labels.as_text(array).drop_null())
+            self.labels.update(dict(zip(found.field("values").to_pylist(), found.field("counts").to_pylist())))
+            self.labels = None if len(self.labels) > MAX_LABELS else self.labels
 
     def column(self) -> Column:
-        """The guess, every fact marked `read`."""
-        guess = self._guess()
-        return dataclasses.replace(guess, provenance=dict.fromkeys(guess.facts, "read"))
-
-    def _guess(self) -> Column:
-        seen = self.rows - self.nulls
-        if seen <= 0:
-            raise DataError(
-                f"column {self.name!r} has no values, only missing ones; leave it out, or write its kind by hand"
-            )
-        reader = (self.readers or ["none"])[0]
-        nullable = self.nulls > 0 or reader in self.blanks
-        if reader == "boolean":
-            return Boolean(nullable=nullable)
-        if reader == "label":
-            return self._label(seen, nullable)
-        if reader not in self.spans:
-            raise DataError(f"column {self.name!r} has no values that nacre can model; leave it out or convert it")
-        low, high = self.spans[reader]
-        if reader == "datetime":
-            return self._datetime((low, high), nullable)
-        if reader == "tensor":
-            return Tensor((self.size or 1,), (float(low), float(high)), nullable=nullable)
-        if self._names_rows(seen):
+        """The column without bounds; whole where it needs none."""
+        if self.arrays is not None:
+            return self.arrays.column()
+        if is_index(self.name):
             return Identifier()
-        return Numeric((float(low), float(high)), integer=self.whole, nullable=nullable)
-
-    def _names_rows(self, seen: int) -> bool:
-        """Whether whole numbers are names: the column is called so and they rarely repeat."""
-        distinct = 0 if self.numbers is None else len(self.numbers)
-        return self.whole and (distinct > 1_000 or (seen > FEW_ROWS and distinct >= _UNIQUE * seen))
-
-    def _datetime(self, span: tuple, nullable: bool) -> Datetime:
-        unit = next(name for name, step in UNITS.items() if step == self.step)
-        if self.tz is not None and unit == "day":
-            unit = "s"
-        low, high = (isoformat(int(v), unit) for v in span)
-        return Datetime((low, high), tz=self.tz, unit=unit, nullable=nullable)
-
-    def _label(self, seen: int, nullable: bool) -> Column:
-        distinct = MAX_LABELS + 1 if self.labels is None else len(self.labels)
-        unique = seen > FEW_ROWS and distinct >= _UNIQUE * seen
-        if self.labels is None or unique:
+        found = decide(self.votes, 0.0, self.untyped)
+        column = found.column("read")
+        if isinstance(column, Datetime) and self.tz is not None:
+            column = dataclasses.replace(column, tz=self.tz)
+        if not isinstance(column, Categorical) or column.categories is not None:
+            return column
+        if self.labels is not None and not self.labels:
+            raise DataError(f"column {self.name!r} has no values that nacre can model; leave it out or convert it")
+        if self._free_text():
             return Identifier(text=True)
-        return Categorical(tuple(sorted(self.labels)), nullable=nullable)
+        return Categorical(tuple(sorted(self.labels or ())), nullable=column.nullable)
+
+    def _free_text(self) -> bool:
+        """Whether most texts hardly repeat, or are sentences."""
+        if self.labels is None:
+            return True
+        rows = sum(self.labels.values())
+        length = sum(len(label) * n for label, n in self.labels.items()) / rows
+        often = sum(n for n in self.labels.values() if n >= _OFTEN)
+        return rows > FEW_ROWS and (often < rows / 2 or length > _LONG)
 
 
-_WORDS = pa.array(["true", "false", "t", "f", "yes", "no", "y", "n", ""])
+class _Arrays:
+    """What is seen of a column of arrays: one size for all, and the span of its numbers."""
+
+    def __init__(self, name: str):
+        self.name, self.size, self.good, self.nullable = name, None, True, False
+        self.low, self.high = np.inf, -np.inf
+
+    def add(self, array: pa.Array) -> None:
+        self.nullable = self.nullable or array.null_count > 0
+        sizes = pc.unique(pc.list_value_length(array).drop_null()).to_pylist()
+        if not sizes:
+            return
+        self.size = sizes[0] if self.size is None else self.size
+        values, null, bad = casting.floats(labels.unpack(pc.list_flatten(array)))
+        self.good = self.good and sizes == [self.size] and not null.any() and not bad.any()
+        if self.good and len(values):
+            self.low, self.high = min(self.low, float(values.min())), max(self.high, float(values.max()))
+
+    def column(self) -> Column:
+        if not self.good or not self.size or not np.isfinite([self.low, self.high]).all():
+            raise DataError(f"column {self.name!r} has no values that nacre can model; leave it out or convert it")
+        return Tensor((self.size,), (self.low, self.high), nullable=self.nullable)
+
+
+class _Measure:
+    """What is seen of a column of numbers or moments once its writing is known."""
+
+    def __init__(self, name: str, start: Numeric | Datetime):
+        self.name, self.start = name, start
+        self.low: Any = None
+        self.high: Any = None
+        self.rows, self.unread = 0, False
+        self.step = UNITS["day"]
+        self.consecutive = True
+        self.numbers: set[float] | None = set() if _IDENTIFIER.search(name) else None
+
+    def add(self, array: pa.Array) -> None:
+        if isinstance(self.start, Numeric):
+            free = dataclasses.replace(self.start, integer=False, provenance={})
+            values, null, bad = reading.numbers(_plain(array), free)
+            seen = values[~null & np.isfinite(values)]
+        else:
+            values, null, bad = reading.instants(_plain(array), self.start)
+            seen = values[~null]
+        self.unread = self.unread or bool((null & bad).any())
+        if not len(seen):
+            return
+        first = seen[0] if self.low is None else self.low
+        whole = isinstance(self.start, Numeric) and len(seen) == len(values)
+        self.consecutive = self.consecutive and whole and bool((seen == first + self.rows + np.arange(len(seen))).all())
+        self.low = seen.min() if self.low is None else min(self.low, seen.min())
+        self.high = seen.max() if self.high is None else max(self.high, seen.max())
+        self.rows += len(seen)
+        if isinstance(self.start, Datetime):
+            self.step = next(s for s in sorted(UNITS.values(), reverse=True) if s <= self.step and not (seen % s).any())
+        elif self.numbers is not None and len(self.numbers) <= MAX_LABELS:
+            self.numbers.update(np.unique(seen).tolist())
+
+    def column(self) -> Column:
+        """The column with its bounds; names of rows and of persons as identifiers."""
+        if self.low is None:
+            raise DataError(f"column {self.name!r} has no values that nacre can model; leave it out or convert it")
+        nullable = self.start.nullable or self.unread
+        if isinstance(self.start, Datetime):
+            return self._moments(self.start, nullable)
+        whole = self.start.integer and bool(max(abs(self.low), abs(self.high)) < 2.0**53)
+        if whole and self._names_rows():
+            return Identifier()
+        bounds = (int(self.low), int(self.high)) if whole else (float(self.low), float(self.high))
+        return dataclasses.replace(self.start, bounds=bounds, integer=whole, nullable=nullable, provenance={})
+
+    def _moments(self, start: Datetime, nullable: bool) -> Column:
+        unit = start.unit
+        if start.format is None or start.format.plain:
+            fitting = [name for name, step in UNITS.items() if step == self.step]
+            unit = "s" if start.tz is not None and fitting[0] == "day" else fitting[0]
+            if start.format is None and start.unit != "day" and unit == "day":
+                unit = start.unit  # moments, if all at midnight, are no dates
+        bounds = tuple(isoformat(int(v), unit) for v in (self.low, self.high))
+        return dataclasses.replace(start, bounds=bounds, unit=unit, nullable=nullable, provenance={})
+
+    def _names_rows(self) -> bool:
+        """Whether whole numbers are names: they count the rows from 0 or 1, or the column is called so and they rarely
+        repeat."""
+        if self.consecutive and self.low in (0, 1) and self.rows > FEW_ROWS:
+            return True
+        distinct = 0 if self.numbers is None else len(self.numbers)
+        return distinct > 1_000 or (self.rows > FEW_ROWS and distinct >= _UNIQUE * self.rows)

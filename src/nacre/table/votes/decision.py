@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import Any
 
 import numpy as np
 
+from nacre.table.columns import Boolean, Categorical, Column, Datetime, Numeric
 from nacre.table.formats import DateFormat, NumberFormat, TruthFormat
 from nacre.table.votes import cells, dates, numbers
 from nacre.table.votes.words import NULL_WORDS, SINGLE_TRUTH_WORDS, TRUTH_WORDS
@@ -37,6 +39,23 @@ class Finding:
     decimals: int | None = None
     unit: str = "s"
     format: NumberFormat | DateFormat | TruthFormat | None = None
+
+    def column(self, provenance: str) -> Column:
+        """The column that was found, without its domain; every fact of this provenance."""
+        common: dict[str, Any] = {"nullable": self.nullable, "null_words": self.null_words}
+        how: Any = self.format
+        column: Column
+        if self.kind == "numeric":
+            column = Numeric(integer=self.integer, decimals=self.decimals, format=how, **common)
+        elif self.kind == "datetime":
+            column = Datetime(unit=self.unit, format=how, **common)
+        elif self.kind == "boolean":
+            column = Boolean(format=how, **common)
+        elif self.kind == "empty":
+            column = Categorical(categories=("other",), other="other", nullable=True)
+        else:
+            column = Categorical(**common)
+        return dataclasses.replace(column, provenance=dict.fromkeys(column.facts, provenance))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -172,8 +191,6 @@ def _number_masks(
         written[place], read[place] = writes > 0, reads > 0
     if affix == 0:
         written[cells.DATE + dates.COMPACT] = writes[numbers.WHOLE[1]] > 0
-        odd = list(numbers.SHAPES).index(("odd",))
-        read[[p[odd] for p in places]] = writes[numbers.WHOLE[0]] > 0  # only plain numbers have such spellings
     if signed is not None:
         written[signed] = True
     return written, read | written
@@ -238,7 +255,11 @@ def _written_moment(votes: np.ndarray, sigma: float) -> _Option | None:
     days, clocks, _ = dates.tables()
     found = _grid(votes)
     sums = days @ found @ clocks.T
-    spread = np.sqrt(np.outer(days.sum(axis=1), clocks.sum(axis=1)))
+    # Where nothing speaks for leaving out zeros, they are written.
+    sizes = [t.sum(axis=1) + 2.0 * np.array(["%-" in p for p in names]) for t, names in (
+        (days, dates.day_patterns()), (clocks, dates.clock_patterns())
+    )]  # fmt: skip
+    spread = np.sqrt(np.outer(*sizes))
     scores = sums - _CHOICE * max(sigma, _TIE) * spread
     day, clock = np.unravel_index(int(np.argmax(scores)), scores.shape)
     pattern = dates.day_patterns()[day] + dates.clock_patterns()[clock]

@@ -27,7 +27,8 @@ def _shapes() -> Iterator[tuple[Shape, str]]:
     yield ("whole", False), "57"
     yield ("whole", True), "5731"  # long enough for a thousands mark that is not there
     yield ("zeros",), "0057"
-    yield ("odd",), ".57"
+    yield ("odd",), ".57"  # any program reads it, none writes it
+    yield ("power",), "5.7e-31"
     for mark in GROUPS:
         for zero in (False, True) if mark in ".," else (False,):
             yield ("grouped", mark, False, zero), f"5{mark}73{0 if zero else 1}"  # or three decimals
@@ -115,7 +116,9 @@ def _shape(digits: str, first: bool, last: bool) -> Shape | None:
             return ("zeros",)
         size = "0" if first else "short" if len(head) < 4 else "long"
         return ("decimal", mark, size, min(len(behind), 7), last)
-    return ("odd",) if re.fullmatch(r"\+?(?:9+(?:\.9*)?|\.9+)(?:[eE][+-]?9+)?", digits) else None
+    if re.fullmatch(r"\+?(?:9+(?:\.9*)?|\.9+)", digits):
+        return ("odd",)
+    return ("power",) if re.fullmatch(r"\+?(?:9+(?:\.9*)?|\.9+)[eE][+-]?9{1,3}", digits) else None
 
 
 Candidate = tuple[NumberFormat, int | None]  # the format, and how many decimals a number has at most
@@ -170,4 +173,9 @@ def tables() -> tuple[np.ndarray, np.ndarray]:
         values, null, bad = found[(format.decimal, format.thousands)]
         reads.append(~null & ~bad)
         writes.append(reads[-1] & (np.array(format.write(values, null, decimals).to_pylist(), object) == texts))
-    return np.array(writes, float), np.array(reads, float)
+    told, seen = np.array(writes, float), np.array(reads, float)
+    # Without marks of their own numbers are read in every plain spelling; powers of ten have any number of decimals.
+    free = np.array([decimals is None for _, decimals in candidates()])
+    for shape, who in ((("odd",), shortest()), (("power",), shortest() & free)):
+        told[who, _PLACE[shape]] = seen[who, _PLACE[shape]] = 1.0
+    return told, seen

@@ -96,8 +96,9 @@ class Curator(TrainingDoors):
     ) -> list[np.ndarray]:
         """Noisy contingency tables (int64), one per clique, with noise `entry.sigmas[j]` on table j.
 
-        `groups[column]` maps each fine cell of the column's grid to a coarser group (−1: no cell). The empty
-        clique counts the rows, even while the schema still lacks facts.
+        `groups[column]` maps each fine cell of the column's grid to a coarser group (−1: no cell); one entry more, the
+        last, gives values that could not be read a group of their own instead of that of null. The empty clique counts
+        the rows, even while the schema still lacks facts.
         """
         return self.counts_together([(entry, cliques)], groups)[0]
 
@@ -336,8 +337,8 @@ class Curator(TrainingDoors):
                 raise PlanError(f"column {name!r}: not a modelled column; expected one of {list(self.grids)}")
             cells = self.grids[name].cells
             lut = np.arange(cells) if groups is None or name not in groups else np.asarray(groups[name])
-            if lut.shape != (cells,) or lut.dtype.kind not in "iu":
-                raise PlanError(f"column {name!r}: groups must be {cells} integers, one per fine cell")
+            if lut.shape not in ((cells,), (cells + 1,)) or lut.dtype.kind not in "iu":
+                raise PlanError(f"column {name!r}: groups must be {cells} integers, one per fine cell, or one more")
             legal[name] = self._coder.lut(name, lut)
         return legal
 

@@ -37,12 +37,18 @@ class Coder:
         return {n: Grid.of(c) for n, c in columns.items() if not c.missing and c.kind != "tensor"}
 
     def codes(self, values: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        return {name: narrow(grid.codes(values[name]), grid.cells) for name, grid in self.grids.items()}
+        return {n: narrow(grid.codes(values[n], apart=True), grid.cells + 1) for n, grid in self.grids.items()}
 
     def lut(self, name: str, groups: np.ndarray) -> np.ndarray:
-        """`groups` for every code of the narrow type; the code of no cell, the last one, stays −1."""
-        cells = self.grids[name].cells
-        spare = 1 if cells > 0xFFFF else np.iinfo(code_type(cells)).max + 1 - cells
+        """`groups` for every code of the narrow type; the code of no cell, the last one, stays −1.
+
+        One group more than there are cells is that of values that could not be read; without it they count as null.
+        """
+        grid = self.grids[name]
+        codes = grid.cells + 1
+        if len(groups) < codes:
+            groups = np.append(groups, -1 if grid.null is None else groups[grid.null])
+        spare = 1 if codes > 0xFFFF else np.iinfo(code_type(codes)).max + 1 - codes
         return np.append(groups, np.full(spare, -1))
 
 

@@ -80,7 +80,8 @@ def test_storage_types_are_respected():
     """In a source with types a text is a text, however much it looks like a number, and a number is a number."""
     table = pa.table({
         "code": RNG.choice(["100", "200", "350"], N), "flag": RNG.integers(0, 2, N),
-        "answer": RNG.choice(["Yes", "No"], N), "day": RNG.choice(["2020-01-01", "2020-02-01"], N), "cost": np.round(RNG.gamma(2, 50, N), 2),
+        "answer": RNG.choice(["Yes", "No"], N), "day": RNG.choice(["2020-01-01", "2020-02-01"], N),
+        "cost": np.round(RNG.gamma(2, 50, N), 2),
         "serial": [f"{i:07d}" for i in range(N)],
         "at": RNG.integers(18_000, 19_000, N).astype("datetime64[D]").astype("datetime64[us]"),
     })  # fmt: skip

@@ -152,7 +152,7 @@ def test_tampered_manifest(good, tmp_path):
         refused(tmp_path, pack({**parts, "manifest.json": manifest}, seal=False), match)
 
 
-@pytest.mark.parametrize("version", (0, 2, "1", None, 1e400, [1]))
+@pytest.mark.parametrize("version", (0, 2, "1", None, 1e300, [1]))
 def test_other_version(good, tmp_path, version):
     parts = members(good)
     parts["manifest.json"] = json.dumps({**json.loads(parts["manifest.json"]), "format": version}).encode()

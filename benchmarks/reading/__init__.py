@@ -1,1 +1,1 @@
-"""How tables are read: the search for rows that change how other rows are read, and hostile files."""
+"""How tables are read: rows that change how other rows are read, damaged files, and how fast whole ones are read."""

@@ -15,6 +15,7 @@ _HOMES = {
     "sketch": "nacre.sketching",
     "merge": "nacre.sketching",
     "load_sketch": "nacre.sketching",
+    "buy_schema": "nacre.bought_schema",
     "Release": "nacre.release",
     "Schema": "nacre.table",
     "Numeric": "nacre.table",
@@ -37,6 +38,7 @@ _HOMES = {
 __all__ = sorted(_HOMES)
 
 if TYPE_CHECKING:
+    from nacre.bought_schema import buy_schema
     from nacre.errors import NacreError
     from nacre.evaluation.evaluate import evaluate
     from nacre.fitting import fit

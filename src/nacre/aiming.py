@@ -9,6 +9,7 @@ from nacre.errors import NacreError
 from nacre.privacy.certificate import Certificate
 from nacre.synthesizers.base import METHODS
 from nacre.table import Schema
+from nacre.table.checking import HIDDEN
 from nacre.table.grid import Grid
 from nacre.targets import Shares, Target, Thinning, WeightColumn, raking
 
@@ -47,6 +48,9 @@ def share_target(method: str, schema: Schema, target: str | None, shares: Any) -
     if shares is None:
         return target
     asked = raking.checked(shares, schema, "target_shares")
+    if bad := [v for own in asked.values() for v in own if isinstance(v, str) and HIDDEN.search(v)]:
+        raise NacreError(f"target_shares: the value {bad[0]!r} would stand in the certificate, with a line break or a "
+                         "control in it; rename it in table and schema")  # fmt: skip
     for name, own in asked.items():  # also where a value has no cell of its own
         for condition in own:
             condition.mask(Grid.of(schema.columns[name]))

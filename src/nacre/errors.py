@@ -1,6 +1,10 @@
 """What can go wrong, by whose hand. Every message says what, where, what was expected and what to do."""
 
 
+class OwnerWarning(UserWarning):
+    """A warning that holds figures of private rows: for the owner of the data alone, in no log that travels."""
+
+
 class NacreError(Exception):
     """Anything nacre refuses to do. The command line prints the message and exits with 2."""
 
@@ -15,6 +19,15 @@ class DomainNotDeclared(SchemaError):
 
 class DataError(NacreError):
     """The file or table cannot be used. Such messages are for the owner of the data only."""
+
+
+class UnreadableColumn(DataError):
+    """By noisy counts, a declared column cannot be read as it is declared. Nothing was fitted."""
+
+
+class TooLittleData(NacreError, UserWarning):
+    """The noise would drown the table. A warning in Python; the command line stops before the fit unless told to go
+    on."""
 
 
 class BudgetError(NacreError):

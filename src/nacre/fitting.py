@@ -6,14 +6,14 @@ import dataclasses
 import functools
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
 from nacre.aiming import share_target, weighing_options, with_target, without_weights
-from nacre.engines import Rows, finished, open_rows
-from nacre.errors import DataError, DomainNotDeclared, NacreError
+from nacre.engines import Rows, finished, open_rows, storage_assumptions
+from nacre.errors import DataError, DomainNotDeclared, NacreError, TooLittleData
 from nacre.privacy import discovery
 from nacre.privacy.budget import Budget, default_delta, warn_weak_delta
 from nacre.privacy.certificate import certify
@@ -26,7 +26,8 @@ from nacre.privacy.transcript import Transcript
 from nacre.privacy.units import refuse_blurred_persons, refuse_repeated_persons
 from nacre.release import Release
 from nacre.synthesizers.base import METHODS, Progress, make, silent
-from nacre.table import Schema, storage
+from nacre.table import Schema
+from nacre.table.sources import Options, storage
 from nacre.targets import Target
 
 DOMAINS = ("buy", "declared", "from-data")
@@ -49,8 +50,10 @@ def prepare(
     target: str | None = None,
     domain: str = "buy",
     options: dict[str, Any] | None = None,
+    written: Collection[str] = (),
 ) -> Job:
-    """Plan a run from public facts: column names, schema, budget. Raises before anything is spent."""
+    """Plan a run from public facts: column names, those that are stored as texts (`written`), schema, budget. Raises
+    before anything is spent."""
     if domain not in DOMAINS:
         raise NacreError(f"domain={domain!r}: expected one of {', '.join(DOMAINS)}")
     schema = schema or discovery.unknown(columns)
@@ -74,7 +77,7 @@ def prepare(
         )
     synthesizer = make(method, {"target": target, **(options or {})})
     synthesizer.supports(schema)
-    plan = synthesizer.plan(schema, schema.rows, budget, discovery.entries(schema, budget))
+    plan = synthesizer.plan(schema, schema.rows, budget, discovery.entries(schema, budget, written))
     return Job(synthesizer, schema, plan)
 
 
@@ -104,6 +107,7 @@ def fit(
     population: str | None = None,
     request: str | None = None,
     engine: Any = None,
+    go_on: bool = False,
 ) -> Release:
     """Fit a private model of a table and return a release with its certificate.
 
@@ -123,7 +127,9 @@ def fit(
     `nacre.targets`; rows worth fewer than 50 equal ones are refused. With a `ledger` (its URL) the plan is charged to
     the `population` there, durably, before a door opens; the same `request` is charged once (docs/decisions/ledger.md).
     `engine` has the workers of a Ray cluster read the files ("ray", "ray:4", "ray://HOST:PORT"; docs/engines.md): with
-    the same noise the release is the same.
+    the same noise the release is the same. A run stops (`UnreadableColumn`) where, by noisy counts, a column that is
+    stored as text cannot be read as declared; with `go_on` nothing is spent on that question and such values are
+    missing.
     """
     check_seed(seed)
     schema = None if schema is None else Schema.given(schema)
@@ -134,13 +140,14 @@ def fit(
     budget = Budget(
         epsilon, default_delta(schema.rows if schema else None) if delta is None else delta, neighbours, large
     )
-    rows = open_rows(table, engine=engine)
+    rows = open_rows(table, options=Options().named(schema and schema.names), engine=engine)
     schema = schema and storage.texts_stay(schema, rows.arrow_schema)
     if domain == "from-data" or epsilon is None:
         schema = _read_missing(schema, rows)
     schema, beside = without_weights(_count_public_rows(schema, rows, budget), weighing.get("weights"))
     target = share_target(method, schema, target, target_shares)
-    job = prepare(rows.column_names, schema, budget, method, target, domain, {**options, **weighing})
+    written = () if go_on else [f.name for f in rows.arrow_schema if storage.family(f.type) == "text"]
+    job = prepare(rows.column_names, schema, budget, method, target, domain, {**options, **weighing}, written)
     check_columns(rows, job.schema, beside)
     warn_weak_delta(budget, job.schema.rows)
     _warn_if_little(job, job.schema.rows, "declared")
@@ -157,9 +164,9 @@ def fit(
         certificate = certify(job.plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=stated)
         certificate = stamped(certificate, held)
     if tell_owner is not None:
-        tell_owner({name: n for name, n in curator.outside.items() if n})
+        tell_owner({name: n.outside for name, n in curator.outside.items() if n})
     if tell_diagnostics is not None:
-        tell_diagnostics(dict(curator.diagnostics))
+        tell_diagnostics(diagnostics(curator))
     if public := getattr(job.synthesizer, "public_facts", None):
         certificate = dataclasses.replace(certificate, extras={**certificate.extras, **public(epsilon is not None)})
     certificate = with_target(certificate, schema, target_shares, weights)
@@ -185,6 +192,12 @@ def hiding_options(method: str, options: dict[str, Any] | None, hide: Any, alpha
     return {**(options or {}), **asked}
 
 
+def diagnostics(curator: Curator) -> dict[str, dict[str, Any]]:
+    """What the owner is told of a run, by entry of the plan, and under "reading" of values that did not fit."""
+    misfits = {name: n for name, n in curator.outside.items() if n}
+    return {**curator.diagnostics, **({"reading": {"misfits": misfits}} if misfits else {})}
+
+
 def tell_rows(progress: Progress, done: int) -> None:
     progress("reading rows", done, None)
 
@@ -195,6 +208,7 @@ def _buy(curator: Curator, job: Job, target: str | None) -> Schema:
     if schema.rows != job.schema.rows:
         warn_weak_delta(job.plan.budget, schema.rows)
         _warn_if_little(job, schema.rows, "bought")
+    discovery.refuse_unreadable(curator, job.plan, schema)
     schema = discovery.buy_domain(curator, job.plan, schema)
     if target is not None and target not in schema.modelled:
         warnings.warn(
@@ -220,7 +234,8 @@ def _warn_if_little(job: Job, rows: int | None, source: str) -> None:
     seen = forecast(job.plan, job.schema, rows, job.synthesizer)
     if seen.verdict in ("little", "too little"):
         noisy = f" (by the noisy count of about {rows:,} rows)" if source == "bought" else ""
-        warnings.warn(seen.advice + noisy, stacklevel=4 if noisy else 3)
+        kind = TooLittleData if seen.verdict == "too little" else UserWarning
+        warnings.warn(seen.advice + noisy, kind, stacklevel=4 if noisy else 3)
 
 
 def _count_public_rows(schema: Schema | None, rows: Rows, budget: Budget) -> Schema:
@@ -309,6 +324,7 @@ def assumptions(schema: Schema, rows: Rows) -> tuple[str, ...]:
     if earlier:
         stated.append(f"{earlier} facts of the schema were bought by an earlier run, {_price(schema)}")
     stated.append(f"column names and how the table stores its columns are public ({storage.told(rows.arrow_schema)})")
+    stated += storage_assumptions(rows)
     if schema.unit is None:
         stated.append("the promise is per row; declare a unit in the schema to protect persons with several rows")
     return tuple(stated)

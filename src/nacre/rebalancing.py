@@ -102,7 +102,7 @@ def _from_pool(source: Source, target: Target, where: Where, tell: TellWeights |
         weights = target.weights(decode(pool, source.schema), source.schema)
         enough = rows * weights.largest <= size and weights.effective >= LEAST
         if enough or size >= LARGEST or weights.effective * LARGEST < LEAST * size:  # last: no pool would do
-            weights.checked("rebalance", "ask for a target nearer to the release")
+            weights.checked("rebalance", "ask for a target nearer to the release", private=False)
             if rows * weights.largest > size:
                 warnings.warn(
                     f"rebalance: rows come up to {math.ceil(rows * weights.largest / size)} times, for the pool they "

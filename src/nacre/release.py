@@ -19,6 +19,7 @@ from nacre.synthesizers.base import METHODS, Model
 from nacre.table import Schema, Tensor
 from nacre.table.conditions import Condition, parsed
 from nacre.table.decoding import arrow_schema, decode
+from nacre.table.documents import UNFIT
 from nacre.table.encoding import Encoded
 from nacre.table.frames import from_arrow
 from nacre.table.structure import Rule, violations
@@ -243,7 +244,11 @@ def load(path: str | os.PathLike) -> Release:
     """
     from nacre.release_file import unpack
 
-    documents, arrays = unpack(path)
+    return made_of(path, *unpack(path))
+
+
+def made_of(path: Any, documents: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Release:
+    """The release in the parts of a file."""
     if documents["model.json"].get("method") == SKETCH:
         raise ReleaseFileError(
             f"{path}: a sketch, not a release; fit a model to it first: nacre fit --from-sketch {path} -o FILE.nacre "
@@ -259,8 +264,9 @@ def load(path: str | os.PathLike) -> Release:
         kind = METHODS[method].load()
         asked = documents["model.json"].get("shares")
         shares = None if asked is None else checked(from_json(asked), schema, "target shares")
+        model = kind.model.from_parts(schema, facts, arrays)
     except CertificateError as error:
         raise CertificateError(f"{path}: do not rely on this release: {error}") from None
-    except (KeyError, TypeError, AttributeError, ValueError, NacreError) as error:
+    except (*UNFIT, NacreError) as error:
         raise ReleaseFileError(f"{path}: the release does not hold what it should ({error})") from None
-    return Release(method, schema, kind.model.from_parts(schema, facts, arrays), certificate, shares)
+    return Release(method, schema, model, certificate, shares)

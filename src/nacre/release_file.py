@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from nacre.errors import ReleaseFileError
+from nacre.table import documents
 
 FORMAT = 1
 _LIMITS = {  # what a member may unpack to
@@ -25,6 +26,7 @@ _LIMITS = {  # what a member may unpack to
     "model.json": 8 << 20,
     "arrays.safetensors": 1 << 29,  # 2,000 columns of 20 groups with 1,024 particles take a third of it
 }
+_FREE, _SHRINKS = 64 << 20, 64  # what unpacks to more than the first is at most so many times smaller when packed
 _DAMAGE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, OSError, EOFError, ValueError, RuntimeError)
 
 
@@ -60,6 +62,11 @@ def unpack(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, np.ndarra
         raise ReleaseFileError(f"{where}: a folder, not a release file") from None
     except _DAMAGE as error:
         raise ReleaseFileError(f"{where}: not a nacre release, or damaged ({error})") from None
+    return opened(members, where)
+
+
+def opened(members: dict[str, bytes], where: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The documents and arrays of the unpacked members."""
     manifest = _json(members.pop("manifest.json"), "manifest.json", where)
     _check_manifest(manifest, members, where)
     arrays = _arrays(members.pop("arrays.safetensors"), where)
@@ -74,7 +81,8 @@ def _check_members(archive: zipfile.ZipFile, where: Path) -> dict[str, int]:
     sizes = {}
     for info in archive.infolist():
         # Deflate cannot shrink below about 1/1032; a member that says otherwise lies.
-        if info.file_size > min(_LIMITS[info.filename], 1100 * packed + 1024) or info.flag_bits & 1:
+        most = min(_LIMITS[info.filename], 1100 * packed + 1024, max(_FREE, _SHRINKS * packed))
+        if info.file_size > most or info.flag_bits & 1:
             raise ReleaseFileError(f"{where}: member {info.filename} is too large ({info.file_size:,} bytes)")
         sizes[info.filename] = info.file_size
     return sizes
@@ -90,8 +98,8 @@ def _read(archive: zipfile.ZipFile, name: str, size: int, where: Path) -> bytes:
 
 def _json(data: bytes, name: str, where: Path) -> Any:
     try:
-        found = json.loads(data)
-    except (UnicodeDecodeError, ValueError, RecursionError) as error:
+        found = documents.parse(data, _LIMITS[name])
+    except ValueError as error:
         raise ReleaseFileError(f"{where}: member {name} is not JSON ({error})") from None
     if not isinstance(found, dict):
         raise ReleaseFileError(f"{where}: member {name} holds {type(found).__name__}, expected an object")

@@ -13,13 +13,13 @@ import json
 import os
 import secrets
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from nacre.engines import finished, open_rows
 from nacre.errors import CertificateError, DomainNotDeclared, NacreError, ReleaseFileError, SketchError
-from nacre.fitting import assumptions, check_columns, check_persons, tell_rows
+from nacre.fitting import assumptions, check_columns, check_persons, diagnostics, tell_rows
 from nacre.privacy.budget import Budget, default_delta, warn_weak_delta
 from nacre.privacy.certificate import Certificate, certify
 from nacre.privacy.curator import Curator
@@ -34,6 +34,8 @@ from nacre.synthesizers.base import METHODS, Progress, silent
 from nacre.synthesizers.pearl import common
 from nacre.synthesizers.pearl.common import Recipe, Sums
 from nacre.table import Schema
+from nacre.table.documents import UNFIT
+from nacre.table.sources import Options
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,7 @@ def sketch(
     noise_seed: int | None = None,
     progress: Progress = silent,
     transcript: Transcript | None = None,
+    tell_diagnostics: Callable[[dict[str, dict[str, Any]]], None] | None = None,
     ledger: Any = None,
     population: str | None = None,
     request: str | None = None,
@@ -106,26 +109,29 @@ def sketch(
     follows the rows that the schema declares, so sites that declare different numbers agree on a delta. A schema with
     facts read from the data, a seeded noise or `epsilon=None` leave this sketch, and all it is added to, without a
     guarantee.
-    `ledger`, `population`, `request`, `engine` and `large` are those of `nacre.fit`. What sites must agree on has a
-    digest, `recipe_digest` with the same arguments: compare it before any of them pays.
+    `tell_diagnostics`, `ledger`, `population`, `request`, `engine` and `large` are those of `nacre.fit`. What sites
+    must agree on has a digest, `recipe_digest` with the same arguments: compare it before any of them pays.
     """
     account = Account(ledger, population, request)
     account.check(reads=epsilon is None or schema.weakest()[0] == "read", seeded=noise_seed is not None)
     recipe, plan = _terms(schema, epsilon, delta, target, neighbours, frequencies, seed, large)
     warn_weak_delta(plan.budget, schema.rows)
     schema = recipe.schema
-    rows = open_rows(table, engine=engine)
+    rows = open_rows(table, options=Options().named(schema.names), engine=engine)
     check_columns(rows, schema)
     _warn_shortened(recipe)
     noise = NoiseSource(noise_seed)
     with finished(rows), paid(account, plan, schema.unit.column if schema.unit else None) as held:
         check_persons(rows, schema)
         reading = functools.partial(tell_rows, progress)
-        sums = common.measure(Curator(rows, plan, schema, noise, transcript, reading, held), plan, recipe)
+        curator = Curator(rows, plan, schema, noise, transcript, reading, held)
+        sums = common.measure(curator, plan, recipe)
         stated = certify(
             plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=assumptions(schema, rows)
         )
         stated = stamped(stated, held)
+    if tell_diagnostics is not None:
+        tell_diagnostics(diagnostics(curator))
     made = SharedSketch(recipe, sums, (stated,), (_new_id(),))
     _warn_if_little(made)
     return made
@@ -245,7 +251,11 @@ def load_sketch(path: str | os.PathLike) -> SharedSketch:
     rows can give, is refused with a typed error. Who wrote it, a file cannot prove: take it from the site itself."""
     from nacre.release_file import unpack
 
-    documents, arrays = unpack(path)
+    return made_of(path, *unpack(path))
+
+
+def made_of(path: Any, documents: Any, arrays: Any) -> SharedSketch:
+    """The sketch in the parts of a file."""
     if documents["model.json"].get("method") != SKETCH:
         raise SketchError(f"{path}: a release, not a sketch; make sketches with `nacre sketch`")
     try:
@@ -257,6 +267,8 @@ def load_sketch(path: str | os.PathLike) -> SharedSketch:
         if facts["drawn"] != recipe.facts()["drawn"]:
             raise SketchError("its seed gives other frequencies here; make and add sketches with one version of nacre")
         certificates = tuple(Certificate.from_json(c) for c in documents["certificate.json"]["sites"])
+        if others := {c.method for c in certificates} - {METHOD}:
+            raise CertificateError(f"its certificate is that of method {min(others)!r}; sketches are of {METHOD!r}")
         certificates = tuple(verify(c, METHODS[METHOD], schema) for c in certificates)
         tables = [arrays[f"table.{j}"] for j in range(len(schema.modelled))]
         scales = float(facts["table_sigma"]), float(facts["sum_sigma"])
@@ -266,7 +278,7 @@ def load_sketch(path: str | os.PathLike) -> SharedSketch:
         given, paid_for = good and possible(recipe, sums), all(covered(c, recipe, sums) for c in certificates)
     except CertificateError as error:
         raise CertificateError(f"{path}: do not rely on this sketch: {error}") from None
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, NacreError) as error:
+    except (*UNFIT, NacreError) as error:
         raise ReleaseFileError(f"{path}: the sketch does not hold what it should ({error})") from None
     if not good:
         raise ReleaseFileError(f"{path}: the arrays of the sketch do not fit its schema")

@@ -21,28 +21,40 @@ def swap(option: str, value: str, base: tuple[str, ...] = SYNTH) -> tuple[str, .
 
 
 MISTAKES = {
-    "epsilon zero": (
-        swap("--epsilon", "0"),
-        "epsilon=0.0: expected a number above 0; epsilon=None asks for a non-private run",
+    **{
+        f"epsilon {text}": (
+            swap("--epsilon", text),
+            f"--epsilon '{text}': expected a number above 0 (1 is usual), or none for a run without a promise",
+        )
+        for text in ("0", "-1", "nan", "inf", "one", "")
+    },
+    "epsilon large": (
+        swap("--epsilon", "1e9"),
+        "--epsilon '1e9': above 20 the promise says nothing in the worst case (1 is usual); lower it, or add *",
     ),
-    "epsilon negative": (
-        swap("--epsilon", "-1"),
-        "epsilon=-1.0: expected a number above 0; epsilon=None asks for a non-private run",
+    "epsilon short": (("synth", PEOPLE, "-o", OUT, "-e", "-1"), "--epsilon '-1': expected a number above 0 *"),
+    "epsilon of a plan": (("plan", PEOPLE, "-e", "0"), "--epsilon '0': expected a number above 0 *"),
+    "epsilon of a sketch": (
+        ("sketch", PEOPLE, "-o", OUT, "--schema", "{small}/people.json", "-e", "1e9"),
+        "--epsilon '1e9': above 20 *; lower it, or add --i-understand",
     ),
-    "epsilon nan": (swap("--epsilon", "nan"), "epsilon=nan: expected a finite number"),
-    "epsilon inf": (swap("--epsilon", "inf"), "epsilon=inf: expected a finite number"),
-    "epsilon text": (
-        swap("--epsilon", "one"),
-        "--epsilon 'one': expected a number above 0 (1 is usual), or none for a run without a promise",
+    "epsilon of a demo": (("demo", "-o", "{tmp}/demo", "-e", "21"), "--epsilon '21': above 20 *; lower it"),
+    "epsilon of an audit": (
+        ("audit", "--method", "sketch", "--schema", "{small}/people.json", "-e", "inf"),
+        "--epsilon 'inf': expected a number above 0 *",
     ),
-    "epsilon large": (swap("--epsilon", "21"), "epsilon=21.0 is above 20, *--i-understand*"),
+    "epsilon of a ledger": (("ledger", "init", "{tmp}/b", "-p", "x", "-e", "0"), "--epsilon '0': expected a number *"),
+    "cap without a number": (
+        ("ledger", "init", "{tmp}/b", "-p", "x", "-e", "none"),
+        "--epsilon none: a cap is a number; *",
+    ),
     "epsilon missing": (("synth", PEOPLE, "-o", OUT), "Missing option '--epsilon'*; see `nacre synth --help`"),
     "delta zero": (swap("--delta", "0"), "delta=0.0: expected a number strictly between 0 and 1*"),
     "delta one": (swap("--delta", "1"), "delta=1.0: expected a number strictly between 0 and 1*"),
     "delta two": (swap("--delta", "2"), "delta=2.0: expected a number strictly between 0 and 1*"),
     "delta text": (swap("--delta", "tiny"), "Invalid value for '--delta': *; see `nacre synth --help`"),
     "neighbours": (swap("--neighbours", "nobody"), "neighbours='nobody': expected one of add_or_remove_one, *"),
-    "method": (swap("--method", "gan"), "method 'gan' is not known; choose one of sketch, pearl*"),
+    "method": (swap("--method", "gan"), "method 'gan' is not known; choose one of *sketch, pearl*"),
     "target": (
         swap("--target", "wealth"),
         "--target 'wealth' is not a modelled column; choose among person_id, sex, *",
@@ -72,6 +84,38 @@ MISTAKES = {
         (*SYNTH, "--unit", "patient", "--cap", "3"),
         "--unit 'patient': there is no such column; choose among person_id, *",
     ),
+    "target misspelt": (
+        swap("--target", "late_paymnt"),
+        "--target 'late_paymnt' *; choose among late_payment, person_id, *",
+    ),
+    "unit misspelt": ((*SYNTH, "--unit", "person", "--cap", "3"), "--unit 'person': *; choose among person_id, sex, *"),
+    "identifier misspelt": (swap("--id", "Person_ID"), "--id 'Person_ID': *; choose among person_id, sex, *"),
+    "hidden column misspelt": (
+        (
+            "synth",
+            PEOPLE,
+            "-o",
+            OUT,
+            "-e",
+            "none",
+            "--method",
+            "ppem",
+            "--hide",
+            "incom",
+            "--schema",
+            "{small}/people.json",
+        ),
+        "hide: 'incom' is not a modelled column; choose among income, sex, *",
+    ),
+    "shares of a misspelt column": (
+        (*SYNTH, "--schema", "{small}/people.json", "--target-shares", "joind=2020-01-01:1"),
+        "--target-shares 'joind=2020-01-01:1': there is no column 'joind'; choose among joined, person_id, *",
+    ),
+    "weights of a misspelt column": (
+        ("synth", PEOPLE, "-o", OUT, "-e", "none", "--method", "weighted", "--weights", "incme"),
+        "--weights 'incme': there is no such column; choose among income, person_id, *",
+    ),
+    "method misspelt": (swap("--method", "skecth"), "method 'skecth' is not known; choose one of sketch, *"),
     "identifier unknown": (swap("--id", "nr"), "--id 'nr': there is no such column; choose among person_id, *"),
     "input missing": (("synth", "{tmp}/none.csv", *SYNTH[2:]), "{tmp}/none.csv: no such file; check the path"),
     "input is a folder": (("synth", "{tmp}/folder.csv", *SYNTH[2:]), "{tmp}/folder.csv is a folder without tables; *"),
@@ -93,7 +137,10 @@ MISTAKES = {
     ),
     "output not writable": (swap("-o", "/proc/out.csv"), "/proc/out.csv: *"),
     "output is a folder": (swap("-o", "{tmp}/folder.csv"), "{tmp}/folder.csv is a folder; name a file in it"),
-    "output of unknown kind": (swap("-o", "{tmp}/out.xlsx"), "{tmp}/out.xlsx: the ending '.xlsx' is not one that *"),
+    "output of unknown kind": (
+        swap("-o", "{tmp}/out.xlsx"),
+        "{tmp}/out.xlsx: tables are read from excel files but not*",
+    ),
     "two outputs in one file": (
         (*SYNTH, "--certificate", OUT),
         "--certificate {tmp}/out.csv: this is also --output; name another file",
@@ -122,6 +169,11 @@ MISTAKES = {
     "where unknown label": (swap("--where", "sex=robot", SAMPLE), "*'robot' is not a category; it is one of *"),
     "where endless range": (swap("--where", "age=..", SAMPLE), "--where 'age=..': the range has no end; *"),
     "where not a truth value": (swap("--where", "smoker=maybe", SAMPLE), "--where 'smoker=maybe': 'maybe' is not a *"),
+    "where the wrong way round": (swap("--where", "age=40..30", SAMPLE), "--where 'age=40..30': *lies in 40..30; *"),
+    "where of an identifier": (
+        swap("--where", "person_id=3", SAMPLE),
+        "--where 'person_id=3': columns of kind identifier *",
+    ),
     "where twice": ((*SAMPLE, "--where", "age=30", "--where", "age=40"), "--where names 'age' twice; *"),
     "rebalance without shares": (swap("--rebalance", "sex=female,male", SAMPLE), "*'female' has no share; *"),
     "rebalance not a share": (swap("--rebalance", "sex=female:half,male:1", SAMPLE), "*'half' is not a share; *"),

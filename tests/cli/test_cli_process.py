@@ -133,3 +133,15 @@ def test_progress_bars_on_a_terminal_show_time_left(release, tmp_path):
         pass
     assert process.wait(timeout=60) == 0
     assert b"writing rows" in shown and b"left" in shown
+
+
+def test_a_training_that_was_broken_off_is_not_called_free():
+    """Steps were noisy answers already, though none stands in the transcript before the last."""
+    from types import SimpleNamespace
+
+    from nacre.cli.running import _opened
+    from nacre.privacy.transcript import Transcript
+
+    terms = SimpleNamespace(epsilon="1")
+    assert _opened(Transcript(), terms) == " and nothing was spent"
+    assert "count the whole run as spent" in _opened(Transcript(begun=True), terms)

@@ -88,7 +88,7 @@ def test_a_pool_says_what_it_is_worth(call, release, tmp_path):
         (("--target-shares", EVEN, "--target-shares", EVEN), "twice"),
         (("--target-shares", "nobody=1:1"), "no column 'nobody'"),
         (("--weights", "age"), "does not weigh rows"),
-        (("--weights", "nobody", "--method", "weighted", "-e", "none"), "missing in the table ['nobody']"),
+        (("--weights", "nobody", "--method", "weighted", "-e", "none"), "--weights 'nobody': there is no such column"),
     ],
 )
 def test_mistakes(call, small, tmp_path, more, match):

@@ -11,10 +11,11 @@ from messy import SHAPES, messy, write
 
 import nacre
 from nacre.engines import open_rows
+from nacre.errors import UnreadableColumn
 from nacre.table import Boolean, Categorical, Datetime, Numeric, Schema
 from nacre.table.encoding import encode_column
-from nacre.table.files import Options
 from nacre.table.grid import Grid
+from nacre.table.sources import Options
 
 DECLARED = Schema({
     "ratio": Numeric((0, 20), format={"decimal": ",", "decimals": 2}),
@@ -85,9 +86,8 @@ def _writing(column):
     return column.kind, {f: getattr(column, f) for f in facts}, set(column.null_words)
 
 
-def test_a_wrong_declaration_is_counted_apart(rows):
+def test_a_wrong_declaration_stops_the_run(rows):
     wrong = Numeric((0, 20), format={"decimal": ".", "decimals": 2}, nullable=True)
-    column = next(rows.batches(["ratio"])).column("ratio")
-    found = encode_column(column, wrong)
-    codes = Grid.of(wrong).codes(found, apart=True)
-    assert (codes == Grid.of(wrong).unreadable).all() and found.unreadable.all()
+    schema = dataclasses.replace(DECLARED, columns={**DECLARED.columns, "ratio": wrong})
+    with pytest.raises(UnreadableColumn, match=r"'ratio' \(numeric\): about (9\d|100)%"):
+        nacre.fit(rows, epsilon=1.0, schema=schema, method="independent", noise_seed=3)

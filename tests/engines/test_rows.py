@@ -83,3 +83,68 @@ def test_shards_give_the_rows_of_the_whole(parts):
     whole = pq.read_table(parts)
     shards = [numbers(open_rows(parts / f"part{i}.parquet")) for i in range(3)]
     assert [v for shard in shards for v in shard] == whole["a"].to_pylist()
+
+
+# -- parts of one table store a column in one family of types
+
+KINDS = {
+    "text": [pa.string(), pa.large_string(), pa.binary(), pa.dictionary(pa.int8(), pa.string())],
+    "numbers": [pa.int8(), pa.uint64(), pa.float64(), pa.decimal128(9, 2)],
+    "floats of 32 bits": [pa.float32()],
+    "floats of 16 bits": [pa.float16()],
+    "truth": [pa.bool_()],
+    "dates": [pa.date32(), pa.date64()],
+    "naive": [pa.timestamp("s"), pa.timestamp("ns")],
+    "zoned": [pa.timestamp("us", "UTC"), pa.timestamp("s", "Europe/Oslo")],
+    "clock": [pa.time32("s"), pa.time64("us")],
+    "length": [pa.duration("s")],
+    "nested": [pa.list_(pa.int8()), pa.list_(pa.float32(), 2)],
+}
+
+
+def written(folder, name, kind):
+    path = folder / f"{name}.arrow"
+    table = pa.table({"a": pa.array([None], kind), "b": [1]})
+    with pa.ipc.new_file(path, table.schema) as out:
+        out.write_table(table)
+    return path
+
+
+def test_parts_may_differ_within_a_family_and_nowhere_else(tmp_path):
+    paths = {kind: written(tmp_path, i, kind) for i, kind in enumerate(k for some in KINDS.values() for k in some)}
+    for name, some in KINDS.items():
+        for kind in some:
+            assert open_rows([paths[some[0]], paths[kind]]).arrow_schema.field("a").type == some[0]
+        for other, (first, *_) in KINDS.items():
+            if other != name:
+                told = rf"{paths[first]}: column 'a' is stored as .* in {paths[some[0]]}; .* or as text"
+                with pytest.raises(DataError, match=told):
+                    open_rows([paths[some[0]], paths[first]])
+
+
+def test_a_part_that_is_null_by_its_type_fits_any(tmp_path):
+    empty, one, two = (
+        written(tmp_path, 0, pa.null()),
+        written(tmp_path, 1, pa.int64()),
+        written(tmp_path, 2, pa.string()),
+    )
+    rows = open_rows([empty, one])
+    assert rows.arrow_schema.field("a").type == pa.int64() and rows.arrow_schema.names == ["a", "b"]
+    with pytest.raises(DataError, match="is stored as string, but as int64"):
+        open_rows([empty, one, two])
+
+
+def test_parts_of_a_dataset_and_of_shards_agree_too(tmp_path):
+    import dataclasses
+
+    import pyarrow.dataset as ds
+
+    for i, kind in enumerate((pa.int64(), pa.string())):
+        (tmp_path / str(i)).mkdir()
+        pq.write_table(pa.table({"a": pa.array([None], kind)}), tmp_path / str(i) / f"{i}.parquet")
+    with pytest.raises(DataError, match=r"1\.parquet: column 'a' is stored as string, but as int64 in the dataset"):
+        open_rows(ds.dataset(tmp_path, format="parquet"))
+    (shard,) = open_rows(tmp_path / "0").split(1)
+    changed = dataclasses.replace(shard.pieces[0], path=str(tmp_path / "1" / "1.parquet"))
+    with pytest.raises(DataError, match="is stored as string, but as int64 in the table"):
+        list(dataclasses.replace(shard, pieces=(changed,)).batches())

@@ -5,19 +5,16 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from nacre.privacy import accounting
+from nacre.privacy import accounting, composition
 
 
 @contextlib.contextmanager
-def grid(width: float = 1e-3) -> Iterator[None]:
-    caches = (accounting._part_pld, accounting._pld)
-    before = accounting.GRID
-    for cache in caches:
-        cache.cache_clear()
-    accounting.GRID = width
+def grid(cells: int = 2**14) -> Iterator[None]:
+    before = composition.CELLS
+    accounting._together.cache_clear()
+    composition.CELLS = {True: cells, False: cells}
     try:
         yield
     finally:
-        accounting.GRID = before
-        for cache in caches:
-            cache.cache_clear()
+        composition.CELLS = before
+        accounting._together.cache_clear()

@@ -5,14 +5,9 @@ import pyarrow as pa
 import pytest
 
 import nacre
-from nacre.engines import open_rows
 from nacre.privacy import buying
-from nacre.privacy.budget import Budget
-from nacre.privacy.curator import Curator
-from nacre.privacy.plan import Counts, Plan
 from nacre.table import Categorical, Datetime, Identifier, Numeric, Schema, probe
 from nacre.table.formats import NumberFormat
-from nacre.table.grid import Grid
 
 N = 12_000
 RNG = np.random.default_rng(5)
@@ -62,18 +57,6 @@ def test_what_cannot_be_read_has_a_cell_of_its_own():
     spec = probe.of_column("magnitude", Numeric(format=NumberFormat(decimal=","), null_words=("NA",)))
     found = probe.codes(pa.array(["1,5", "1.5", "NA", "", None]), spec)
     assert found.tolist()[1:] == [probe.size(spec) - 1, -1, -1, -1] and 0 <= found[0] < probe.size(spec) - 1
-    schema = Schema({"x": Numeric((0, 9), format=NumberFormat(decimal=","), nullable=True)})
-    entry = Counts("x", sigmas=(1e-3,), cliques=(("x",),))
-    rows = open_rows(pa.table({"x": ["1,5", "x", "y", "", "2"]}))
-
-    def tables(groups):
-        room = Curator(rows, Plan("test", (entry,), Budget(None, 1e-6)), schema)
-        return room.counts(entry, [("x",)], {"x": groups})[0].tolist()
-
-    merged = np.zeros(Grid.of(schema.columns["x"]).cells, int)
-    merged[-1] = 1  # null
-    assert tables(merged) == [2, 3]
-    assert tables(np.append(merged, 2)) == [2, 1, 2]
 
 
 def test_storage_types_are_respected():

@@ -190,7 +190,7 @@ def test_it_learns_under_a_budget_and_says_what_it_promises():
     assert weights[0] > 1.5 and weights[1] < -0.5, weights
     certificate = certify(plan, logistic.schema(), seeded=False, noise=NoiseSource().description)
     assert certificate.guarantee == "proven (real arithmetic)"
-    assert f"{steps} steps through `descend`" in str(certificate)
+    assert f"through `descend`: {steps} steps" in str(certificate)
 
 
 def test_training_stops_when_a_step_is_not_finite(monkeypatch):

@@ -577,12 +577,12 @@ def test_steps_and_draws_are_opened_before_noise_is_seen_by_others(ledger):
     room, seen = Curator(MemoryRows(TABLE), asked, SCHEMA, paid=held), []
 
     def allowed(picked):
-        seen.append(kinds(open_ledger(ledger.url))[-1])
+        seen.append((kinds(open_ledger(ledger.url))[-1], room._transcript.begun, len(room._transcript.questions)))
         return np.array([True, True])
 
     score = RecordScore(lambda columns, _: np.ones((len(columns["sick"]), 2)), 2, 0.0, 1.0)
     room.select(asked.entries[0], score, allowed)
-    assert seen and set(seen) == {"opened"}
+    assert seen and set(seen) == {("opened", True, 0)}  # so that whoever is interrupted here is told
 
 
 def test_a_debit_that_this_machine_cannot_remember_is_given_back(ledger, monkeypatch):

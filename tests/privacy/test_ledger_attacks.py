@@ -365,6 +365,7 @@ def test_a_forged_refund_is_found_before_anything_is_spent(file):
     unguarded(file)
     insert(file, after(file.rows("people")[-1], "refunded", taken), "INSERT")
     again = open_ledger(file.url)
+    assert again.rows("people")[-1].kind == "refunded"  # whoever looks into it can see it
     for attempt in (again.verify, again.upgrade):
         with pytest.raises(LedgerTampered, match="row 9: it is refunded after being settled in row 3"):
             attempt()

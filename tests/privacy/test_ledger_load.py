@@ -49,6 +49,26 @@ def test_many_at_once_spend_the_cap_exactly(url, population, state):
     spends_exactly(told, COUNT, 160)
 
 
+def test_many_threads_of_one_program_spend_the_cap_exactly(url, population):
+    from concurrent.futures import ThreadPoolExecutor
+
+    policy = load.divisible(40)
+    ledger = open_ledger(url, create=True)
+    ledger.create(population, policy)
+    plan = load.share(policy, 40)
+
+    def ask(_):
+        try:
+            return ledger.reserve(population, plan).id
+        except BudgetExceeded:
+            return None
+
+    with ThreadPoolExecutor(32) as threads:
+        given = list(threads.map(ask, range(64)))
+    assert len({*given} - {None}) == 40 and given.count(None) == 24
+    assert ledger.verify([population])[population].spent == policy.unit_cap
+
+
 def test_a_twin_without_the_lock_is_caught(url, population, state):
     told = load.apart("storm", state, url=url, count=COUNT, processes=8, requests=200, population=population,
                              broken="no lock")  # fmt: skip

@@ -27,7 +27,7 @@ def test_an_entry_survives_json_and_says_what_it_is():
     plan = Plan("m", (entry,), Budget(3.0, 1e-5))
     assert Plan.from_json(plan.to_json()) == plan and plan.level == Level.REAL_ARITHMETIC
     text = str(certify(plan, logistic.schema(), seeded=False, noise="x"))
-    assert "3 steps through `teach`" in text and "7 disjoint parts" in text
+    assert "through `teach`: 3 steps" in text and "7 disjoint parts" in text
 
 
 @pytest.mark.parametrize(

@@ -177,7 +177,7 @@ def test_no_figure_of_sampled_entries_reads_safer_than_it_is(entries, relation):
     check_figures(plan, dataclasses.replace(made, reasons=()))  # the length of a chain stands in a reason too
 
 
-# ------------------------------------------------------------------------------------------- facts and contradictions
+# --------------------------------------------------------------------------------------------- facts, contradictions
 
 
 def unwrapped(text: str) -> str:

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nacre.privacy import units
-from nacre.table import frames, labels, pandas_columns, storage
+from nacre.table import frames, labels, pandas_columns
+from nacre.table.sources import storage
 
 
 @pytest.mark.parametrize("source", SOURCES)

@@ -10,7 +10,7 @@ from made_files import SMALL, arrow, parquet, stream
 from nacre.engines import open_rows
 from nacre.errors import DataError, SchemaError
 from nacre.table import Boolean, Identifier, Numeric, Schema
-from nacre.table.files import Options
+from nacre.table.sources import Options
 from nacre.table.writing import TableWriter, write_table
 
 
@@ -32,17 +32,17 @@ BAD_FILES = {
     "only line ends": ("a.csv", b"\n\n", "the file has no columns; expected at least one"),
     "header only": ("a.csv", b"a,b\n", "a.csv: the file has column names but no rows"),
     "header without line end": ("a.csv", b"a,b", "a.csv: the file has column names but no rows"),
-    "short row": ("a.csv", b"a,b\n1,2\n3\n", "a.csv: line 3 has 1 fields but the header has 2; correct the line"),
-    "long row": ("a.csv", b"a,b\n1,2,3\n", "a.csv: line 2 has 3 fields but the header has 2"),
-    "short row that is not text": ("a.csv", b"a,b\n1,2\n\xff\n3,4\n", "line 3 has 1 fields but the header has 2"),
-    "ragged late": ("a.csv", b"a,b\n" + b"1,2\n" * 10_000 + b"1\n", "line 10002 has 1 fields"),
+    "rows of another length": ("a.csv", b"a,b\n1,2,3\n4,5,6\n", "a.csv: 2 of the first 2 lines have not the 2 fields"),
+    "title line": ("a.csv", b"People of 2020\na,b\n1,2\n", "have not the 1 fields of the header, split at ','; name"),
+    "comment": ("a.csv", b"# made by hand\na\n1\n", "a.csv: the first line looks like a comment; say how many lines"),
     "two names": ("a.csv", b"a,b,a\n1,2,3\n", "a.csv: the column name 'a' occurs twice; rename one of them"),
     "no name": ("a.csv", b",b\n0,1\n", "a.csv: column 1 has no name (an index saved with the table?)"),
-    "NUL": ("a.csv", b"a,b\n1,\x00\n", "a.csv: there is a NUL byte at position 6; a CSV file is text"),
-    "NUL far in": ("a.csv", b"a,b\n" + b"1,2\n" * 2_500_000 + b"\0,2\n", "a NUL byte at position 10,000,004"),
-    "utf-16": ("a.csv", "a,b\n1,2\n".encode("utf-16"), "a.csv: the file is UTF-16 text; save it as UTF-8"),
-    "utf-16 without mark": ("a.csv", "a,b\n1,2\n".encode("utf-16-le"), "there is a NUL byte at position 1"),
-    "latin-1 value": ("a.csv", b"a,b\n1,\xe6\n", "a.csv: the text (column 'b') is not valid utf-8; save the file"),
+    "utf-16 without mark": ("a.csv", "a,b\n1,2\n".encode("utf-16-le"), "a.csv: the header line is not valid utf-8"),
+    "latin-1 values": (
+        "a.csv",
+        b"a,b\n1,\xe6\n2,\xe6\n",
+        "a.csv: the text is not valid utf-8; save the file as UTF-8 or name",
+    ),
     "latin-1 header": ("a.csv", b"\xe6,b\n1,2\n", "a.csv: the header line is not valid utf-8"),
     "endless header": ("a.csv", b"a" * 5_000_000, "the first line is longer than 4,194,304 bytes"),
     "long name": ("a.csv", b"a" * 200_000 + b",b\n1,2\n", "the header line cannot be read (field larger than"),
@@ -78,8 +78,17 @@ BAD_FILES = {
     "csv named arrow": ("a.arrow", b"a,b\n1,2\n", "a.arrow: not a readable Arrow file"),
     "cut arrow": ("a.feather", arrow(SMALL)[:-40], "a.feather: not a readable Arrow file"),
     "arrow, wrong utf-8": ("a.arrow", stream(wrong_utf8()), "a.arrow: the Arrow file is damaged"),
+    "arrow, wrong time zone": (
+        "a.arrow",
+        stream(pa.record_batch({"a": pa.array([0], pa.timestamp("s", "Europe/Oslo"))})).replace(
+            b"Oslo", b"\xff\xff\xff\xff"
+        ),
+        "a.arrow: not a readable Arrow file",
+    ),
     "arrow, wrong index": ("a.arrow", stream(wrong_index()), "a.arrow: the Arrow file is damaged"),
-    "unknown ending": ("a.xlsx", b"PK", "a.xlsx: the ending '.xlsx' is not one that nacre knows (.csv, .tsv"),
+    "unknown ending": ("a.dat", b"PK", "a.dat: the ending '.dat' is not one that nacre knows (.csv, .tsv"),
+    "old Excel": ("a.xls", b"PK", "a.xls: the ending '.xls' is not one that nacre knows"),
+    "packed as xz": ("a.csv.xz", b"PK", "unpack it, or pack it as .gz or .zst"),
 }
 
 
@@ -138,7 +147,9 @@ def test_tables_without_rows_or_columns():
     ("path", "part"),
     [
         ("missing/a.csv", "there is no folder"),
-        ("a.xlsx", "the ending '.xlsx' is not one"),
+        ("a.xlsx", "read from excel files but not written to them"),
+        ("a.csv.zip", "written packed as .gz or .zst, not as .zip"),
+        ("a.dat", "the ending '.dat' is not one"),
         ("folder", "is a folder; name a file in it"),
         ("taken.csv", "exists already and is kept"),
     ],

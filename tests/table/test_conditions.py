@@ -121,7 +121,7 @@ def test_a_pair_on_an_ordered_column_is_refused_with_both_spellings(pair):
         (AGE, True, "is not a number"),
         (WARD, Between("a", "b"), "a range needs an ordered column"),
         (WARD, ["a", "q"], "'q' is not a category"),
-        (Tensor((2,)), 1.0, "takes no conditions"),
+        (Tensor((2,)), 1.0, "take no conditions"),
     ],
 )
 def test_what_a_column_cannot_meet_is_refused_when_it_is_read(column, asked, part):

@@ -14,7 +14,7 @@ from nacre.table import Boolean, Categorical, Datetime, Identifier, Numeric, Sch
 from nacre.table.decoding import decode
 from nacre.table.encoding import encode
 from nacre.table.simulate import people
-from nacre.table.storage import as_written
+from nacre.table.sources.storage import as_written
 from nacre.table.writing import write_table
 
 N = 200

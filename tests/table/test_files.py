@@ -20,8 +20,8 @@ from nacre.errors import DataError
 from nacre.table import Datetime, Numeric, Schema
 from nacre.table.decoding import decode
 from nacre.table.encoding import encode
-from nacre.table.files import Options
 from nacre.table.simulate import people, people_schema
+from nacre.table.sources import Options
 from nacre.table.writing import TableWriter, whole_file, write_table, write_text
 
 ENDINGS = ("csv", "tsv", "parquet", "arrow", "feather")
@@ -166,7 +166,7 @@ def test_a_repeated_long_text_stays_one_value_in_memory(tmp_path):
         from nacre.table.encoding import encode
         schema = Schema({{"s": Categorical(("y",), other="rest")}})
         rows = open_rows({str(tmp_path / "a.parquet")!r})
-        print(sum(encode(batch, schema).outside()["s"] for batch in rows.batches()))
+        print(sum(encode(batch, schema).outside()["s"].outside for batch in rows.batches()))
     """)
     assert printed == "65536" and megabytes < 512
 

@@ -1,5 +1,7 @@
 """Files made to hurt: a few bytes that stand for gigabytes, and damage of every kind."""
 
+import zipfile
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.feather as feather
@@ -11,8 +13,8 @@ from measured import measured
 from nacre.engines import open_rows
 from nacre.errors import NacreError
 from nacre.table import Schema
-from nacre.table.files import Options
 from nacre.table.simulate import people
+from nacre.table.sources import Options
 
 
 def many_equal_rows(path):
@@ -48,6 +50,27 @@ def null_rows(path):
         out.write_batch(batch)
 
 
+def packed_lines(path):
+    """Two gigabytes of empty lines."""
+    with pa.CompressedOutputStream(str(path), "zstd") as out:
+        out.write(b"a,b\n1,2\n")
+        for _ in range(64):
+            out.write(b"\n" * 2**25)
+
+
+def packed_zip(path):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("a.csv", "w") as out:
+        out.write(b"a,b\n1,2\n")
+        for _ in range(64):
+            out.write(b"\n" * 2**22)
+
+
+def many_members(path):
+    with zipfile.ZipFile(path, "w") as archive:
+        for i in range(20_000):
+            archive.writestr(f"{i}.csv", b"")
+
+
 BOMBS = {
     "many equal rows": (many_equal_rows, "a.parquet", "200,000,000 cells, more than 100 per byte"),
     "one page of zeros": (zeros_in_one_page, "a.parquet", "30,000,000 cells, more than 100 per byte"),
@@ -55,6 +78,9 @@ BOMBS = {
     "one long list": (one_long_list, "a.parquet", "30,000,000 cells, more than 100 per byte"),
     "packed arrow": (packed_arrow, "a.arrow", "bytes to 120,000,000"),
     "null rows": (null_rows, "a.arrow", "1,000,000,000 cells, more than 100 per byte"),
+    "packed lines": (packed_lines, "a.csv.zst", "more than 1,000 times its size"),
+    "packed zip": (packed_zip, "a.csv.zip", "more than 1,000 times its size"),
+    "many members": (many_members, "a.csv.zip", "the archive lists too many files"),
 }
 
 

@@ -93,11 +93,6 @@ def test_null_words_and_unreadable_values_are_told_apart():
     found = encode_column(pa.array(["1,5", "NA", " ? ", "", None, "n/a", "1.5"]).dictionary_encode(), column)
     assert found.null.tolist() == [False] + [True] * 6
     assert found.unreadable.tolist() == [False] * 5 + [True] * 2
-    grid = Grid.of(column)
-    plain, apart = grid.codes(found), grid.codes(found, apart=True)
-    assert plain[1:].tolist() == [grid.null] * 6
-    assert apart.tolist() == [plain[0], *[grid.null] * 4, *[grid.unreadable] * 2]
-    assert grid.unreadable == grid.cells
 
 
 @pytest.mark.parametrize("decimals", [0, 1, 2, 4])
@@ -117,16 +112,13 @@ def test_cells_of_decimals_hold_multiples_of_the_step(decimals, bounds):
 
 
 def test_one_number_with_decimals_has_a_share():
-    grid = Grid.of(Numeric((0, 2), decimals=1))
-    assert Condition.of(0.3, grid.column).mask(grid).sum() == 1
-    assert Condition.of(Between(0.3, 0.5), grid.column).mask(grid).sum() == 3
+    column = Numeric((0, 2), decimals=1)
+    for asked, cells in ((0.3, 1), (Between(0.3, 0.5), 3)):
+        assert Condition.of(asked, column).mask(Grid.of(column)).sum() == cells
     wide = Grid.of(Numeric((0, 1000), decimals=2))
-    values = wide.draw(
-        np.repeat(np.flatnonzero(Condition.of(Between(17.29, 17.31), wide.column).mask(wide)), 300),
-        np.random.default_rng(1),
-        17.29,
-        17.31,
-    )
+    between = Condition.of(Between(17.29, 17.31), wide.column)
+    cells = np.repeat(np.flatnonzero(between.mask(wide)), 300)
+    values = wide.draw(cells, np.random.default_rng(1), *between.spans[0])
     assert set(values.values.tolist()) == {17.29, 17.3, 17.31}
 
 

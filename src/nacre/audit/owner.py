@@ -19,7 +19,7 @@ from nacre.audit.presence import nearest, rate_of
 from nacre.audit.records import Records, Scale, Space
 from nacre.audit.recovery import recover
 from nacre.engines import open_rows
-from nacre.errors import DataError
+from nacre.errors import DataError, OwnerWarning
 from nacre.report.findings import Attack, Report, Score
 from nacre.table import Schema
 
@@ -117,7 +117,8 @@ def _check_apart(real: Records, holdout: Records) -> None:
     )
     if share - twins > APART:
         raise DataError(said + "expected rows that were not used. Split the rows before the release is made")
-    warnings.warn(said + "members pass for strangers, and attacks find less. Leave these rows out", stacklevel=3)
+    said += "members pass for strangers, and attacks find less. Leave these rows out"
+    warnings.warn(said, OwnerWarning, stacklevel=3)
 
 
 # ------------------------------------------------------------------------------------------------ single attacks

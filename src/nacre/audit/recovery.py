@@ -19,6 +19,7 @@ from nacre.engines import open_rows
 from nacre.errors import SchemaError
 from nacre.table import Schema
 from nacre.table.encoding import Values, encode
+from nacre.table.naming import choices
 
 DECILES = tuple(i / 10 for i in range(1, 10))
 CONFIDENCE = 0.95
@@ -133,7 +134,7 @@ def _numbered(read: dict[str, Values]) -> np.ndarray:
 def _read(table: Any, schema: Schema, columns: Sequence[str]) -> dict[str, Values]:
     for name in columns:
         if name not in schema.modelled:
-            raise SchemaError(f"column {name!r} is not modelled; choose among {', '.join(schema.modelled[:12])}")
+            raise SchemaError(f"column {name!r} is not modelled; choose among {choices(name, schema.modelled)}")
     small = Schema({name: schema.columns[name] for name in columns})
     parts = [encode(batch, small).columns for batch in open_rows(table).batches(list(columns))]
     if not sum(len(v) for p in parts for v in p.values()):

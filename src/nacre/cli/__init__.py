@@ -1,5 +1,4 @@
-"""The command line. Exit codes: 0 done, 1 a bug of ours, 2 a mistake of the user, 130 interrupted;
-3 all was written, but the report found that columns which were to be hidden are not.
+"""The command line. What its exit codes mean is in `shell.EXIT_CODES` and, at length, in docs/cli.md.
 
 Commands import what they need when they run, so that `nacre --help` stays fast.
 """
@@ -18,8 +17,9 @@ from typing import Annotated, Any
 import typer
 
 from nacre.cli import audit, demo, evaluate, ledger, plan, schema, sketching, synth
-from nacre.cli.shell import BUG, INTERRUPTED, MISTAKE, OK, Interrupted, help_text
-from nacre.errors import NacreError
+from nacre.cli.shell import BUG, EXIT_CODES, INTERRUPTED, MISTAKE, OK, OWNER, WARNINGS, Interrupted, help_text, visible
+from nacre.cli.streams import close_all
+from nacre.errors import NacreError, OwnerWarning
 
 app = typer.Typer(
     name="nacre",
@@ -60,7 +60,8 @@ def _root(
     """
 
 
-app.callback(help=help_text(_root))(_root)
+_ENDINGS = "Exit codes: " + "; ".join(f"{code} {what}" for code, what in EXIT_CODES.items()) + "."
+app.callback(help=help_text(_root), epilog=_ENDINGS)(_root)
 
 
 def main() -> None:
@@ -73,6 +74,7 @@ def run(arguments: Sequence[str]) -> int:
     debug = "--debug" in arguments or os.environ.get("NACRE_DEBUG", "") not in ("", "0")
     arguments = [a for a in arguments if a != "--debug"]
     as_json = "--json" in arguments
+    WARNINGS.clear()
     try:
         with warnings.catch_warnings():
             _quieten(debug, quiet="--quiet" in arguments or "-q" in arguments)
@@ -80,6 +82,7 @@ def run(arguments: Sequence[str]) -> int:
             try:
                 code = app(args=arguments, prog_name="nacre", standalone_mode=False) or OK
             finally:
+                close_all()
                 if before is not None:
                     signal.signal(signal.SIGTERM, before)
         if code == INTERRUPTED:  # some versions of typer turn Ctrl-C into this code, others raise
@@ -117,7 +120,8 @@ def _bug(error: Exception) -> str:
 def _fail(code: int, message: str, kind: str, as_json: bool) -> int:
     typer.echo(f"nacre: {'error: ' if code != INTERRUPTED else ''}{message}", err=True)
     if as_json:
-        typer.echo(json.dumps({"error": message, "type": kind, "exit_code": code}, ensure_ascii=False))
+        told = {"warnings": list(WARNINGS)} if WARNINGS else {}
+        typer.echo(json.dumps({"error": message, "type": kind, "exit_code": code, **told}, ensure_ascii=False))
     return code
 
 
@@ -133,14 +137,22 @@ def _usage(error: Any, message: str, as_json: bool) -> int:
 
 
 def _quieten(debug: bool, quiet: bool) -> None:
-    """Our own warnings in one line each, none with --quiet; those of libraries only with --debug."""
+    """Our own warnings in one line each, once, none with --quiet; those of libraries only with --debug."""
+    said: set[str] = set()
 
     def show(message: Any, category: type, filename: str, lineno: int, file: Any = None, line: Any = None) -> None:
-        typer.echo(f"nacre: warning: {message}", err=True)
+        text, private = str(message), issubclass(category, OwnerWarning)
+        if text in said:
+            return
+        said.add(text)
+        if not private:
+            WARNINGS.append(text)
+        if not quiet:
+            typer.echo(visible(f"{OWNER if private else 'nacre: warning:'} {text}"), err=True)
 
     if not debug:
         warnings.simplefilter("ignore")
-        warnings.filterwarnings("ignore" if quiet else "always", category=UserWarning, module=r"nacre(\.|$)")
+        warnings.filterwarnings("always", category=UserWarning, module=r"nacre(\.|$)")
         warnings.showwarning = show
 
 

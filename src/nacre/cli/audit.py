@@ -7,11 +7,14 @@ from typing import Annotated, Any
 import typer
 
 from nacre.cli import options as o
+from nacre.cli.reading import for_schema, reads
 from nacre.cli.shell import Interrupted, Shell
+from nacre.cli.streams import table
 
 TABLES, MECHANISM = "Attacks on a table (owner only)", "Audit of a mechanism (public)"
 
 
+@reads
 def audit(
     real: Annotated[str | None, typer.Argument(metavar="[REAL]", help="The private table.")] = None,
     synthetic: Annotated[str | None, typer.Argument(metavar="[SYNTH]", help="The synthetic table.")] = None,
@@ -89,6 +92,7 @@ def audit(
     seed: Annotated[int, typer.Option(min=0, rich_help_panel=o.FILES, help="Of samples and canaries.")] = 0,
     force: o.Force = False,
     quiet: o.Quiet = False,
+    reading: o.Reading = None,
 ) -> None:
     """Try to break a release, or a mechanism.
 
@@ -121,7 +125,7 @@ def audit(
     check_outputs(written, force, inputs)
     try:
         if method is None:
-            _tables(shell, real, synthetic, holdout, schema, report, seed, written, force)
+            _tables(shell, real, synthetic, holdout, schema, report, seed, written, force, reading)
         else:
             asked = {"method": method, "epsilon": epsilon, "delta": delta, "target": target,
                      "neighbours": neighbours or "add_or_remove_one", "options": option, "schema": schema}  # fmt: skip
@@ -153,14 +157,18 @@ def _tables(
     seed: int,
     written: Any,
     force: bool,
+    reading: Any,
 ) -> None:
     from nacre.audit.owner import audit_report, audit_tables
+    from nacre.engines import open_rows
     from nacre.errors import NacreError
 
     if synthetic is None:
         raise NacreError("name the synthetic table too: nacre audit REAL SYNTH")
     before = None if report is None else _report(report)
-    attacks = audit_tables(real, synthetic, holdout, schema, seed)
+    how = for_schema(reading, schema)
+    opened = {f: open_rows(table(f, reading), options=how) for f in (real, holdout) if f is not None}
+    attacks = audit_tables(opened[real], table(synthetic, reading), opened.get(holdout), schema, seed)
     facts = {"real table": str(real), "synthetic table": str(synthetic), "holdout": str(holdout or "none"),
              "seed": str(seed)}  # fmt: skip
     made = audit_report(before, attacks, facts)
@@ -230,15 +238,16 @@ def _mechanism(
     if kept is not None:
         _with_audit(kept, found, written["--output"], force)
         shell.show(f"{'written':13}{written['--output']}")
-    shell.answer(found.to_json())
+    shell.document(found.to_json())
 
 
 def _job(asked: Any) -> Any:
-    from nacre.cli.inputs import check_target_column, parse_options
+    from nacre.cli.inputs import check_target_column, parse_epsilon, parse_options
     from nacre.cli.running import Terms
     from nacre.fitting import prepare
     from nacre.table import Schema
 
+    parse_epsilon(asked["epsilon"], None)
     schema = Schema.load(asked["schema"])
     check_target_column(asked["target"], schema)
     options = parse_options(asked["options"] or (), asked["method"])

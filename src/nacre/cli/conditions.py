@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from typing import Any
 
 from nacre.errors import NacreError
 from nacre.table import Between, Boolean, Categorical, Column, Condition, Numeric, Schema
+from nacre.table.naming import choices
 
 _TRUE, _FALSE = ("true", "yes", "t", "y", "1"), ("false", "no", "f", "n", "0")
 
@@ -75,12 +77,12 @@ def _split(text: str, schema: Schema, option: str, example: str) -> tuple[str, s
     for i in reversed(spots):
         if text[:i] in schema.columns:
             return text[:i], text[i + 1 :]
-    some = ", ".join(schema.names[:12]) + (", ..." if len(schema.names) > 12 else "")
-    raise NacreError(f"{option} {text!r}: there is no column {text[: spots[0]]!r}; choose among {some}")
+    name = text[: spots[0]]
+    raise NacreError(f"{option} {text!r}: there is no column {name!r}; choose among {choices(name, schema.names)}")
 
 
 def _condition(text: str, column: Column, where: str) -> Condition:
-    return Condition.of(_spelled(text, column, where), column, where)
+    return dataclasses.replace(Condition.of(_spelled(text, column, where), column, where), words=text)
 
 
 def _spelled(text: str, column: Column, where: str) -> Any:

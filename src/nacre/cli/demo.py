@@ -31,7 +31,7 @@ def demo(
     shell = Shell(as_json, quiet)
     try:
         with Bars(not quiet) as bars:
-            made = job.run(output, rows, parse_epsilon(epsilon), bars, shell.say)
+            made = job.run(output, rows, parse_epsilon(epsilon, None), bars, shell.say)
     except KeyboardInterrupt:
         raise Interrupted(
             f"interrupted; what was finished is in {output}, and the table was simulated anyway"

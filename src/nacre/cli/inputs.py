@@ -4,25 +4,42 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from nacre.errors import DataError, NacreError, SchemaError
+from nacre.cli.streams import DASH
+from nacre.errors import BudgetError, DataError, NacreError, SchemaError
+from nacre.table.naming import choices
+
+if TYPE_CHECKING:
+    from nacre.table.sources import Options
 
 
-def parse_epsilon(text: str) -> float | None:
-    """A number, or `none` for a run without a promise. What is not a budget is refused by `Budget` itself."""
+def parse_epsilon(text: str, large: bool | None = True) -> float | None:
+    """A number, or `none` for a run without a promise. Not `large`: a number that promises nothing is refused, with
+    None by a command that has no option to allow it."""
+    from nacre.privacy.budget import EPSILON_CAP
+
     if text.strip().lower() == "none":
         return None
     try:
-        return float(text)
+        found = float(text)
     except ValueError:
-        raise NacreError(
+        found = math.nan
+    if not 0 < found < math.inf:
+        raise BudgetError(
             f"--epsilon {text!r}: expected a number above 0 (1 is usual), or none for a run without a promise"
-        ) from None
+        )
+    if found > EPSILON_CAP and not large:
+        way = "lower it" if large is None else "lower it, or add --i-understand"
+        raise BudgetError(
+            f"--epsilon {text!r}: above {EPSILON_CAP:g} the promise says nothing in the worst case (1 is usual); {way}"
+        )
+    return found
 
 
 def parse_options(texts: Sequence[str], method: str) -> dict[str, Any]:
@@ -74,6 +91,7 @@ class Declared:
     identifiers: tuple[str, ...] = ()
     unit: str | None = None
     cap: int | None = None
+    reading: Options | None = None
 
     def __post_init__(self) -> None:
         if (self.unit is None) != (self.cap is None):
@@ -92,7 +110,7 @@ def schema_for(columns: Sequence[str], declared: Declared, base: Any = None) -> 
     schema = base or (Schema.load(declared.schema) if declared.schema else unknown(columns))
     for option, name in (*(("--id", n) for n in declared.identifiers), ("--unit", declared.unit)):
         if name is not None and name not in schema.columns:
-            raise SchemaError(f"{option} {name!r}: there is no such column; choose among {_some(schema.names)}")
+            raise SchemaError(f"{option} {name!r}: there is no such column; choose among {choices(name, schema.names)}")
     changes: dict[str, Any] = {}
     named = [*declared.identifiers, *([declared.unit] if declared.unit else [])]
     if named:
@@ -115,24 +133,25 @@ def _agree(option: str, stated: Any, given: Any) -> None:
 def check_target_column(target: str | None, schema: Any) -> None:
     """Raise SchemaError for a target that is not a column the method learns."""
     if target is not None and target not in schema.modelled:
-        raise SchemaError(f"--target {target!r} is not a modelled column; choose among {_some(schema.modelled)}")
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:12]) + (f" … and {len(names) - 12} more" if len(names) > 12 else "")
+        raise SchemaError(
+            f"--target {target!r} is not a modelled column; choose among {choices(target, schema.modelled)}"
+        )
 
 
 def check_outputs(outputs: Mapping[str, str | None], force: bool, inputs: Sequence[str] = ()) -> None:
     """Raise unless every output can be put where it is asked for. Nothing is spent before this has passed.
 
-    `outputs` maps the option to the path, or None when it is not asked for.
+    `outputs` maps the option to the path, or None when it is not asked for; `--output -` is stdout.
     """
     from nacre.table.writing import check_target
 
-    seen = {Path(part).resolve(): f"the input {part}" for p in inputs for part in _files(p)}
+    files = [part for p in inputs if p != DASH for part in _files(p)]
+    seen = {Path(part).resolve(): f"the input {part}" for part in files}
     for option, path in outputs.items():
-        if path is None:
+        if path is None or (option, path) == ("--output", DASH):
             continue
+        if path == DASH:
+            raise DataError(f"{option} -: only --output can be stdout; name a file")
         place = Path(path).resolve()
         if place in seen:
             raise DataError(f"{option} {path}: this is also {seen[place]}; name another file")
@@ -164,16 +183,18 @@ def _try_folder(target: Path) -> None:
 
 def check_table_name(path: str) -> None:
     """Raise DataError unless the ending of the name says in which format a table is to be written."""
-    from nacre.table.files import format_of
+    from nacre.table.writing import written_kind
 
-    format_of(Path(path))
+    written_kind(path)
 
 
-def estimated_rows(path: str) -> int | None:
+def estimated_rows(path: Any) -> int | None:
     """About how many rows a file, pattern or folder has, for the time left on the owner's screen only. None when it is
     not cheap to say."""
+    if not isinstance(path, str):
+        return None
     from nacre.engines.rows import expand
-    from nacre.table.places import is_remote
+    from nacre.table.sources.places import is_remote
 
     if is_remote(path):
         return None

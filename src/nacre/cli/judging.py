@@ -36,12 +36,12 @@ def write_report(report: Any, path: str, force: bool) -> None:
 class Split:
     """The rows of one file, divided before anything is read: what is fitted, and what the report tests on."""
 
-    def __init__(self, file: str, share: float, unit: str | None, engine: str | None = None):
+    def __init__(self, file: Any, share: float, unit: str | None, engine: str | None = None, reading: Any = None):
         from nacre.engines import open_rows
         from nacre.engines.holdout import split
 
         self.share, self.engine = share, engine
-        self.train, self.held = split(open_rows(file, engine=engine), share, unit)
+        self.train, self.held = split(open_rows(file, options=reading, engine=engine), share, unit)
 
 
 def unit_of(schema: str | None, unit: str | None) -> str | None:

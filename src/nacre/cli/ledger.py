@@ -33,7 +33,7 @@ def _opened(url: str | None, create: bool = False) -> Any:
 
 def init(
     population: Annotated[str, typer.Option("--population", "-p", metavar="NAME", help="Whose rows they are.")],
-    epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="Cap of all releases together.")],
+    epsilon: Annotated[str, typer.Option("--epsilon", "-e", metavar="NUMBER", help="Cap of all releases together.")],
     url: Url = None,
     delta: Annotated[float, typer.Option(help="The delta of the cap.")] = 1e-6,
     per_release: Annotated[float | None, typer.Option(help="Largest epsilon of one release, at that delta.")] = None,
@@ -49,14 +49,18 @@ def init(
       nacre ledger init books.sqlite --population patients --epsilon 3 --per-release 1
       nacre ledger init postgresql://nacre@db/books -p patients -e 3 --unit patient --who ana --who ben
     """
+    from nacre.cli.inputs import parse_epsilon
+    from nacre.errors import LedgerError
     from nacre.privacy.ledger.policy import Policy
 
-    policy = Policy(epsilon, delta, neighbours, unit, per_release, tuple(who or ()))
+    if (cap := parse_epsilon(epsilon)) is None:
+        raise LedgerError("--epsilon none: a cap is a number; a run without a promise is charged to no ledger")
+    policy = Policy(cap, delta, neighbours, unit, per_release, tuple(who or ()))
     ledger = _opened(url, create=True)
     row = ledger.create(population, policy)
     shell = Shell(as_json, quiet)
     shell.show(f"ledger       {ledger.url} ({ledger.identity})")
-    shell.show(f"population   {population}: epsilon {exact(epsilon)} at delta {exact(delta)} for all releases together")
+    shell.show(f"population   {population}: epsilon {exact(cap)} at delta {exact(delta)} for all releases together")
     shell.show(f"next         nacre synth FILE -o fake.csv -e 1 --ledger {ledger.url} --population {population}")
     shell.answer({"command": "ledger init", "ledger": ledger.identity, "population": population, "head": row.hash})
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 MODEL, TABLE, FILES, VOICE = "The promise and the method", "What is declared about the table", "Files", "Output"
 
 TableFile = Annotated[
-    str, typer.Argument(metavar="FILE", help="The private table: CSV, Parquet or Arrow; quote patterns: 'parts/*.csv'.")
+    str,
+    typer.Argument(
+        metavar="FILE", help="The private table: CSV, JSON Lines, Parquet, Arrow, Excel, 'parts/*.csv', or - (stdin)."
+    ),
 ]
 Epsilon = Annotated[
     str, typer.Option("--epsilon", "-e", metavar="NUMBER", rich_help_panel=MODEL, help="Privacy budget; 1 is usual.")
@@ -75,6 +78,13 @@ WeightsFrom = Annotated[
 Understand = Annotated[
     bool, typer.Option("--i-understand", metavar="", rich_help_panel=MODEL, help="Allow an epsilon above 20.")
 ]
+GoOn = Annotated[
+    bool,
+    typer.Option(
+        "--go-on", rich_help_panel=MODEL,
+        help="Do not stop where there is too little data, or where declared columns cannot be read.",
+    ),
+]  # fmt: skip
 Seed = Annotated[int, typer.Option(rich_help_panel=MODEL, help="Seed of public randomness; no part of the promise.")]
 NoiseSeed = Annotated[
     int | None, typer.Option(rich_help_panel=MODEL, help="Repeatable noise, for tests: there is no guarantee then.")
@@ -110,6 +120,17 @@ Engine = Annotated[
     str | None,
     typer.Option(metavar="NAME", rich_help_panel=FILES, help="Workers of a cluster: ray, ray:4 or ray://HOST:PORT."),
 ]
+TableOut = Annotated[
+    str, typer.Option("--output", "-o", metavar="FILE", help="The synthetic table to write; - for stdout.")
+]
+ReleaseOut = Annotated[
+    str, typer.Option("--output", "-o", metavar="FILE", help="The release to write, *.nacre; - for stdout.")
+]
+OutputFormat = Annotated[
+    str | None,
+    typer.Option(metavar="FORMAT", rich_help_panel=FILES, help="For --output -: csv (default), tsv, parquet or arrow."),
+]
+Reading = Any  # an `Options`; `nacre.cli.reading.reads` puts its options in this place
 Force = Annotated[
     bool, typer.Option("--force", "-f", metavar="", rich_help_panel=FILES, help="Overwrite files that exist.")
 ]
@@ -117,6 +138,13 @@ Json = Annotated[
     bool, typer.Option("--json", metavar="", rich_help_panel=VOICE, help="One JSON object on stdout, for machines.")
 ]
 Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", metavar="", rich_help_panel=VOICE, help="Say nothing but errors.")
+    bool,
+    typer.Option(
+        "--quiet",
+        "-q",
+        metavar="",
+        rich_help_panel=VOICE,
+        help="Say nothing but errors, and which columns could not be read.",
+    ),
 ]
 SampleSeed = Annotated[int | None, typer.Option(help="Makes the drawing repeatable; has nothing to do with privacy.")]

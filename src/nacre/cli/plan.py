@@ -10,10 +10,13 @@ from typing import Annotated, Any
 import typer
 
 from nacre.cli import options as o
+from nacre.cli import streams
 from nacre.cli.outlook import outlook_tables, pair_parts, spread
+from nacre.cli.reading import reads
 from nacre.cli.shell import Shell, plain, table
 
 
+@reads
 def plan(
     file: Annotated[
         str | None, typer.Argument(metavar="[FILE]", help="A schema (*.json), or a table: only its header is read.")
@@ -38,6 +41,7 @@ def plan(
     cap: o.Cap = None,
     engine: o.Engine = None,
     as_json: o.Json = False,
+    reading: o.Reading = None,
 ) -> None:
     """Say what a run would cost and give, before anything is spent: noise, expected error, time and memory; how other
     methods and budgets compare, and what would help.
@@ -58,7 +62,7 @@ def plan(
     from nacre.synthesizers.outlook import Case
 
     shell = Shell(as_json)
-    schema, columns = _schema_and_columns(file, columns_from)
+    schema, columns = _schema_and_columns(file, columns_from, reading)
     declared = Declared(schema, rows, tuple(identifiers or ()), unit, cap)
     described = schema_for(columns, declared)
     check_target_column(target, described)
@@ -75,7 +79,7 @@ def plan(
     for part in [*_tell(job.plan, seen), *outlook_tables(others, helping)]:
         shell.show(part)
     beside = {"compared": [asdict(x) for x in others], "would_help": [asdict(x) for x in helping]}
-    shell.answer({**job.plan.to_json(), "notes": {**seen.to_json(), **beside}})
+    shell.document({**job.plan.to_json(), "notes": {**seen.to_json(), **beside}})
 
 
 def _beside(case: Any, seen: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -89,14 +93,15 @@ def _place(file: str, engine: str | None) -> Any:
     """How a run would read the rows: CSV, unless a table of another format is named."""
     from nacre.engines.cluster import workers_of
     from nacre.synthesizers.costs import Place
-    from nacre.table.files import FORMATS
+    from nacre.table.sources import FORMATS
 
     ending = "." + file.rsplit(".", 1)[-1].lower()
     return Place(FORMATS.get(ending, "csv"), workers_of(engine) if engine else 0)
 
 
-def _schema_and_columns(file: str | None, columns_from: str | None) -> tuple[str | None, list[str]]:
-    """A schema file (it has its own names), or the names in a table's header; exactly one of the two."""
+def _schema_and_columns(file: str | None, columns_from: str | None, reading: Any) -> tuple[str | None, list[str]]:
+    """A schema file (it has its own names), or the names in a table's header, no row of which is looked at; exactly one
+    of the two."""
     from nacre.engines import open_rows
     from nacre.errors import NacreError
 
@@ -104,7 +109,8 @@ def _schema_and_columns(file: str | None, columns_from: str | None) -> tuple[str
         raise NacreError("name a schema file (*.json), or a table: one of the two")
     if file is not None and file.lower().endswith(".json"):
         return file, []
-    return None, list(open_rows(file or columns_from).column_names)
+    source = streams.table(file or columns_from, reading)
+    return None, list(open_rows(source, options=reading, look=False).column_names)
 
 
 def _tell(plan: Any, seen: Any) -> list[Any]:
@@ -197,7 +203,7 @@ def certificate(
             "Checked here: what was spent, as listed, is within the promise, its curve and its level. That it was "
             "spent so, and by whom, is not checked: only a signature proves who made a release"
         )
-    shell.answer(found.to_json())
+    shell.document(found.to_json())
 
 
 def promise_in(path: str) -> Any:
@@ -230,7 +236,7 @@ def methods(as_json: o.Json = False) -> None:
         made.add_row(name, method.guarantee, method.summary, told)
         found[name] = {"guarantee": method.guarantee, "summary": method.summary, "settings": settings}
     shell.show(made)
-    shell.answer({"methods": found})
+    shell.document({"methods": found})
 
 
 def _setting(value: Any) -> str:

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nacre.cli.inputs import Declared, WatchedRows, check_target_column, estimated_rows, parse_epsilon, schema_for
+from nacre.cli.owner import misfit_lines
 from nacre.cli.progress import Bars
 from nacre.cli.shell import Interrupted, Shell
-from nacre.errors import NacreError
+from nacre.errors import DataError, NacreError
 from nacre.privacy.rounding import exact
+from nacre.table.naming import choices
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class Terms:
     population: str | None = None
     request: str | None = None
     engine: str | None = None
+    go_on: bool = False
     fitted: float = 1.0  # the share of the rows that reaches the fit: public, and the declared size shrinks by it
 
     @property
@@ -44,7 +47,7 @@ class Terms:
         from nacre.privacy.budget import Budget, default_delta
 
         delta = default_delta(rows) if self.delta is None else self.delta
-        return Budget(parse_epsilon(self.epsilon), delta, self.neighbours, self.large)
+        return Budget(parse_epsilon(self.epsilon, self.large), delta, self.neighbours, self.large)
 
 
 def run(file: Any, terms: Terms, declared: Declared, shell: Shell, owner: list[str] | None = None) -> Any:
@@ -61,34 +64,46 @@ def run(file: Any, terms: Terms, declared: Declared, shell: Shell, owner: list[s
     Account(terms.ledger, terms.population, terms.request).check(reads=terms.reads, seeded=terms.noise_seed is not None)
     terms.budget(None)  # a mistake in the budget shows before anything is opened
     weighing_options(terms.method, None, terms.weights)
-    rows = open_rows(file, engine=terms.engine)
+    rows = open_rows(file, options=declared.reading, engine=terms.engine)
+    if terms.weights is not None and terms.weights not in rows.column_names:
+        others = choices(terms.weights, rows.column_names)
+        raise DataError(f"--weights {terms.weights!r}: there is no such column; choose among {others}")
     transcript = Transcript()
-    about = declared.rows or (estimated_rows(file) if isinstance(file, str) else None)
+    about = declared.rows or estimated_rows(file)
     with Bars(not shell.quiet, {"reading rows": about}) as bars:
         try:
             schema = _schema(rows, terms, declared, bars)
             check_target_column(terms.target, schema)
-            made, outside, told = _fit(rows, schema, terms, transcript, bars)
+            made, told = _fit(rows, schema, terms, transcript, bars)
         except KeyboardInterrupt:
             raise Interrupted(f"interrupted; nothing was written{_opened(transcript, terms)}") from None
         except NacreError as error:
-            if not transcript.questions:
+            if not (transcript.begun or transcript.questions):
                 raise
             raise type(error)(f"{error} (nothing was written{_opened(transcript, terms)})") from None
     lines = [line for facts in told.values() for line in diagnostic_lines(facts)]
-    shell.tell_owner([*_outside_lines(made.schema, outside), *lines])
+    tell_misfits(shell, made.schema, told)
+    shell.tell_owner(lines)
     if owner is not None:
         owner += lines
     return made
 
 
+def tell_misfits(shell: Shell, schema: Any, told: Mapping[str, Any]) -> None:
+    """Values that did not fit, of what a fit tells of itself; columns that could not be read even with --quiet."""
+    unreadable, others = misfit_lines(schema, told.get("reading", {}).get("misfits", {}))
+    shell.tell_owner(unreadable, always=True)
+    shell.tell_owner(others)
+
+
 def _opened(transcript: Any, terms: Terms) -> str:
     names = ", ".join(q["entry"] for q in transcript.questions)
-    if not names:
+    if not names and not transcript.begun:
         return " and nothing was spent"
     if parse_epsilon(terms.epsilon) is None:
         return "; the rows had been read, and what was found was thrown away unseen"
-    return f"; the noisy answers to {names} were thrown away unseen. If you keep books, count the whole run as spent"
+    given = f"answers to {names}" if names else "steps"
+    return f"; the noisy {given} were thrown away unseen. If you keep books, count the whole run as spent"
 
 
 def _schema(rows: Any, terms: Terms, declared: Declared, bars: Bars) -> Any:
@@ -102,31 +117,10 @@ def _schema(rows: Any, terms: Terms, declared: Declared, bars: Bars) -> Any:
     return replace(schema, rows=max(1, round(terms.fitted * schema.rows)))
 
 
-def _outside_lines(schema: Any, outside: dict[str, int]) -> list[str]:
-    """What happened to values outside the domain. Exact counts: never part of a release or certificate."""
-    lines = []
-    for name, n in outside.items():
-        column = schema.columns[name]
-        sources = {column.provenance.get(fact, "public") for fact in ("bounds", "categories")}
-        source = "bought" if "bought" in sources else "declared"
-        values = f"{n:,} value{'s' if n > 1 else ''} of column {name!r} {'were' if n > 1 else 'was'}"
-        if column.kind == "categorical":
-            fate = f"counted as {column.other!r}" if column.other is not None else "left out"
-            lines.append(f"{values} not among the {source} categories and {fate}")
-        elif column.kind in ("numeric", "datetime"):
-            lines.append(f"{values} outside the {source} range and clamped, or unreadable and taken as missing")
-        else:
-            lines.append(f"{values} unreadable and taken as missing")
-    return lines
-
-
-def _fit(
-    rows: Any, schema: Any, terms: Terms, transcript: Any, bars: Bars
-) -> tuple[Any, dict[str, int], dict[str, Any]]:
+def _fit(rows: Any, schema: Any, terms: Terms, transcript: Any, bars: Bars) -> tuple[Any, dict[str, Any]]:
     from nacre.cli.conditions import parse_rebalance
     from nacre.fitting import fit
 
-    outside: dict[str, int] = {}
     told: dict[str, Any] = {}
     made = fit(
         rows,
@@ -145,13 +139,13 @@ def _fit(
         weights=terms.weights,
         progress=bars,
         transcript=transcript,
-        tell_owner=outside.update,
         tell_diagnostics=told.update,
         ledger=terms.ledger,
         population=terms.population,
         request=terms.request,
+        go_on=terms.go_on,
     )
-    return made, outside, told
+    return made, told
 
 
 def diagnostic_lines(facts: Mapping[str, Any]) -> list[str]:

@@ -8,6 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from nacre.cli import options as o
+from nacre.cli import streams
+from nacre.cli.owner import misfit_lines, missing_lines
+from nacre.cli.reading import for_schema, reads
 from nacre.cli.shell import Shell, help_text, plain, table
 
 app = typer.Typer(
@@ -18,6 +21,7 @@ app = typer.Typer(
 SchemaPath = Annotated[str, typer.Argument(metavar="SCHEMA", help="A schema file, as JSON.")]
 
 
+@reads
 def draft(
     file: o.TableFile,
     output: Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", help="Where to write it.")] = None,
@@ -25,6 +29,7 @@ def draft(
     force: o.Force = False,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
+    reading: o.Reading = None,
 ) -> None:
     """Guess a schema from the data. Every fact in it is marked `read`: a draft to review, not a promise.
 
@@ -41,15 +46,16 @@ def draft(
 
     shell = Shell(as_json, quiet)
     check_outputs({"--output": output}, force, [file])
-    rows = open_rows(file)
-    with Bars(not quiet, {"reading rows": estimated_rows(file)}) as bars:
+    source = streams.table(file, reading)
+    rows = open_rows(source, options=reading)
+    with Bars(not quiet, {"reading rows": estimated_rows(source)}) as bars:
         guess = Schema.draft(WatchedRows(rows, bars))
     guess = schema_for(rows.column_names, Declared(identifiers=tuple(identifiers or ())), guess)
-    if output is None:
+    if output in (None, streams.DASH):
         typer.echo(guess.to_json())
-        return
+        return shell.tell_owner(["this draft was read from the data: it is as private as the table until reviewed"])
     guess.save(output, force)
-    shell.show(schema_table(guess, f"Draft of {file}"))
+    shell.show(schema_table(guess, f"Draft of {streams.name_of(file)}"))
     shell.say(
         f"{output} holds facts READ FROM THE DATA: it is as private as the table until you have reviewed it.\n"
         f"Correct it, then: nacre schema attest {output} --by 'your name' --why 'from the code book'"
@@ -57,11 +63,76 @@ def draft(
     shell.answer({"command": "schema draft", "output": output, "schema": json.loads(guess.to_json())})
 
 
+@reads
+def buy(
+    file: o.TableFile,
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Where to write the schema.")],
+    epsilon: o.Epsilon,
+    delta: o.Delta = None,
+    schema: o.SchemaFile = None,
+    neighbours: o.Neighbours = "add_or_remove_one",
+    identifiers: o.Identifiers = None,
+    unit: o.Unit = None,
+    cap: o.Cap = None,
+    certificate: Annotated[
+        str | None, typer.Option("--certificate", metavar="FILE", help="Certificate: .json, or text.")
+    ] = None,
+    noise_seed: o.NoiseSeed = None,
+    ledger: o.LedgerUrl = None,
+    population: o.Population = None,
+    request: o.Request = None,
+    force: o.Force = False,
+    as_json: o.Json = False,
+    quiet: o.Quiet = False,
+    reading: o.Reading = None,
+) -> None:
+    """Buy a schema with noise, to read and correct it before a fit. A release of its own, with its certificate.
+
+    What it costs adds to what a later run on the same table costs; its certificate says so.
+
+    Examples:
+      nacre schema buy people.csv -e 0.1 -o people.schema.json
+      nacre schema buy visits.csv -e 0.1 -o visits.schema.json --unit patient --cap 5
+    """
+    from nacre.bought_schema import buy_schema
+    from nacre.cli.inputs import Declared, check_outputs, estimated_rows, parse_epsilon, schema_for
+    from nacre.cli.progress import Bars
+    from nacre.cli.running import promise_lines
+    from nacre.engines import open_rows
+    from nacre.privacy.ledger.payment import Account
+    from nacre.table.writing import write_text
+
+    shell = Shell(as_json, quiet)
+    check_outputs({"--output": output, "--certificate": certificate}, force, [f for f in (file, schema) if f])
+    reading = for_schema(reading, schema)
+    source = streams.table(file, reading)
+    rows = open_rows(source, options=reading)
+    known = schema_for(rows.column_names, Declared(schema, None, tuple(identifiers or ()), unit, cap, reading))
+    with Bars(not quiet, {"reading rows": estimated_rows(source)}) as bars:
+        made = buy_schema(
+            rows, epsilon=parse_epsilon(epsilon), delta=delta, schema=known, neighbours=neighbours,  # type: ignore[arg-type]
+            noise_seed=noise_seed, progress=bars, account=Account(ledger, population, request),
+        )  # fmt: skip
+    made.schema.save(output, force)
+    told = made.certificate.to_json()
+    if certificate is not None:
+        as_text = json.dumps(told, indent=1) if certificate.lower().endswith(".json") else str(made.certificate)
+        write_text(certificate, as_text + "\n", force)
+    shell.show(schema_table(made.schema, f"Bought from {streams.name_of(file)}"))
+    for line in promise_lines(made.certificate):
+        shell.show(line)
+    shell.say(f"Read and correct {output}, then: nacre synth {file} -o fake.csv -e 1 --schema {output}")
+    shell.answer({"command": "schema buy", "output": output, "schema": json.loads(made.schema.to_json()),
+                  "certificate": told})  # fmt: skip
+
+
+@reads
 def check(
     schema: SchemaPath,
     file: Annotated[str | None, typer.Argument(metavar="[FILE]", help="A table to hold against it.")] = None,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
+    reading: o.Reading = None,
 ) -> None:
     """Check a schema, and a table against it. What it says of the table is for its owner only.
 
@@ -71,6 +142,7 @@ def check(
     """
     from nacre.cli.inputs import estimated_rows
     from nacre.cli.progress import Bars
+    from nacre.engines import open_rows
     from nacre.table import Schema
 
     shell = Shell(as_json, quiet)
@@ -81,11 +153,17 @@ def check(
     if lacking:
         shell.show(f"not declared, to be bought: {', '.join(lacking)}")
     if file is not None:
-        with Bars(not quiet, {"reading rows": loaded.rows or estimated_rows(file)}) as bars:
-            rows, strange = _compare(loaded, file, bars)
-        found |= {"file": file, "rows": rows, "outside": {k: v for k, v in strange.items() if v}}
-        shell.show(f"{file}: {rows:,} rows; the columns match (this line and the next are for the owner only)")
-        shell.show(_outside_line(strange))
+        source, file = streams.table(file, reading), streams.name_of(file)
+        with Bars(not quiet, {"reading rows": loaded.rows or estimated_rows(source)}) as bars:
+            rows, strange, lacking = _compare(loaded, open_rows(source, options=for_schema(reading, schema)), bars)
+        outside = {name: m.outside + lacking[name] for name, m in strange.items()}
+        found |= {"file": file, "rows": rows, "outside": {k: v for k, v in outside.items() if v},
+                  "unreadable": {k: m.unreadable for k, m in strange.items() if m.unreadable}}  # fmt: skip
+        shell.show(f"{file}: {rows:,} rows; the columns match (this and what follows is for the owner only)")
+        lines = [line for part in misfit_lines(loaded, strange, would=True) for line in part]
+        lines += missing_lines(lacking, rows)
+        for line in lines or ["every value lies in the declared domain"]:
+            shell.show(line)
     shell.answer(found)
 
 
@@ -139,7 +217,7 @@ def show(
     shell = Shell(as_json)
     loaded = load(schema).schema if zipfile.is_zipfile(schema) else Schema.load(schema)
     shell.show(schema_table(loaded, schema))
-    shell.answer(json.loads(loaded.to_json()))
+    shell.document(json.loads(loaded.to_json()))
 
 
 def schema_table(schema: Any, title: str) -> Any:
@@ -184,34 +262,27 @@ def _sources(schema: Any) -> str:
     return ", ".join(f"{n} facts {source}" for source, n in counts.items())
 
 
-def _compare(schema: Any, file: str, bars: Any) -> tuple[int, dict[str, int]]:
-    """Rows of the file and, per column, how many values lie outside the schema."""
-    from nacre.engines import open_rows
+def _compare(schema: Any, rows: Any, bars: Any) -> tuple[int, dict[str, Any], dict[str, int]]:
+    """The number of rows and, per column, how many values lie outside the schema, and how many are missing where none
+    may be."""
     from nacre.fitting import check_rows
     from nacre.table.encoding import encode
+    from nacre.table.misfits import Misfits
 
-    rows = open_rows(file)
     check_rows(rows, schema)
     declared = [n for n in schema.modelled if not schema.columns[n].missing]
-    done, strange = 0, dict.fromkeys(declared, 0)
+    done, strange, lacking = 0, dict.fromkeys(declared, Misfits()), dict.fromkeys(declared, 0)
     for batch in rows.batches():
         done += batch.num_rows
         bars("reading rows", done, None)
         encoded = encode(batch, schema)
         for name in declared:
             values = encoded.columns[name]
-            null = 0 if schema.columns[name].nullable else int(values.null.sum())
-            strange[name] += int(values.outside.sum()) + null
-    return done, strange
+            strange[name] += Misfits.of(values)
+            if not schema.columns[name].nullable:
+                lacking[name] += int((values.null & ~values.outside).sum())
+    return done, strange, lacking
 
 
-def _outside_line(strange: dict[str, int]) -> str:
-    found = {name: n for name, n in strange.items() if n}
-    if not found:
-        return "every value lies in the declared domain"
-    told = ", ".join(f"{name} ({n:,})" for name, n in found.items())
-    return f"values outside the declared domain, which would be clamped or left out: {told}"
-
-
-for _command in (draft, check, attest, show):
+for _command in (draft, buy, check, attest, show):
     app.command(help=help_text(_command))(_command)

@@ -11,6 +11,15 @@ from typing import Any
 import typer
 
 OK, BUG, MISTAKE, NOT_HIDDEN, INTERRUPTED = 0, 1, 2, 3, 130
+EXIT_CODES = {
+    OK: "done",
+    BUG: "a bug of ours",
+    MISTAKE: "refused, or a mistake in what was asked",
+    NOT_HIDDEN: "written, but the report finds that columns which were to be hidden are not",
+    INTERRUPTED: "interrupted",
+}
+OWNER = "nacre: owner only:"
+WARNINGS: list[str] = []  # public ones, given since the program was called
 
 
 class Interrupted(Exception):
@@ -28,42 +37,50 @@ def help_text(function: Callable[..., Any]) -> str:
 class Shell:
     """The voice of one command.
 
-    With `as_json` stdout carries exactly one JSON object; with `quiet` stderr carries errors only.
+    With `as_json` stdout carries exactly one JSON object; with `quiet` stderr carries errors only, and to the owner
+    that columns could not be read. Where stdout is `taken` by the result itself, everything else goes to stderr.
     """
 
-    def __init__(self, as_json: bool = False, quiet: bool = False):
-        self.as_json, self.quiet = as_json, quiet
+    def __init__(self, as_json: bool = False, quiet: bool = False, taken: bool = False):
+        self.as_json, self.quiet, self.taken = as_json, quiet, taken
 
     def say(self, text: str) -> None:
         """A remark for people, on stderr."""
         if not self.quiet:
             typer.echo(visible(text), err=True)
 
-    def tell_owner(self, lines: Sequence[str]) -> None:
+    def tell_owner(self, lines: Sequence[str], always: bool = False) -> None:
         """What only the owner of the data may see: on stderr alone. The answer for machines is public, whole."""
         for line in lines:
-            self.say(f"nacre: owner only: {line}")
+            if always or not self.quiet:
+                typer.echo(visible(f"{OWNER} {line}"), err=True)
 
     def show(self, renderable: Any) -> None:
         """Text or a rich table for people, on stdout; nothing when stdout belongs to a machine."""
         if self.as_json or self.quiet:
             return
         if isinstance(renderable, str):
-            typer.echo(visible(renderable))
+            typer.echo(visible(renderable), err=self.taken)
             return
-        console().print(renderable)
+        console(self.taken).print(renderable)
 
     def answer(self, data: Mapping[str, Any]) -> None:
-        """The result for machines; ignored without `--json`. Logs and pipelines keep it: public facts only."""
+        """The result for machines, with the warnings that were given; ignored without `--json`. Logs and pipelines keep
+        it: public facts only."""
+        self.document({**data, "warnings": list(WARNINGS)})
+
+    def document(self, data: Mapping[str, Any]) -> None:
+        """A document of a kind of its own (a certificate, a schema, a plan) for machines; ignored without `--json`."""
         if self.as_json:
             typer.echo(json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False))
 
 
-def console() -> Any:
-    """A rich console on stdout; 120 characters wide when nobody is looking, so that pipes get whole lines."""
+def console(stderr: bool = False) -> Any:
+    """A rich console; 120 characters wide when nobody is looking, so that pipes get whole lines."""
     from rich.console import Console
 
-    return Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+    looking = (sys.stderr if stderr else sys.stdout).isatty()
+    return Console(highlight=False, stderr=stderr, width=None if looking else 120)
 
 
 def table(*columns: str, title: str | None = None, right: tuple[str, ...] = ()) -> Any:

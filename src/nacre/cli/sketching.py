@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from nacre.cli import options as o
+from nacre.cli.reading import for_schema, reads
 from nacre.cli.shell import Interrupted, Shell
+from nacre.cli.streams import table
 
 SketchFile = Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The sketch to write.")]
 
 
+@reads
 def sketch(
     file: o.TableFile,
     output: SketchFile,
@@ -36,6 +39,7 @@ def sketch(
     force: o.Force = False,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
+    reading: o.Reading = None,
 ) -> None:
     """Sketch this site's rows, with this site's noise, to be added to the sketches of other sites.
 
@@ -50,26 +54,32 @@ def sketch(
     """
     from nacre.cli.inputs import check_outputs, parse_epsilon
     from nacre.cli.progress import Bars
-    from nacre.cli.running import promise_lines
+    from nacre.cli.running import promise_lines, tell_misfits
+    from nacre.engines import open_rows
     from nacre.sketching import recipe_digest
     from nacre.sketching import sketch as make
     from nacre.table import Schema
 
     shell = Shell(as_json, quiet)
-    terms = {"schema": Schema.load(schema), "epsilon": parse_epsilon(epsilon), "delta": delta, "target": target,
-             "neighbours": neighbours, "frequencies": frequencies, "seed": seed, "large": i_understand}  # fmt: skip
+    terms = {"schema": Schema.load(schema), "epsilon": parse_epsilon(epsilon, i_understand), "delta": delta,
+             "target": target, "neighbours": neighbours, "frequencies": frequencies, "seed": seed,
+             "large": i_understand}  # fmt: skip
     if only_recipe:
         recipe = recipe_digest(**terms)
         shell.show(f"recipe       {recipe}  (equal at all sites whose sketches add; nothing was read)")
         return shell.answer({"command": "sketch", "recipe": recipe})
     check_outputs({"--output": output}, force, [file, schema])
+    told: dict[str, Any] = {}
     try:
         with Bars(not quiet, {"reading rows": None}) as bars:
-            made = make(file, **terms, noise_seed=noise_seed, progress=bars, ledger=ledger, population=population,
-                        request=request, engine=engine)  # fmt: skip
+            reading = for_schema(reading, schema)
+            rows = open_rows(table(file, reading), options=reading, engine=engine)
+            made = make(rows, **terms, noise_seed=noise_seed, progress=bars, tell_diagnostics=told.update,
+                        ledger=ledger, population=population, request=request)  # fmt: skip
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; {output} was not written. If you keep books, count the run as spent") from None
     made.save(output, force)
+    tell_misfits(shell, made.recipe.schema, told)
     shell.show(f"sketch       {output}")
     shell.show(f"recipe       {made.digest}  (equal at all sites whose sketches add)")
     for line in promise_lines(made.certificates[0]):

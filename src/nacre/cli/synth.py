@@ -10,7 +10,9 @@ from typing import Annotated, Any
 import typer
 
 from nacre.cli import options as o
+from nacre.cli.reading import for_schema, reads
 from nacre.cli.shell import NOT_HIDDEN, Interrupted, Shell
+from nacre.cli.streams import Target, table
 from nacre.errors import NacreError
 from nacre.privacy.rounding import exact
 
@@ -44,9 +46,10 @@ Sheet = Annotated[
 ]
 
 
+@reads
 def synth(
     file: o.TableFile,
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The synthetic table to write.")],
+    output: o.TableOut,
     epsilon: o.Epsilon,
     delta: o.Delta = None,
     schema: o.SchemaFile = None,
@@ -77,9 +80,12 @@ def synth(
     population: o.Population = None,
     request: o.Request = None,
     engine: o.Engine = None,
+    go_on: o.GoOn = False,
+    output_format: o.OutputFormat = None,
     force: o.Force = False,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
+    reading: o.Reading = None,
 ) -> None:
     """Make a private synthetic table from a private one: the main job, in one line.
 
@@ -94,13 +100,16 @@ def synth(
       nacre synth people.csv -o fake.csv -e 1 --target income --report report.html --sheet sheet.html
       nacre synth people.csv -o fake.csv -e none --method ppem --hide income --report report.html
       nacre synth 'parts/*.parquet' -o fake.parquet -e 1 --schema people.json --engine ray
+      nacre synth personen.csv.gz -o fake.csv -e 1 --encoding cp1252 --delimiter ';' --decimal , --null k.A.
+      zcat people.csv.gz | nacre synth - -o - -e 1 > fake.csv
     """
     from nacre.cli.inputs import check_outputs, check_table_name
     from nacre.cli.judging import Split, check_report, unit_of
     from nacre.engines.holdout import SHARE
 
-    shell = Shell(as_json, quiet)
-    check_table_name(output)
+    target_file = Target(output, output_format, as_json)
+    shell = Shell(as_json, quiet, target_file.to_stdout)
+    check_table_name(target_file.path)
     outputs = {"--output": output, "--release": release, "--certificate": certificate, "--save-schema": save_schema}
     pages = {"--report": report, "--sheet": sheet}
     check_outputs({**outputs, **pages}, force, [f for f in (file, schema) if f is not None])
@@ -108,35 +117,39 @@ def synth(
     if holdout is not None and report is None:
         raise NacreError("--holdout keeps rows to test a report on; add --report FILE, or leave it out")
     share = SHARE if holdout is None else holdout
-    split = Split(file, share, unit_of(schema, unit), engine) if report is not None else None
+    reading = for_schema(reading, schema)
+    file = table(file, reading)
+    split = Split(file, share, unit_of(schema, unit), engine, reading) if report is not None else None
     source = split.train if split else file
     asked = {"epsilon": epsilon, "delta": delta, "target": target, "method": method, "neighbours": neighbours,
              "domain": domain, "option": option, "hide": hide, "alpha": alpha, "shares": tuple(target_shares or ()),
              "weights": weights, "seed": seed, "noise_seed": noise_seed, "large": i_understand,
              "fitted": 1 - split.share if split else 1.0, "ledger": ledger,
-             "population": population, "request": request, "engine": None if split else engine}  # fmt: skip
-    table = (source, schema, rows, identifiers, unit, cap)
+             "population": population, "request": request, "engine": None if split else engine,
+             "go_on": go_on}  # fmt: skip
+    given = (source, schema, rows, identifiers, unit, cap, reading)
     told: list[str] = []
-    made = _run(shell, *table, owner=told, **asked)
+    made = _run(shell, *given, owner=told, **asked)
     written = _keep(made, outputs, force)
     try:
         from nacre.cli.running import draw
 
-        drawn = draw(made, output, sample_rows, shell, force, engine=engine)
+        drawn = draw(made, target_file.path, sample_rows, shell, force, engine=engine)
     except KeyboardInterrupt:
-        raise Interrupted(f"interrupted while drawing rows; {_what_is_left(made, written, output)}") from None
-    written = {"--output": output, **written}
+        raise Interrupted(f"interrupted while drawing rows; {_what_is_left(made, written, target_file.name)}") from None
+    target_file.send()
+    written = {"--output": target_file.path, **written}
     control = None
     if report is not None and made.certificate.extras.get("hidden"):
         plain = {**asked, "option": [*(option or ()), "weight=0", "decoy=0", "effect=0"]}
-        control = _control(shell, table, plain, told)
+        control = _control(shell, given, plain, told)
     found = _pages(shell, made, split, pages, written, drawn, (target, seed, control, told), force)
-    _report(shell, made, written, drawn, found)
+    _report(shell, made, {**written, "--output": target_file.name}, drawn, found)
     if found is not None and not all(h.told for h in found.hidden):
         raise typer.Exit(NOT_HIDDEN)
 
 
-def _control(shell: Shell, table: tuple[Any, ...], asked: dict[str, Any], told: list[str]) -> Any:
+def _control(shell: Shell, given: tuple[Any, ...], asked: dict[str, Any], told: list[str]) -> Any:
     """The same model without hiding, for the owner's report alone. It never leaves, so no ledger is charged for it
     (docs/decisions/ledger.md); where one is mandatory no door opens unpaid, and the report goes without a control."""
     from nacre.privacy.ledger.payment import LEDGER
@@ -145,7 +158,7 @@ def _control(shell: Shell, table: tuple[Any, ...], asked: dict[str, Any], told: 
         told.append(f"no control was fitted: {LEDGER} lets no run open the table unpaid, and a control is no release")
         return None
     shell.say("fitting the control without penalty and decoy, for the report alone; it is not charged to a ledger")
-    return _run(shell, *table, **{**asked, **dict.fromkeys(("ledger", "population", "request"))})
+    return _run(shell, *given, **{**asked, **dict.fromkeys(("ledger", "population", "request"))})
 
 
 def _pages(shell: Shell, made: Any, split: Any, pages: dict[str, str | None], written: dict[str, str], drawn: int,
@@ -170,8 +183,9 @@ def _pages(shell: Shell, made: Any, split: Any, pages: dict[str, str | None], wr
     return report
 
 
+@reads
 def fit(
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The release to write, *.nacre.")],
+    output: o.ReleaseOut,
     file: o.MaybeTableFile = None,
     epsilon: o.MaybeEpsilon = None,
     from_sketch: o.FromSketch = None,
@@ -199,9 +213,11 @@ def fit(
     population: o.Population = None,
     request: o.Request = None,
     engine: o.Engine = None,
+    go_on: o.GoOn = False,
     force: o.Force = False,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
+    reading: o.Reading = None,
 ) -> None:
     """Fit a private model and keep it as a release file: public, with its certificate inside, to sample from at will.
 
@@ -212,8 +228,9 @@ def fit(
     """
     from nacre.cli.inputs import check_outputs
 
-    shell = Shell(as_json, quiet)
-    outputs = {"--release": output, "--certificate": certificate, "--save-schema": save_schema}
+    target_file = Target(output, None, as_json, {"csv": ".nacre"})
+    shell = Shell(as_json, quiet, target_file.to_stdout)
+    outputs = {"--release": target_file.path, "--certificate": certificate, "--save-schema": save_schema}
     if (from_sketch is None) == (file is None) or (from_sketch is None) != (epsilon is not None):
         raise NacreError("name a table and --epsilon, or a sketch with --from-sketch: one of the two")
     inputs = [f for f in (file, from_sketch, schema) if f is not None]
@@ -224,24 +241,33 @@ def fit(
         idle = {"--schema": schema, "--target": target, "--delta": delta, "--rows": rows, "--id": identifiers,
                 "--unit": unit, "--cap": cap, "--noise-seed": noise_seed, "--hide": hide,
                 "--alpha": alpha, "--target-shares": target_shares, "--weights": weights, "--ledger": ledger,
-                "--population": population, "--request": request, "--engine": engine, "--seed": seed,
+                "--population": population, "--request": request, "--engine": engine, "--seed": seed, "--go-on": go_on,
                 "--i-understand": i_understand, "--method": method != "sketch", "--domain": domain != "buy",
                 "--neighbours": neighbours != "add_or_remove_one"}  # fmt: skip
         if told := [name for name, value in idle.items() if value]:
             raise NacreError(f"{', '.join(told)}: the sketch has settled that already; leave it out with --from-sketch")
         made = fit_sketch(from_sketch, quiet, option or ())
-        return _report(shell, made, _keep(made, outputs, force), None)
-    made = _run(shell, file, schema, rows, identifiers, unit, cap, epsilon=epsilon, delta=delta, target=target,
-                method=method, neighbours=neighbours, domain=domain, option=option, hide=hide, alpha=alpha,
-                shares=tuple(target_shares or ()), weights=weights, seed=seed,
+        return _kept(shell, made, outputs, target_file, force)
+    reading = for_schema(reading, schema)
+    file = table(file, reading)
+    made = _run(shell, file, schema, rows, identifiers, unit, cap, reading, epsilon=epsilon, delta=delta,
+                target=target, method=method, neighbours=neighbours, domain=domain, option=option, hide=hide,
+                alpha=alpha, shares=tuple(target_shares or ()), weights=weights, seed=seed,
                 noise_seed=noise_seed, large=i_understand, ledger=ledger, population=population,
-                request=request, engine=engine)  # fmt: skip
-    _report(shell, made, _keep(made, outputs, force), None)
+                request=request, engine=engine, go_on=go_on)  # fmt: skip
+    _kept(shell, made, outputs, target_file, force)
+
+
+def _kept(shell: Shell, made: Any, outputs: dict[str, str | None], target: Target, force: bool) -> None:
+    """Write what a fit gives, and say so."""
+    written = _keep(made, outputs, force)
+    target.send()
+    _report(shell, made, {**written, "--release": target.name}, None)
 
 
 def sample(
     release: Annotated[str, typer.Argument(metavar="RELEASE", help="A release file, *.nacre.")],
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The synthetic table to write.")],
+    output: o.TableOut,
     rows: Annotated[
         int | None, typer.Option(min=1, help="Rows to draw. Default: as many as the release says, declared or bought.")
     ] = None,
@@ -262,6 +288,7 @@ def sample(
     ] = None,
     seed: o.SampleSeed = None,
     engine: o.Engine = None,
+    output_format: o.OutputFormat = None,
     force: o.Force = False,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
@@ -278,21 +305,24 @@ def sample(
     from nacre.cli.running import draw
     from nacre.release import load
 
-    shell = Shell(as_json, quiet)
-    check_table_name(output)
+    target_file = Target(output, output_format, as_json)
+    shell = Shell(as_json, quiet, target_file.to_stdout)
+    check_table_name(target_file.path)
     check_outputs({"--output": output}, force, [release])
     loaded = load(release)
     conditions = parse_where(where or [], loaded.schema)
     shares = None if rebalance is None else parse_rebalance(rebalance, loaded.schema)
     try:
-        drawn = draw(loaded, output, rows, shell, force, where=conditions, rebalance=shares, seed=seed, engine=engine)
+        how = {"where": conditions, "rebalance": shares, "seed": seed, "engine": engine}
+        drawn = draw(loaded, target_file.path, rows, shell, force, **how)
     except KeyboardInterrupt:
-        raise Interrupted(f"interrupted; {output} was not written") from None
-    shell.show(f"wrote        {output} ({drawn:,} rows, {len(loaded.schema.columns)} columns)")
+        raise Interrupted(f"interrupted; {target_file.name} was not written") from None
+    target_file.send()
+    shell.show(f"wrote        {target_file.name} ({drawn:,} rows, {len(loaded.schema.columns)} columns)")
     shell.answer({"command": "sample", "release": release, "output": output, "rows": drawn})
 
 
-def _run(shell: Shell, file: Any, schema: Any, rows: Any, identifiers: Any, unit: Any, cap: Any,
+def _run(shell: Shell, file: Any, schema: Any, rows: Any, identifiers: Any, unit: Any, cap: Any, reading: Any,
          owner: list[str] | None = None, **asked: Any) -> Any:  # fmt: skip
     from nacre.cli.inputs import Declared, parse_options
     from nacre.cli.running import Terms, run
@@ -300,7 +330,7 @@ def _run(shell: Shell, file: Any, schema: Any, rows: Any, identifiers: Any, unit
 
     options = parse_options(asked.pop("option") or (), asked["method"])
     options = hiding_options(asked["method"], options, asked.pop("hide") or None, asked.pop("alpha"))
-    declared = Declared(schema, rows, tuple(identifiers or ()), unit, cap)
+    declared = Declared(schema, rows, tuple(identifiers or ()), unit, cap, reading)
     return run(file, Terms(options=options, **asked), declared, shell, owner)
 
 
@@ -348,7 +378,7 @@ def _report(shell: Shell, made: Any, written: dict[str, str], drawn: int | None,
     if found:
         shell.tell_owner(summary_lines(found))
         shell.say("The report holds unprotected statistics of private rows: keep it as you keep the data.")
-    if "--release" in written:
+    if "--release" in written and not shell.taken:
         shell.show(f"next         nacre sample {written['--release']} -o more.csv --rows 1000")
     shell.answer({
         "command": "fit" if drawn is None else "synth",

@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from nacre.engines.shards import even_cuts, known
 from nacre.errors import DataError
-from nacre.table.files import BATCH_ROWS, READ_ERRORS, Options, check_names, first_line, slices
-from nacre.table.storage import plain
+from nacre.table.sources import BATCH_ROWS, Options
+from nacre.table.sources.checks import READ_ERRORS, check_names, first_line, slices
+from nacre.table.sources.storage import Agreement, plain
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,19 @@ class DatasetRows(Fragments):
             )
         check_names("the dataset", dataset.schema.names, Options())  # type: ignore[arg-type]
         super().__init__(dataset.schema, tuple(dataset.get_fragments()))
+        self._check_parts()
+
+    def _check_parts(self) -> None:
+        """Arrow would convert what a part stores in another way, and give one person two names."""
+        parts = Agreement()
+        parts.add(self.arrow_schema, "the dataset")
+        try:
+            for fragment in self.fragments:
+                names = [n for n in self.column_names if n in fragment.physical_schema.names]
+                stored = pa.schema([fragment.physical_schema.field(n) for n in names])
+                parts.add(stored, getattr(fragment, "path", "a part of the dataset"))
+        except READ_ERRORS as error:
+            raise DataError(f"the dataset cannot be read ({first_line(error)}); check its files") from None
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         rows = 0

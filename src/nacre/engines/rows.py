@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import glob
 import os
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
 from nacre.engines.shards import FileShard, Piece, even_cuts, known
 from nacre.errors import DataError
-from nacre.table.files import BATCH_ROWS, FORMATS, Options, Source, open_file
 from nacre.table.frames import to_arrow
-from nacre.table.places import RemotePath, is_remote, place
-from nacre.table.storage import plain
+from nacre.table.sources import BATCH_ROWS, FORMATS, Options, Source, is_table, open_file
+from nacre.table.sources.places import RemotePath, Spooled, is_remote, place
+from nacre.table.sources.storage import Agreement, plain, type_of_all
 
 
 @runtime_checkable
@@ -94,35 +94,42 @@ class MemoryRows:
 class FileRows:
     """One file, or several with the same columns, read one after the other in the order given.
 
-    Memory use does not grow with the number of rows. Opening reads names, types and sizes only.
+    Memory use does not grow with the number of rows. Opening reads names, types and sizes; with `look`, also whether
+    the first rows fit what was declared, so that a wrong dialect costs nothing.
     """
 
     def __init__(
         self,
         paths: str | os.PathLike | Sequence[str | os.PathLike],
-        format: str | None = None,
         options: Options | None = None,
+        look: bool = True,
     ):
         listed = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
         if not listed:
             raise DataError("no file was named; name at least one")
-        self.options, self.format = options or Options(), format
-        self.sources: list[Source] = [open_file(place(p), format, self.options) for p in listed]
-        first = self.sources[0]
-        for source in self.sources[1:]:
+        self.options = options or Options()
+        self.sources: list[Source] = [open_file(place(p), self.options) for p in listed]
+        first, parts = self.sources[0], Agreement()
+        for source in self.sources:
             if source.arrow_schema.names != first.arrow_schema.names:
                 raise DataError(
                     f"{source.path} has other columns than {first.path}: {_difference(source, first)}; "
                     "the parts of one table need the same columns in the same order"
                 )
+            parts.add(source.arrow_schema, source.path)
+        schemas = [source.arrow_schema for source in self.sources]
+        self.arrow_schema = pa.schema([f.with_type(type_of_all(schemas, f.name)) for f in schemas[0]])
+        for source in self.sources if look else ():
+            source.look()
 
     @property
     def column_names(self) -> list[str]:
-        return self.sources[0].arrow_schema.names
+        return self.arrow_schema.names
 
     @property
-    def arrow_schema(self) -> pa.Schema:
-        return self.sources[0].arrow_schema
+    def assumptions(self) -> tuple[str, ...]:
+        """What the names and types rest on besides what was declared: for the certificate."""
+        return tuple(dict.fromkeys(a for s in self.sources for a in getattr(s, "assumptions", ())))
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         if columns is not None:
@@ -138,26 +145,33 @@ class FileRows:
 
     def split(self, parts: int) -> list[FileShard]:
         """At most `parts` runs of about equal size, in order: whole files, or row groups of a Parquet file."""
-        pieces = [piece for s in self.sources for piece in Piece.all_of(s, self.format, self.options)]
+        pieces = [piece for s in self.sources for piece in Piece.all_of(s, self.options)]
         cuts = even_cuts([p.size for p in pieces], parts)
         return [FileShard(self.arrow_schema, tuple(pieces[a:b])) for a, b in cuts]
 
 
-def open_rows(source: Any, format: str | None = None, options: Options | None = None, engine: Any = None) -> Rows:
+def open_rows(
+    source: Any, format: str | None = None, options: Options | None = None, engine: Any = None, look: bool = True
+) -> Rows:
     """Rows from whatever holds a table: rows, a pandas, polars or Arrow table, an Arrow dataset, a path or URL, a list
     of them, a pattern such as 'parts/*.parquet' (files in the order of their names), or a folder of files of one
-    format. With an `engine` ("ray", "ray:4" or "ray://HOST:PORT", or a `Cluster`) its workers read the files."""
+    format. With an `engine` ("ray", "ray:4" or "ray://HOST:PORT", or a `Cluster`) its workers read the files. Without
+    `look`, no row of a file is looked at."""
+    options = options or Options()
+    if format is not None:
+        options = dataclasses.replace(options, format=format)
     if engine is not None:
         from nacre.engines.cluster import Cluster, ClusterRows
 
         kept = isinstance(engine, Cluster)  # whoever opened it closes it
-        return ClusterRows(open_rows(source, format, options), engine if kept else Cluster(engine), not kept)
+        rows = open_rows(source, None, options, look=look)
+        return ClusterRows(rows, engine if kept else Cluster(engine), not kept)
     if isinstance(source, (MemoryRows, FileRows)):
         return source
     if isinstance(source, (str, os.PathLike)):
-        return FileRows(expand(os.fspath(source)), format, options)
+        return FileRows(_expanded([source]), options, look)
     if isinstance(source, (list, tuple)) and source and all(isinstance(s, (str, os.PathLike)) for s in source):
-        return FileRows([p for s in source for p in expand(os.fspath(s))], format, options)
+        return FileRows(_expanded(source), options, look)
     if not isinstance(source, (list, tuple)) and isinstance(source, Rows):
         return source
     if type(source).__module__ == "pyarrow._dataset":
@@ -165,6 +179,16 @@ def open_rows(source: Any, format: str | None = None, options: Options | None = 
 
         return DatasetRows(source)
     return MemoryRows(source)
+
+
+def _expanded(sources: Sequence[Any]) -> list[Any]:
+    """The files that stand behind each; what is a place already stays what it is."""
+    return [p for s in sources for p in ([s] if isinstance(s, RemotePath | Spooled) else expand(os.fspath(s)))]
+
+
+def storage_assumptions(rows: Any) -> tuple[str, ...]:
+    """What the storage of these rows takes to be public without its having been declared, for the certificate."""
+    return getattr(rows, "assumptions", None) or (storage_assumptions(rows.rows) if hasattr(rows, "rows") else ())
 
 
 @contextlib.contextmanager
@@ -182,7 +206,7 @@ def expand(path: str) -> list[str]:
     if is_remote(path):
         return _expand_remote(RemotePath(path))
     if os.path.isdir(path):
-        found = sorted(os.path.join(path, f) for f in os.listdir(path) if Path(f).suffix.lower() in FORMATS)
+        found = sorted(os.path.join(path, f) for f in os.listdir(path) if is_table(f))
         if not found:
             raise DataError(f"{path} is a folder without tables; expected files ending in {', '.join(FORMATS)}")
         return found
@@ -200,7 +224,7 @@ def _expand_remote(path: RemotePath) -> list[str]:
             raise DataError(f"no file matches {path.url!r}; check the pattern")
         return found
     if path.is_dir():
-        found = [f for f in path.files() if Path(f).suffix.lower() in FORMATS]
+        found = [f for f in path.files() if is_table(f)]
         if not found:
             raise DataError(f"{path} is a folder without tables; expected files ending in {', '.join(FORMATS)}")
         return found

@@ -10,31 +10,31 @@ from typing import Any
 import pyarrow as pa
 
 from nacre.errors import DataError
-from nacre.table.files import Options, Source, open_file
-from nacre.table.places import place
-from nacre.table.storage import plain
+from nacre.table.sources import Options, Source, open_file
+from nacre.table.sources.places import Spooled, place
+from nacre.table.sources.storage import Agreement, plain
 
 
 @dataclass(frozen=True)
 class Piece:
     """A file, or a row group of a Parquet file, and about how large it is (in bytes as they lie there)."""
 
-    path: str
-    format: str | None
+    path: str | Spooled
     options: Options
     group: int | None
     size: int
 
     @staticmethod
-    def all_of(source: Source, format: str | None, options: Options) -> list[Piece]:
+    def all_of(source: Source, options: Options) -> list[Piece]:
         """The pieces of an open file, in order."""
-        path, whole = str(source.path), source.path.stat().st_size
+        whole = source.path.stat().st_size
+        path = source.path if isinstance(source.path, Spooled) else str(source.path)
         metadata = getattr(source, "metadata", None)
         if metadata is None or metadata.num_row_groups < 2:
-            return [Piece(path, format, options, None, whole)]
+            return [Piece(path, options, None, whole)]
         rows = [metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)]
         share = whole / max(sum(rows), 1)
-        return [Piece(path, format, options, g, round(share * n)) for g, n in enumerate(rows)]
+        return [Piece(path, options, g, round(share * n)) for g, n in enumerate(rows)]
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,16 @@ class FileShard:
         return self.arrow_schema.names
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        wanted = self.column_names if columns is None else known(columns, self.column_names, self.pieces[0].path)
-        for (path, format, options), run in itertools.groupby(self.pieces, lambda p: (p.path, p.format, p.options)):
+        wanted = self.column_names if columns is None else known(columns, self.column_names, str(self.pieces[0].path))
+        for (path, options), run in itertools.groupby(self.pieces, lambda p: (p.path, p.options)):
             groups = [p.group for p in run]
             rest = None if groups[0] is None else range(groups[0], groups[-1] + 1)  # type: ignore[operator]
-            source = open_file(place(path), format, options, rest)
+            source = open_file(place(path), options, rest)
             if source.arrow_schema.names != self.column_names:
                 raise DataError(f"{path}: its columns are not those it had when the table was opened; open it again")
+            parts = Agreement()
+            parts.add(self.arrow_schema, "the table")
+            parts.add(source.arrow_schema, path)
             for batch in source.batches(wanted):
                 if batch.num_rows:
                     yield plain(batch)

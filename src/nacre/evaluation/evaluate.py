@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from nacre.certificates import verified
 from nacre.errors import NacreError, SchemaError
 from nacre.evaluation import likeness, outside, usefulness
 from nacre.evaluation.columns import compare_columns
@@ -20,6 +21,7 @@ from nacre.evaluation.parallel import Progress, run_jobs, silent
 from nacre.evaluation.tables import Sample, read
 from nacre.report.findings import Report
 from nacre.table import Schema
+from nacre.table.naming import choices
 
 ROWS = 100_000  # of each table, unless asked for more: marginals then have a standard error below 0.002
 
@@ -51,6 +53,7 @@ def evaluate(
     certificate: Any = None,
     rows: int | None = ROWS,
     engine: Any = None,
+    reading: Any = None,
 ) -> Report:
     """Compare a synthetic table with the private one it was made from, and with real rows that were held out.
 
@@ -61,14 +64,20 @@ def evaluate(
     "strong", "ten", "nine", "fidelity" (none), or single models;
     "joint" adds `kl_knn` of the numeric columns. A table of more than `rows` rows is sampled, and
     `Report.notes` says what that costs (None: never). Equal arguments give equal scores, whatever `n_jobs` (None: all
-    cores); `engine` ("ray", see docs/engines.md) has the workers of a cluster do the work.
+    cores); `engine` ("ray", see docs/engines.md) has the workers of a cluster do the work. `reading` (`Options` of
+    `nacre.table.sources`) says how files of real rows are written.
 
     The report holds unprotected statistics of private rows: it never travels with the synthetic table.
     """
     start = time.monotonic()
+    certificate = verified(certificate)
     progress = progress or silent
     if isinstance(suites, str):
         suites = (suites,)
+    files = _files(synthetic=synthetic, train=train, holdout=holdout)
+    if _same(train, holdout):
+        raise NacreError("the holdout is the private table itself: give real rows that were not used, or no holdout")
+    train, holdout = _real(train, reading), _real(holdout, reading)
     tables, notes = _open(synthetic, train, holdout, schema, target, rows, seed, progress)
     models = _models(tables, suites, notes)
     jobs = likeness.jobs(tables, "joint" in suites)
@@ -85,7 +94,7 @@ def evaluate(
         columns=tuple(compare_columns(tables.train.table, tables.synthetic.table, plain)),
         matrices=tuple(found["dependence synthetic"].matrices),
         target=target,
-        facts=_facts(tables, _files(synthetic=synthetic, train=train, holdout=holdout), suites, start),
+        facts=_facts(tables, files, suites, start),
         notes=tuple(notes),
         certificate=certificate,
     )
@@ -97,8 +106,6 @@ def _open(
     if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 10):
         raise NacreError(f"rows={rows!r}: expected the most rows of a table to use, at least 10, or None for all")
     need_libraries()
-    if _same(train, holdout):
-        raise NacreError("the holdout is the private table itself: give real rows that were not used, or no holdout")
     notes = []
     if schema is None:
         from nacre.engines import open_rows
@@ -111,7 +118,7 @@ def _open(
         schema = Schema.given(schema)
     domain = Domain.of(schema)
     if target is not None and target not in domain.names:
-        raise SchemaError(f"target {target!r}: no such column to predict; choose among {_some(domain.names)}")
+        raise SchemaError(f"target {target!r}: no such column to predict; choose among {choices(target, domain.names)}")
     seeds = np.random.SeedSequence(seed).generate_state(3).tolist()
     sources = {"synthetic": synthetic, "train": train, "holdout": holdout}
     read_in = {}
@@ -124,15 +131,18 @@ def _open(
     return tables, notes
 
 
+def _real(source: Any, reading: Any) -> Any:
+    """A file of real rows, opened as it is said to be written; any other table as it is."""
+    from nacre.engines import open_rows
+
+    return open_rows(source, options=reading) if isinstance(source, str | os.PathLike) else source
+
+
 def _same(train: Any, holdout: Any) -> bool:
     """Testing on the rows that were synthesised would flatter every figure: refused where it can be seen."""
     if isinstance(train, str | os.PathLike) and isinstance(holdout, str | os.PathLike):
         return os.path.realpath(train) == os.path.realpath(holdout)
     return holdout is not None and train is holdout
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:12]) + (f" … and {len(names) - 12} more" if len(names) > 12 else "")
 
 
 def need_libraries() -> None:

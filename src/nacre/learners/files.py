@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from nacre.errors import CertificateError, DataError, ReleaseFileError
+from nacre.errors import CertificateError, DataError, NacreError, ReleaseFileError
 from nacre.learners.declared import TRAININGS
 from nacre.privacy.certificate import Certificate
 from nacre.privacy.verification import verify
+from nacre.table.documents import UNFIT
 
 KINDS = {"LogisticRegression": "nacre.learners.logistic", "GRUD": "nacre.learners.grud"}
 PLAIN = bool | int | float | str
@@ -40,12 +41,17 @@ def save(learner: Any, path: str | os.PathLike, force: bool = False) -> None:
 
 def load(path: str | os.PathLike) -> Any:
     """The learner of a file: it predicts and has its certificate. Anything unexpected is a ReleaseFileError."""
+    from nacre.release_file import unpack
+
+    return made_of(path, *unpack(path))
+
+
+def made_of(path: Any, documents: Any, arrays: Any) -> Any:
+    """The learner in the parts of a file."""
     import importlib
 
     from nacre.learners.labelled import Scale
-    from nacre.release_file import unpack
 
-    documents, arrays = unpack(path)
     try:
         model = documents["model.json"]
         name, facts = model["learner"], model["facts"]
@@ -65,6 +71,6 @@ def load(path: str | os.PathLike) -> Any:
         made._restore(facts, arrays["parameters"])
     except CertificateError as error:
         raise CertificateError(f"{path}: do not rely on this learner: {error}") from None
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (*UNFIT, NacreError) as error:
         raise ReleaseFileError(f"{path}: not the file of a learner ({error})") from None
     return made

@@ -1,100 +1,125 @@
-"""The books: what a list of privacy events costs, by privacy-loss distributions and by Rényi divergence.
+"""The books: what a list of privacy events costs.
 
-Events are plain public records. `epsilon_at` and `delta_at` compose them:
+`epsilon_at` and `delta_at` compose events and never answer below the truth (docs/proofs/composition.md):
 
 - unsampled Gaussians alone compose exactly: μ² adds, δ(ε) = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ) (Balle & Wang 2018);
-- anything else is composed by PLD (grid 1e-4, pessimistic) and by RDP, and the smaller answer is taken
-  (both are upper bounds, so is their minimum);
-- `Failure` adds to δ; a sampler error γ costs (1 + e^ε)·γ once, at the total ε (docs/proofs/composition.md).
+- anything else is composed by privacy losses on a grid, with an allowance for every rounding (`composition`), and by
+  Rényi divergences of closed form (`renyi`): both are upper bounds, so is the smaller;
+- `Failure` adds to δ; a sampler error γ costs (1 + e^ε)·γ once, at the total ε.
 
 The list must have been fixed before the data were read: that is what a `Plan` is for.
 """
 
 from __future__ import annotations
 
-import contextlib
-import logging
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
 
-GRID = 1e-4  # interval of the privacy-loss grid
+from nacre.errors import BudgetError
+from nacre.privacy.budget import check_delta
+from nacre.privacy.composition import NO_BOUND, Curve, Term, compose
+from nacre.privacy.events import BoundedRange as BoundedRange
+from nacre.privacy.events import Event as Event
+from nacre.privacy.events import Failure as Failure
+from nacre.privacy.events import Gaussian as Gaussian
+from nacre.privacy.events import PoissonGaussian as PoissonGaussian
+from nacre.privacy.events import Unbounded as Unbounded
+from nacre.privacy.events import check_composable as check_composable
+from nacre.privacy.events import merged, wrong
+from nacre.privacy.events import split as split
+from nacre.privacy.losses import CARE, Ranged, exchanged, gaussian, ranged, sampled
+from nacre.privacy.renyi import NO_ORDERS, renyi
+
 SAMPLER_ERROR = 2.0**-68  # total variation of 2³² certified draws at 2⁻¹⁰⁰ each
 HASH_ERROR = 2.0**-64  # 2³² texts and 2³² persons told apart by 128-bit hashes: 2·(2³²)²/2¹²⁹
-_ORDERS = tuple(np.concatenate([np.linspace(1.01, 10.9, 100), np.arange(11, 64), [80, 128, 256, 512, 1024]]))
-
-
-@dataclass(frozen=True)
-class Gaussian:
-    """An unsampled Gaussian mechanism whose sensitivity is μ noise standard deviations (relation included)."""
-
-    mu: float
-
-
-@dataclass(frozen=True)
-class BoundedRange:
-    """`times` exponential mechanisms, each with a privacy loss of range ε: ε-DP and ε²/8-zCDP each."""
-
-    epsilon: float
-    times: int = 1
-
-
-@dataclass(frozen=True)
-class PoissonGaussian:
-    """`steps` Gaussian mechanisms on Poisson samples of rate q; z = σ / clip, relation as given."""
-
-    q: float
-    z: float
-    steps: int
-    relation: str = "add_or_remove_one"
-
-
-@dataclass(frozen=True)
-class Failure:
-    """With at most this probability the mechanism does something its law does not cover."""
-
-    delta: float
-
-
-@dataclass(frozen=True)
-class Unbounded:
-    """Raw rows left the curator: no bound of any kind."""
-
-    reason: str
-
-
-Event = Gaussian | BoundedRange | PoissonGaussian | Failure | Unbounded
+GAMMA = SAMPLER_ERROR + HASH_ERROR
+_UP = 1 + 2.0**-48  # covers the last few roundings
+_STRONGEST, _FAINTEST = 1e12, 1e-12  # losses above the one are taken for infinite, a budget below the other for none
+_SOME = 64  # events for which a second bound is worth its time
+_OCTAVE = 2**15  # steps of a factor 2 in which μ beside other events is found
 
 
 def gaussian_delta(epsilon: float, mu: float) -> float:
-    """δ(ε) of the μ-GDP mechanism, exact."""
+    """δ(ε) of the μ-GDP mechanism, from above: exact but for what rounding may have taken, which is put back."""
     if mu == 0:
         return 0.0
     from scipy.special import log_ndtr, ndtr
 
-    first = ndtr(mu / 2 - epsilon / mu)
-    return float(max(0.0, first - math.exp(epsilon + log_ndtr(-mu / 2 - epsilon / mu))))
+    ratio = epsilon / mu
+    if not (ratio < 1e150 and mu < _STRONGEST):  # the tails of the normal law end at 38
+        return 0.0 if ratio > mu else 1.0
+    first = float(ndtr(mu / 2 - ratio))
+    second = math.exp(min(epsilon + float(log_ndtr(-mu / 2 - ratio)), 0.0))
+    care = CARE * (8 + 4 * (mu / 2 + ratio) ** 2)
+    return min(1.0, max(0.0, first - second + care * (first + second)))
 
 
-def largest(holds, high: float, tolerance: float = 1e-12) -> float:
-    """The largest x in [0, ∞) with holds(x), for a monotone `holds`, from below (so that it holds)."""
-    low = 0.0
+def largest(holds: Callable[[float], bool], high: float, tolerance: float = 1e-12) -> float:
+    """The largest x in [0, 2^1000] with holds(x), for a monotone `holds`, from below (so that it holds); 0 if none."""
+    low, most = 0.0, 2.0**1000
     while holds(high):
-        low, high = high, 2 * high
-    while high - low > tolerance * high:
+        if high >= most:
+            return most
+        low, high = high, min(2 * high, most)
+    while high - low > tolerance * high and high > 2.0**-1000:
         middle = (low + high) / 2
         low, high = (middle, high) if holds(middle) else (low, middle)
     return low
 
 
+def last_within(excess: Callable[[int], float], start: int, stride: int, ends: tuple[int, int]) -> int | None:
+    """The largest whole number within the ends whose excess is not positive, for an excess that rises; None if none is.
+
+    It depends on the excess alone, not on the way: where less may be spent, no more is answered. The search begins at
+    `start` in steps of `stride`, then follows chords.
+    """
+    at = lru_cache(maxsize=None)(excess)
+    low = high = start
+    while at(high) <= 0:
+        if high == ends[1]:
+            return high
+        low, high, stride = high, min(ends[1], high + stride), 4 * stride
+    while at(low) > 0:
+        if low == ends[0]:
+            return None
+        low, high, stride = max(ends[0], low - stride), low, 4 * stride
+    below, above, side = at(low), at(high), 0
+    while high - low > 1:
+        middle = min(max(low + round((high - low) * below / (below - above)), low + 1), high - 1)
+        if at(middle) <= 0:
+            above, side = above / 2 if side < 0 else above, -1
+            low, below = middle, at(middle)
+        else:
+            below, side = below / 2 if side > 0 else below, 1
+            high, above = middle, at(middle)
+    return low
+
+
 def gaussian_mu(epsilon: float, delta: float, others: Sequence[Event] = ()) -> float:
-    """The largest μ such that Gaussian(μ), composed with `others`, is within (ε, δ)."""
-    if not others:
-        return largest(lambda mu: gaussian_delta(epsilon, mu) + sampler_cost(epsilon) <= delta, 1.0)
-    return largest(lambda mu: delta_at([*others, Gaussian(mu)], epsilon) <= delta, 0.5, tolerance=2e-5)
+    """The largest μ such that Gaussian(μ), composed with `others`, is within (ε, δ): alone to 1e-12, else to 2e-5.
+
+    BudgetError where no Gaussian is, because others spend it or because the sampler's own error does.
+    """
+    check_delta(delta)
+
+    def excess(mu: float) -> float:
+        return math.log(delta_at([*others, Gaussian(mu)], epsilon) / delta)
+
+    if others:
+        most = 16 * _OCTAVE
+        found = last_within(lambda k: excess(2.0 ** (k / _OCTAVE)), -2 * _OCTAVE, _OCTAVE, (-4 * most, most))
+        mu = 2.0 ** (found / _OCTAVE) if found is not None else 0.0
+    else:
+        mu = largest(lambda mu: excess(mu) <= 0, 1.0)
+    if not _FAINTEST < mu < _STRONGEST:
+        raise BudgetError(
+            f"epsilon={epsilon:g}, delta={delta:g}: no Gaussian noise fits within (mu would be {mu:.3g}). Raise "
+            "epsilon or delta, or spend less on the rest"
+        )
+    return mu
 
 
 def gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
@@ -104,9 +129,7 @@ def gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> fl
 
 def bounded_range_delta(epsilon: float, t: np.ndarray) -> np.ndarray:
     """The largest hockey-stick divergence at t of any ε-bounded-range mechanism (Dong, Durfee & Rogers 2020)."""
-    t = np.asarray(t, dtype=np.float64)
-    inside = (np.exp(epsilon / 2) - np.exp(np.minimum(t, epsilon) / 2)) ** 2 / np.expm1(epsilon)
-    return np.where(t <= -epsilon, -np.expm1(np.minimum(t, 0)), np.where(t >= epsilon, 0.0, inside))
+    return Ranged(epsilon).deltas(t)
 
 
 def bounded_range_epsilon(epsilon: float, delta: float) -> float:
@@ -116,123 +139,90 @@ def bounded_range_epsilon(epsilon: float, delta: float) -> float:
 
 def sampler_cost(epsilon: float) -> float:
     """(1 + e^ε)γ: what the errors γ of the noise sampler and of hashed names add to δ."""
-    return (1 + math.exp(min(epsilon, 700.0))) * (SAMPLER_ERROR + HASH_ERROR)
-
-
-def split(events: Sequence[Event]) -> tuple[float, float, list[Event]]:
-    """(μ of all unsampled Gaussians, total failure probability, the other events)."""
-    mu = math.sqrt(math.fsum(e.mu**2 for e in events if isinstance(e, Gaussian)))
-    failure = math.fsum(e.delta for e in events if isinstance(e, Failure))
-    return mu, failure, [e for e in events if not isinstance(e, Gaussian | Failure)]
+    return (1 + math.exp(min(epsilon, 700.0))) * GAMMA
 
 
 def delta_at(events: Sequence[Event], epsilon: float) -> float:
-    """An upper bound on δ at the given ε for the composition of all events (1.0 when there is none)."""
-    mu, failure, rest = split(events)
-    if any(isinstance(e, Unbounded) for e in rest):
+    """An upper bound on δ at the given ε for the composition of all events (1.0 when there is none).
+
+    It falls in ε: the sampler's cost rises with ε, and what holds at a smaller ε holds.
+    """
+    if not epsilon >= 0:
+        raise BudgetError(f"epsilon={epsilon!r}: expected a number, 0 or more")
+    for event in events:
+        if wrong(event):
+            raise BudgetError(wrong(event))
+    if any(isinstance(e, Unbounded) for e in events):
         return 1.0
-    if not rest:
-        bound = gaussian_delta(epsilon, mu)
-    else:
-        bound = min(float(_pld(mu, tuple(rest)).get_delta_for_epsilon(epsilon)), _rdp_delta(mu, rest, epsilon))
-    return min(1.0, bound + failure + sampler_cost(epsilon))
+    mu, failure, rest = split(events)
+    chosen = merged(rest)
+    spent = _together(mu, chosen)(epsilon) if chosen else _turned(lambda e: gaussian_delta(e, mu), _turn(mu), epsilon)
+    return min(1.0, (spent + failure) * _UP)
 
 
 def epsilon_at(events: Sequence[Event], delta: float) -> float:
     """An upper bound on ε at the given δ for the composition of all events (inf when there is none)."""
+    check_delta(delta)
     if delta_at(events, 0.0) <= delta:
         return 0.0
-    # (1 + e^ε)·γ makes the bound rise again for very large ε, so the bracket grows by small factors.
+    if delta_at(events, math.inf) > delta:
+        return math.inf
     low, high = 0.0, 0.01
     while delta_at(events, high) > delta:
-        low, high = high, 1.2 * high
-        if high > 60:
-            return math.inf
+        low, high = high, 2 * high
     while high - low > 1e-9 * high:
         middle = (low + high) / 2
         low, high = (low, middle) if delta_at(events, middle) <= delta else (middle, high)
     return high
 
 
-@lru_cache(maxsize=64)
-def _part_pld(event: Event):
-    """The privacy-loss distribution of one event that is not an unsampled Gaussian."""
-    from dp_accounting import NeighboringRelation
-    from dp_accounting.pld import pld_pmf
-    from dp_accounting.pld import privacy_loss_distribution as distributions
+def _turn(mu: float) -> float:
+    """The ε from which on more ε costs a Gaussian more, by its sampler, than it brings: Φ(−μ/2 − ε/μ) = γ."""
+    from scipy.special import ndtri
 
-    if isinstance(event, BoundedRange):
-        top = math.ceil(event.epsilon / GRID)
-        steps = np.arange(-top, top + 1)
-        pmf = pld_pmf.create_pmf_pessimistic_connect_dots(GRID, steps, bounded_range_delta(event.epsilon, steps * GRID))
-        return distributions.PrivacyLossDistribution(pmf).self_compose(event.times)
-    assert isinstance(event, PoissonGaussian)
-    relation = {
-        "add_or_remove_one": NeighboringRelation.ADD_OR_REMOVE_ONE,
-        "zero_out": NeighboringRelation.REPLACE_SPECIAL,
-        "replace_one": NeighboringRelation.REPLACE_ONE,
-    }[event.relation]
-    return distributions.from_gaussian_mechanism(
-        event.z,
-        value_discretization_interval=GRID,
-        sampling_prob=event.q,
-        neighboring_relation=relation,
-    ).self_compose(event.steps)
+    return max(0.0, mu * (-float(ndtri(GAMMA)) - mu / 2)) if mu < _STRONGEST else 0.0
 
 
-def composed(events: Sequence[Event]):
-    """The privacy-loss distribution of sampled Gaussians and exponential mechanisms (one or more) together."""
-    return _pld(0.0, tuple(events))
+def _turned(curve: Callable[[float], float], turn: float, epsilon: float) -> float:
+    """The least of curve + sampler's cost up to ε, for a sum that falls until `turn`."""
+    return curve(min(epsilon, turn)) + sampler_cost(min(epsilon, turn))
 
 
-@lru_cache(maxsize=64)
-def _pld(mu: float, rest: tuple[Event, ...]):
-    from dp_accounting.pld import privacy_loss_distribution as distributions
+@lru_cache(maxsize=16)
+def _together(mu: float, rest: tuple[BoundedRange | PoissonGaussian, ...]) -> Callable[[float], float]:
+    """δ(ε) of selections and samples beside a Gaussian, with the sampler's cost."""
+    one = rest[0]
+    if mu == 0 and len(rest) == 1 and isinstance(one, BoundedRange) and one.times == 1 and one.epsilon < 700:
+        last = max(0.0, one.epsilon - 2 * math.log1p(GAMMA * math.expm1(one.epsilon)))
+        return lambda epsilon: _turned(lambda e: float(bounded_range_delta(one.epsilon, np.asarray(e))), last, epsilon)
+    curve, other = _composed(mu, rest), renyi(mu, rest) if len(rest) <= _SOME else NO_ORDERS
+    turn = curve.turn(GAMMA)
+    return lambda epsilon: min(_turned(lambda e: float(curve(e)), turn, epsilon), other(epsilon, GAMMA))
 
-    total = _part_pld(rest[0]) if len(rest) == 1 else _pld(0.0, rest[:-1]).compose(_part_pld(rest[-1]))
-    if mu == 0:
-        return total
-    return total.compose(distributions.from_gaussian_mechanism(1 / mu, value_discretization_interval=GRID))
+
+def composed(events: Sequence[Event]) -> Curve:
+    """The curve of the selections and samples of a list, together, without the sampler's error."""
+    return _composed(0.0, merged(events))
 
 
-def _rdp_delta(mu: float, rest: Sequence[Event], epsilon: float) -> float:
-    """δ by Rényi divergence; 1.0 when an event has no Rényi bound here (Poisson under replace-one)."""
-    from dp_accounting.rdp import rdp_privacy_accountant as rdp
+def _composed(mu: float, rest: tuple[BoundedRange | PoissonGaussian, ...]) -> Curve:
+    if max(mu, *(e.epsilon if isinstance(e, BoundedRange) else 1 / e.z for e in rest)) > _STRONGEST:
+        return NO_BOUND
+    one_sided = any(isinstance(e, PoissonGaussian) and e.relation != "replace_one" for e in rest)
+    return compose([_terms(mu, rest, added) for added in ((False, True) if one_sided else (False,))])
 
-    orders = np.asarray(_ORDERS)
-    total = orders * mu**2 / 2
+
+def _terms(mu: float, rest: Sequence[BoundedRange | PoissonGaussian], added: bool) -> list[Term]:
+    """The laws of one direction between neighbours: a unit removed, or added."""
+    found: list[Term] = [(gaussian(mu), 1)] if mu > 0 else []
     for event in rest:
         if isinstance(event, BoundedRange):
-            total = total + event.times * np.minimum(orders * event.epsilon**2 / 8, event.epsilon)
-        elif isinstance(event, PoissonGaussian) and event.relation != "replace_one":
-            total = total + _poisson_rdp(event)
+            found.append((ranged(event.epsilon), event.times))
+        elif event.relation == "replace_one":
+            found.append((exchanged(event.q, event.z), event.steps))
         else:
-            return 1.0
-    return float(rdp.compute_delta(list(_ORDERS), total.tolist(), epsilon)[0])
-
-
-@contextlib.contextmanager
-def _quiet(logger: str) -> Iterator[None]:
-    """That logger says errors alone, meanwhile."""
-    named = logging.getLogger(logger)
-    before = named.level
-    named.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        named.setLevel(before)
-
-
-@lru_cache(maxsize=64)
-def _poisson_rdp(event: PoissonGaussian) -> np.ndarray:
-    import dp_accounting
-    from dp_accounting import rdp
-
-    accountant = rdp.RdpAccountant(list(_ORDERS))
-    step = dp_accounting.PoissonSampledDpEvent(event.q, dp_accounting.GaussianDpEvent(event.z))
-    with _quiet("absl"):  # it warns of every order whose series does not converge, and leaves the order out
-        accountant.compose(dp_accounting.SelfComposedDpEvent(step, event.steps))
-    return np.asarray(accountant._rdp)
+            found.append((sampled(event.q, event.z, added=added), event.steps))
+    return found
 
 
 def zcdp_delta(rho: float, epsilon: float) -> float:
@@ -249,5 +239,5 @@ def zcdp_delta(rho: float, epsilon: float) -> float:
 
 
 def zcdp_epsilon(rho: float, delta: float) -> float:
-    """The smallest ε for which ρ-zCDP gives (ε, δ)-DP."""
-    return largest(lambda epsilon: zcdp_delta(rho, epsilon) > delta, 1.0)
+    """The smallest ε for which ρ-zCDP gives (ε, δ)-DP, from above."""
+    return largest(lambda epsilon: zcdp_delta(rho, epsilon) > delta, 1.0) * (1 + 1e-11)

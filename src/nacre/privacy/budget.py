@@ -16,6 +16,7 @@ NEIGHBOURS = {  # what it means for the number of rows depends on the schema too
     "replace_one": "one unit's rows are exchanged for another's",
 }
 EPSILON_CAP = 20.0
+LEAST_DELTA = 1e-16  # the noise sampler's own error is 1e-19 and more; 1/rows of any table is far above
 
 
 class Level(IntEnum):
@@ -36,7 +37,7 @@ class Budget:
     """(ε, δ) for one release, for the neighbours named; ε = None asks for a non-private run.
 
     ε must be finite and positive (above 20 only with `large=True`: such an ε protects nobody in the worst case);
-    δ must lie strictly between 0 and 1.
+    δ must lie below 1 and not below 1e-16.
     """
 
     epsilon: float | None
@@ -56,8 +57,7 @@ class Budget:
             raise BudgetError(
                 f"epsilon={self.epsilon!r}: expected a number above 0; epsilon=None asks for a non-private run"
             )
-        if not 0 < self.delta < 1:
-            raise BudgetError(f"delta={self.delta!r}: expected a number strictly between 0 and 1, well below 1/rows")
+        check_delta(self.delta)
         if self.epsilon > EPSILON_CAP and not self.large:
             raise BudgetError(
                 f"epsilon={self.epsilon!r} is above {EPSILON_CAP:g}, where the worst-case promise is empty; "
@@ -66,9 +66,18 @@ class Budget:
             )
 
 
+def check_delta(delta: float) -> None:
+    """Raise BudgetError for a δ that is none, or is below what noise and accounting are proved for."""
+    if not LEAST_DELTA <= delta < 1:
+        raise BudgetError(
+            f"delta={delta!r}: expected a number from {LEAST_DELTA:g} to below 1, well below 1/rows; nothing smaller "
+            "can be promised, because the noise sampler itself may err with a chance near 1e-19. 1e-6 is usual"
+        )
+
+
 def default_delta(rows: int | None) -> float:
-    """10^−max(6, ⌈1.5·log10 n0⌉) of the declared public row count; 1e-6 when none is declared."""
-    return 10.0 ** -(max(6, math.ceil(1.5 * math.log10(rows))) if rows and rows > 1 else 6)
+    """10^−max(6, ⌈1.5·log10 n0⌉) of the declared public row count, not below 1e-16; 1e-6 when none is declared."""
+    return max(LEAST_DELTA, 10.0 ** -(max(6, math.ceil(1.5 * math.log10(rows))) if rows and rows > 1 else 6))
 
 
 def warn_weak_delta(budget: Budget, rows: int | None) -> None:

@@ -116,7 +116,7 @@ def _versions() -> dict[str, str]:
     from importlib.metadata import PackageNotFoundError, version
 
     found = {}
-    for name in ("nacre", "dp-accounting", "numpy", "scipy", "jax"):
+    for name in ("nacre", "numpy", "scipy", "jax"):
         try:
             found[name] = version(name)
         except PackageNotFoundError:  # training may run where the accountant is not installed

@@ -62,7 +62,7 @@ class Curator(TrainingDoors):
         self._progress = progress or (lambda rows: None)
         self._opened: dict[str, list[str] | None] = {}  # columns spent so far, or None for all of the entry
         self._code_cache: list[tuple[Mapping[str, np.ndarray], int]] | None = None
-        self.outside: dict[str, int] = {}  # values outside the declared domain, for the owner only
+        self.outside: work.Outside = {}  # values outside the declared domain, for the owner only
         self.diagnostics: dict[str, dict[str, Any]] = {}  # how chains mixed, by entry, for the owner only
         self.adopt(schema)
 
@@ -96,9 +96,8 @@ class Curator(TrainingDoors):
     ) -> list[np.ndarray]:
         """Noisy contingency tables (int64), one per clique, with noise `entry.sigmas[j]` on table j.
 
-        `groups[column]` maps each fine cell of the column's grid to a coarser group (−1: no cell); one entry more, the
-        last, gives values that could not be read a group of their own instead of that of null. The empty clique counts
-        the rows, even while the schema still lacks facts.
+        `groups[column]` maps each fine cell of the column's grid to a coarser group (−1: no cell). The empty
+        clique counts the rows, even while the schema still lacks facts.
         """
         return self.counts_together([(entry, cliques)], groups)[0]
 
@@ -235,6 +234,7 @@ class Curator(TrainingDoors):
     def _stay_spent(self) -> None:
         """From here on the debit is not given back. Every answer leaves by `_answer`; doors that show noisy numbers to
         the code of others before that (steps, choices) call this when the rows were read."""
+        self._transcript.begun = True
         before_an_answer(self._paid, self._plan)
 
     def _then_spent(self, batches: Iterator[Any]) -> Iterator[Any]:
@@ -301,7 +301,7 @@ class Curator(TrainingDoors):
 
     def _encoded(self) -> Iterator[tuple[Mapping[str, Any], int]]:
         needed = list(self.schema.modelled)
-        self.outside = dict.fromkeys(needed, 0)
+        self.outside = dict.fromkeys(needed, work.NONE)
         for batch in self._batches(needed):
             encoded = encode(batch, self.schema)
             self.outside = work.added(self.outside, encoded.outside())
@@ -337,8 +337,8 @@ class Curator(TrainingDoors):
                 raise PlanError(f"column {name!r}: not a modelled column; expected one of {list(self.grids)}")
             cells = self.grids[name].cells
             lut = np.arange(cells) if groups is None or name not in groups else np.asarray(groups[name])
-            if lut.shape not in ((cells,), (cells + 1,)) or lut.dtype.kind not in "iu":
-                raise PlanError(f"column {name!r}: groups must be {cells} integers, one per fine cell, or one more")
+            if lut.shape != (cells,) or lut.dtype.kind not in "iu":
+                raise PlanError(f"column {name!r}: groups must be {cells} integers, one per fine cell")
             legal[name] = self._coder.lut(name, lut)
         return legal
 

@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from nacre.errors import BudgetError, SchemaError
+from nacre.errors import BudgetError, SchemaError, UnreadableColumn
 from nacre.privacy import accounting, buying
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Bounds, Categories, Counts, Entry, Plan, Scope, gaussian_share
-from nacre.table import Categorical, Datetime, Identifier, Numeric, Schema, probe, storage
+from nacre.table import Categorical, Datetime, Identifier, Numeric, Schema, probe
 from nacre.table.schema import MAX_COLUMNS, Purchase
+from nacre.table.sources import storage
 from nacre.table.votes.cells import NULL
 from nacre.table.votes.decision import decide
 
@@ -28,6 +29,8 @@ ROWS = 0.01  # of μ² for the number of rows: one count, so even a small share 
 SHARE = 0.15  # of μ² for a whole schema; a schema that lacks less pays in proportion
 _KINDS = 0.15  # of that share for the kinds; the rest buys domains
 _FAILURE = 0.1  # of δ for texts that nobody else has
+READABLE = 0.01  # of μ² for how many values of declared columns cannot be read as they are declared
+UNREAD = 0.05  # share of such values from which a run stops
 ENTRIES = ("rows", "kinds", "domain")
 FAINT_ROWS = 10_000  # at most so many rows where their noisy number does not stand out of the noise
 
@@ -59,23 +62,67 @@ def rows_by_promise(schema: Schema, budget: Budget) -> Schema:
     return schema.with_provenance({(None, "rows"): "read"})
 
 
-def entries(schema: Schema, budget: Budget) -> tuple[Entry, ...]:
-    """The doors that buy what `schema` lacks; nothing when it lacks nothing."""
+def entries(schema: Schema, budget: Budget, written: Collection[str] = ()) -> tuple[Entry, ...]:
+    """The doors of a fit that buy what `schema` lacks; nothing when it lacks nothing. `written`: columns stored as
+    texts, of which the declared ones are looked at for values that cannot be read."""
     cap = schema.unit.cap if schema.unit else 1
     whole = gaussian_share(budget, Scope(budget.neighbours, cap))
-    if schema.rows is not None or budget.epsilon is None or rows_are_public(schema, budget):
-        return _domain_entries(schema, budget, cap, whole)
-    rows = Counts("rows", sigmas=(1 / math.sqrt(ROWS * whole),), cliques=((),))
-    return (rows, *_domain_entries(schema, budget, cap, whole))
-
-
-def _domain_entries(schema: Schema, budget: Budget, cap: int, whole: float) -> tuple[Entry, ...]:
     lacking = [name for name in schema.modelled if schema.columns[name].missing]
+    found = _domain_entries(lacking, budget, cap, whole * SHARE * len(lacking) / max(len(schema.modelled), 1))
+    if budget.epsilon is None:
+        return found
+    if asked := _to_be_read(schema, written):
+        found = (Bounds("readable", sigmas=(math.sqrt(len(asked) / (READABLE * whole)),) * len(asked)), *found)
+    return (*_rows_entry(schema, budget, ROWS * whole), *found)
+
+
+def whole_entries(schema: Schema, budget: Budget) -> tuple[Entry, ...]:
+    """The doors that buy what `schema` lacks with all of a budget."""
+    cap = schema.unit.cap if schema.unit else 1
+    lacking = [name for name in schema.modelled if schema.columns[name].missing]
+    noise = dataclasses.replace(budget, delta=budget.delta * (1 - _FAILURE)) if lacking else budget
+    whole = gaussian_share(noise, Scope(budget.neighbours, cap))
+    rows = _rows_entry(schema, budget, (ROWS / SHARE if lacking else 1) * whole)
+    return (*rows, *_domain_entries(lacking, budget, cap, (1 - ROWS / SHARE * len(rows)) * whole))
+
+
+def _rows_entry(schema: Schema, budget: Budget, mu2: float) -> tuple[Entry, ...]:
+    if schema.rows is not None or rows_are_public(schema, budget):
+        return ()
+    return (Counts("rows", sigmas=(1 / math.sqrt(mu2),), cliques=((),)),)
+
+
+def _to_be_read(schema: Schema, written: Collection[str]) -> list[str]:
+    """Declared columns that texts are read into: a wrong writing would make all of their values missing."""
+    kinds = ("numeric", "datetime", "boolean")
+    columns = ((n, schema.columns[n]) for n in schema.modelled if n in written)
+    return [n for n, column in columns if column.kind in kinds and not column.missing]
+
+
+def refuse_unreadable(curator: Curator, plan: Plan, schema: Schema) -> None:
+    """UnreadableColumn where, by noisy counts, a declared column cannot be read; `schema.rows` is known by now."""
+    if "readable" not in [e.name for e in plan.entries] or schema.rows is None:
+        return
+    entry = plan["readable"]
+    asked = _to_be_read(schema, {f.name for f in curator.storage if storage.family(f.type) == "text"})
+    counts = curator.bounds(entry, {n: probe.unreadable(schema.columns[n]) for n in asked})
+    # In 4.5 standard errors, so that pure noise stops one run in 300,000 columns.
+    level = UNREAD * schema.rows + 4.5 * entry.sigmas[0]
+    bad = {n: min(1.0, float(c[0]) / schema.rows) for n, c in counts.items() if c[0] > level}
+    if bad:
+        told = "; ".join(f"{n!r} ({schema.columns[n].kind}): about {share:.0%}" for n, share in bad.items())[:500]
+        raise UnreadableColumn(
+            f"values that cannot be read as declared, by noisy counts, in column {told}. Correct how these columns are "
+            "declared (their kind, format and null words), or go on with such values taken as missing (--go-on, "
+            "go_on=True)"
+        )
+
+
+def _domain_entries(lacking: Sequence[str], budget: Budget, cap: int, mu2: float) -> tuple[Entry, ...]:
     if not lacking:
         return ()
     if budget.epsilon is None:
         raise BudgetError("epsilon=None cannot buy a schema: declare it, or take domain from-data")
-    mu2 = whole * SHARE * len(lacking) / len(schema.modelled)
 
     def noise(part: float) -> tuple[float, ...]:
         return (math.sqrt(len(lacking) / (mu2 * part)),) * len(lacking)

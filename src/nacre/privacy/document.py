@@ -10,15 +10,16 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from nacre.privacy.budget import NEIGHBOURS, Level
-from nacre.privacy.plan import DOORS
+from nacre.privacy.plan import DOORS, MOST_ENTRIES
 from nacre.table.checking import HIDDEN
 from nacre.table.columns import PROVENANCES
 
 MOST_TEXT = 4_000  # characters of one text
 MOST_ITEMS = 1 << 18  # of one list or object: a table for each of 700 columns' pairs
-MOST_ENTRIES = 1_000
 DEPTH = 12
 LARGEST = 2**63
+LARGEST_CAP = 10**9
+MOST_EPSILON = 100.0  # the errors of the noise sampler count e^epsilon times: no promise reaches half of that
 
 
 def checked(data: Any) -> dict[str, Any]:
@@ -35,23 +36,33 @@ def checked(data: Any) -> dict[str, Any]:
 
 def sound(value: Any, where: str, depth: int = 0) -> None:
     """Texts that print on one line, finite numbers, lists of a reasonable size, nothing nested beyond reason."""
-    if isinstance(value, str):
-        _need(len(value) <= MOST_TEXT, where, f"a text of {len(value):,} characters", f"at most {MOST_TEXT:,}")
-        found = HIDDEN.search(value)
-        _need(found is None, where, value, "text without line breaks, controls and characters that hide or turn others")
-    elif isinstance(value, Mapping | list | tuple):
+    if isinstance(value, Mapping | list | tuple):
         _need(depth < DEPTH, where, "deep nesting", f"at most {DEPTH} levels")
         _need(len(value) <= MOST_ITEMS, where, f"{len(value):,} items", f"at most {MOST_ITEMS:,}")
-        pairs = value.items() if isinstance(value, Mapping) else enumerate(value)
-        for key, item in pairs:
-            sound(key, where, depth + 1)
-            sound(item, f"{where}.{str(key)[:40]}", depth + 1)
-    elif isinstance(value, float):
-        _need(math.isfinite(value), where, value, "a finite number")
-    elif isinstance(value, int):
-        _need(abs(value) < LARGEST, where, "a number of many digits", "one below 2^63")
+        for key, item in value.items() if isinstance(value, Mapping) else enumerate(value):
+            if isinstance(key, str):
+                _plain(key, where)
+            if isinstance(item, Mapping | list | tuple):
+                sound(item, f"{where}.{str(key)[:40]}", depth + 1)
+            else:
+                _plain(item, where)
     else:
-        _need(value is None, where, value, "JSON")
+        _plain(value, where)
+
+
+def _plain(value: Any, where: str) -> None:
+    if isinstance(value, str):
+        if len(value) > MOST_TEXT or HIDDEN.search(value):
+            wanted = "without line breaks, controls and characters that hide or turn others"
+            _need(False, where, value, f"text of at most {MOST_TEXT:,} characters, {wanted}")
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            _need(False, where, value, "a finite number")
+    elif isinstance(value, int):
+        if not -LARGEST < value < LARGEST:
+            _need(False, where, "a number of many digits", "one below 2^63")
+    elif value is not None:
+        _need(False, where, value, "JSON")
 
 
 def _need(good: bool, where: str, found: Any, wanted: str) -> None:
@@ -67,6 +78,16 @@ def number(where: str, value: Any) -> None:
     """A finite number that is no truth value."""
     good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     _need(good, where, value, "a number")
+
+
+def _epsilon(where: str, value: Any) -> None:
+    number(where, value)
+    _need(0 < value <= MOST_EPSILON, where, value, f"a number above 0, at most {MOST_EPSILON:g}")
+
+
+def _delta(where: str, value: Any) -> None:
+    number(where, value)
+    _need(0 < value < 1, where, value, "a number between 0 and 1")
 
 
 def whole(where: str, value: Any, least: int = 0) -> None:
@@ -166,8 +187,13 @@ EXTRAS: dict[str, Callable[[str, Any], None]] = {  # what is printed of `extras`
 }
 
 
+def _cap(where: str, value: Any) -> None:
+    whole(where, value, 1)
+    _need(value <= LARGEST_CAP, where, value, f"at most {LARGEST_CAP:,} rows")
+
+
 def _unit(where: str, value: Any) -> None:
-    keys(where, value, {"column": or_none(_text), "cap": lambda here, one: whole(here, one, 1)})
+    keys(where, value, {"column": or_none(_text), "cap": _cap})
 
 
 def _schema(where: str, value: Any) -> None:
@@ -181,7 +207,7 @@ def _versions(where: str, value: Any) -> None:
 
 _FIELDS: dict[str, Callable[[str, Any], None]] = {
     "method": _text, "guarantee": one_of(*(level.label for level in Level)), "reasons": texts,
-    "neighbours": one_of(*NEIGHBOURS), "unit": _unit, "epsilon": or_none(number), "delta": or_none(number),
+    "neighbours": one_of(*NEIGHBOURS), "unit": _unit, "epsilon": or_none(_epsilon), "delta": or_none(_delta),
     "curve": _pairs, "entries": _entries, "schema": _schema, "assumptions": texts, "noise": _text,
     "versions": _versions, "extras": _extras,
 }  # fmt: skip

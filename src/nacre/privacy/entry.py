@@ -11,6 +11,8 @@ from nacre.privacy.accounting import Event
 from nacre.privacy.budget import Level
 from nacre.privacy.noise import MAX_SIGMA
 
+LARGEST = 2**62
+
 
 @dataclass(frozen=True)
 class Scope:
@@ -44,10 +46,12 @@ class Entry:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not isinstance(getattr(self, "exact", True), bool):
             raise PlanError(f"entry {self.name!r}: expected a name, and true or false for exact")
+        if not isinstance(getattr(self, "sigmas", ()), tuple | list):
+            raise PlanError(f"entry {self.name!r}: sigmas {getattr(self, 'sigmas', ())!r}; expected a list of numbers")
         for scale in ("sigmas", "sigma", "bound", "epsilon"):
             found = getattr(self, scale, ())
             for value in found if isinstance(found, tuple | list) else (found,):
-                if not 0 < value <= MAX_SIGMA:  # NaN fails every comparison
+                if isinstance(value, bool) or not 0 < value <= MAX_SIGMA:  # NaN fails every comparison
                     raise BudgetError(
                         f"entry {self.name!r}: {scale} {value!r}; expected numbers above 0, up to 2**34. "
                         "A budget that asks for more noise than that buys nothing"
@@ -56,6 +60,8 @@ class Entry:
             value = getattr(self, number, least)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise PlanError(f"entry {self.name!r}: {number} {value!r}; expected a whole number, {least} or more")
+            if value > LARGEST:
+                raise PlanError(f"entry {self.name!r}: {number} {value:.3g}; expected at most 2^62")
 
     def events(self, scope: Scope) -> list[Event]:
         raise NotImplementedError

@@ -22,6 +22,10 @@ from nacre.privacy.rounding import down, exact, up
 from nacre.privacy.stepwise import CLIPPINGS as CLIPPINGS
 from nacre.privacy.stepwise import Descend, Teach
 from nacre.privacy.stepwise import Part as Part
+from nacre.table.documents import UNFIT
+
+MOST_ENTRIES = 1_000
+LARGEST = 10**15
 
 
 def _table_event(sigmas: Sequence[float], scope: Scope) -> Gaussian:
@@ -256,10 +260,15 @@ class Plan:
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Plan:
         try:
+            if len(data["entries"]) > MOST_ENTRIES:
+                raise ValueError(f"{len(data['entries']):,} entries; at most {MOST_ENTRIES:,}")
             entries = tuple(entry_from_json(e) for e in data["entries"])
-            budget = Budget(**data["budget"])
-            return Plan(data["method"], entries, budget, data["cap"], data["rows"], data.get("notes", {}))
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            budget, cap = Budget(**data["budget"]), _whole("cap", data["cap"], 1)
+            rows = None if data["rows"] is None else _whole("rows", data["rows"], 0)
+            if budget.epsilon is not None:
+                accounting.check_composable([x for e in entries for x in e.events(Scope(budget.neighbours, cap))])
+            return Plan(str(data["method"]), entries, budget, cap, rows, dict(data.get("notes", {})))
+        except UNFIT as error:
             raise PlanError(f"plan file: {error}; expected the JSON that `nacre plan --json` writes") from None
 
 
@@ -268,8 +277,14 @@ def entry_from_json(data: Mapping[str, Any]) -> Entry:
     try:
         fields = {k: _tuples(v) for k, v in data.items() if k != "door"}
         return DOORS[data["door"]](**fields)
-    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
+    except UNFIT as error:
         raise PlanError(f"not an entry of a plan ({error}); expected what `nacre plan --json` writes") from None
+
+
+def _whole(name: str, value: Any, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= LARGEST:
+        raise ValueError(f"{name} {value!r}; expected a whole number from {least} to 10^15")
+    return value
 
 
 def _tuples(value: Any) -> Any:

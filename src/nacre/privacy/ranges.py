@@ -27,10 +27,10 @@ def range_share(budget: Budget, scope: Scope, draws: int, others: Sequence[Entry
     def fits(share: float) -> bool:
         return accounting.delta_at([*before, BoundedRange(share, draws)], epsilon) <= delta
 
-    if draws == 1 and not before:  # in closed form, with room for the grid on which the plan is checked
-        alone = 0.98 * (delta - accounting.sampler_cost(epsilon))
-        share = accounting.bounded_range_epsilon(epsilon, alone)
-        if fits(share):
+    if draws == 1 and not before:  # in closed form, as the plan is checked
+        alone = (delta - accounting.sampler_cost(epsilon)) * (1 - 1e-9)
+        share = accounting.bounded_range_epsilon(epsilon, alone) if alone > 0 else 0.0
+        if share > 0 and fits(share):
             return share
     low, high = 0.0, epsilon * 1.25
     for _ in range(10):  # to 1/800 of the budget, always from below

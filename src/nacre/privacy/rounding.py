@@ -40,7 +40,7 @@ def one_in(chance: float) -> str:
 
 
 def _decimal(value: float | Decimal) -> Decimal:
-    return value if isinstance(value, Decimal) else Decimal(repr(value))
+    return value if isinstance(value, Decimal) else Decimal(value if isinstance(value, int) else repr(float(value)))
 
 
 def _rounded(value: float | Decimal, digits: int, mode: str) -> str:

@@ -23,6 +23,7 @@ class Transcript:
     replay: Transcript | None = None
     questions: list[Any] = field(default_factory=list)
     answers: list[Any] = field(default_factory=list)
+    begun: bool = False  # noise was drawn, though no answer may have come yet: a training that was broken off
 
     def settle(self, question: Any, answer: Any) -> Any:
         """Record the question; return the door's own answer, or the recorded one when replaying."""

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from nacre.errors import BudgetError, CertificateError, PlanError
 from nacre.privacy import accounting
 from nacre.privacy.budget import Budget, Level
-from nacre.privacy.certificate import CURVE_DELTAS, Certificate, caveats, curve_of, provenance_of, unit_of
+from nacre.privacy.certificate import CURVE_DELTAS, Certificate, caveats, provenance_of, unit_of
 from nacre.privacy.noise import ENTROPY, SEEDED
 from nacre.privacy.plan import Plan, entry_from_json
 from nacre.privacy.rounding import exact, up
@@ -141,7 +141,7 @@ def _plan(stated: Certificate, declared: Declared) -> Plan:
         Budget(stated.epsilon, stated.delta or 0.0, stated.neighbours, large=True)
         entries = tuple(entry_from_json(e) for e in stated.entries)
         made = Plan(stated.method, entries, Budget(None, neighbours=stated.neighbours), stated.unit["cap"])
-        made.events()
+        accounting.check_composable(made.events())
     except (BudgetError, PlanError) as error:
         raise CertificateError(f"its certificate lists what no plan holds: {error}") from None
     return made
@@ -166,18 +166,18 @@ def _spent(stated: Certificate, events: Sequence[Any]) -> float:
 
 def _curve(stated: Certificate, events: Sequence[Any]) -> tuple[tuple[float, float], ...]:
     """The curve to show: as stated, or recomputed where it is a little below."""
-    found = dict(curve_of(events))
-    short = 0.0
+    shown: list[tuple[float, float]] = []
     for delta, epsilon in stated.curve:
-        if delta not in CURVE_DELTAS:
-            raise CertificateError(f"its certificate states a curve at delta {exact(delta)}, where nacre states none")
-        true = found.get(delta, float("inf"))
-        short = max(short, (true - epsilon) / true if true < float("inf") else 1.0) if true else short
-        if short > SLACK:
+        if delta not in CURVE_DELTAS or delta in dict(shown):
+            raise CertificateError(f"its certificate states a curve at delta {exact(delta)}, or has it twice")
+        if accounting.delta_at(events, epsilon * (1 + _HAIR)) <= delta:  # one look where it holds
+            shown.append((delta, epsilon))
+            continue
+        true = accounting.epsilon_at(events, delta)
+        if not true <= epsilon * (1 + SLACK):
             raise CertificateError(
                 f"its certificate states epsilon {exact(epsilon)} at delta {exact(delta)}, but what it says was spent "
                 f"costs {up(true)} there"
             )
-    if len({delta for delta, _ in stated.curve}) != len(stated.curve):
-        raise CertificateError("its certificate states a curve with two values at one delta")
-    return stated.curve if short <= _HAIR else tuple(found.items())
+        shown.append((delta, max(epsilon, true)))
+    return tuple(shown)

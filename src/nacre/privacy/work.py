@@ -19,9 +19,11 @@ from nacre.table.encoding import encode
 from nacre.table.grid import Grid
 from nacre.table.labels import names as texts_of
 from nacre.table.labels import text_bytes
+from nacre.table.misfits import Misfits
 
 Named = dict[str, dict[str, bytes]]  # by column: texts and their names
-Outside = dict[str, int]  # values outside the declared domain by column, for the owner only
+Outside = dict[str, Misfits]  # values outside the declared domain by column, for the owner only
+NONE = Misfits()
 
 
 @dataclass(frozen=True)
@@ -37,18 +39,12 @@ class Coder:
         return {n: Grid.of(c) for n, c in columns.items() if not c.missing and c.kind != "tensor"}
 
     def codes(self, values: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        return {n: narrow(grid.codes(values[n], apart=True), grid.cells + 1) for n, grid in self.grids.items()}
+        return {name: narrow(grid.codes(values[name]), grid.cells) for name, grid in self.grids.items()}
 
     def lut(self, name: str, groups: np.ndarray) -> np.ndarray:
-        """`groups` for every code of the narrow type; the code of no cell, the last one, stays −1.
-
-        One group more than there are cells is that of values that could not be read; without it they count as null.
-        """
-        grid = self.grids[name]
-        codes = grid.cells + 1
-        if len(groups) < codes:
-            groups = np.append(groups, -1 if grid.null is None else groups[grid.null])
-        spare = 1 if codes > 0xFFFF else np.iinfo(code_type(codes)).max + 1 - codes
+        """`groups` for every code of the narrow type; the code of no cell, the last one, stays −1."""
+        cells = self.grids[name].cells
+        spare = 1 if cells > 0xFFFF else np.iinfo(code_type(cells)).max + 1 - cells
         return np.append(groups, np.full(spare, -1))
 
 
@@ -100,7 +96,7 @@ class Tables:
         return list(self.schema.modelled)
 
     def start(self) -> tuple[TableCounter, Outside]:
-        return counter_of(self.cliques, self.groups), dict.fromkeys(self.columns, 0)
+        return counter_of(self.cliques, self.groups), dict.fromkeys(self.columns, NONE)
 
     @functools.cached_property
     def _coder(self) -> Coder:
@@ -209,7 +205,7 @@ class Sum:
         return list(self.schema.modelled)
 
     def start(self) -> tuple[np.ndarray, Outside]:
-        return np.zeros(self.shape, dtype=np.int64), dict.fromkeys(self.columns, 0)
+        return np.zeros(self.shape, dtype=np.int64), dict.fromkeys(self.columns, NONE)
 
     def add(self, total: tuple[np.ndarray, Outside], batch: Any) -> tuple[np.ndarray, Outside]:
         encoded = encode(batch, self.schema)
@@ -232,7 +228,7 @@ class Arrays:
         return list(self.schema.modelled)
 
     def start(self) -> tuple[list[Any], Outside]:
-        return [], dict.fromkeys(self.columns, 0)
+        return [], dict.fromkeys(self.columns, NONE)
 
     def add(self, total: tuple[list[Any], Outside], batch: Any) -> tuple[list[Any], Outside]:
         encoded = encode(batch, self.schema)
@@ -265,5 +261,5 @@ class People:
         return [*total, *part]
 
 
-def added(one: Outside, other: Mapping[str, int]) -> Outside:
-    return {name: one.get(name, 0) + other.get(name, 0) for name in {**one, **other}}
+def added(one: Outside, other: Outside) -> Outside:
+    return {name: one.get(name, NONE) + other.get(name, NONE) for name in {**one, **other}}

@@ -20,6 +20,7 @@ from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan
 from nacre.table import Condition, Schema
 from nacre.table.encoding import Values
+from nacre.table.naming import choices
 
 RATE = 1 / 32  # of the rows in a step, where their number is not declared
 
@@ -45,9 +46,8 @@ def refuse_tensors(schema: Schema, method: str) -> None:
 def refuse_unknown_target(schema: Schema, target: str | None) -> None:
     """Raise SchemaError for a target that is not among the modelled columns; None is no target."""
     if target is not None and target not in schema.modelled:
-        more = "" if len(schema.modelled) <= 12 else f", ... ({len(schema.modelled)} in all)"
         raise SchemaError(
-            f"target {target!r} is not a modelled column; choose among {', '.join(schema.modelled[:12])}{more}"
+            f"target {target!r} is not a modelled column; choose among {choices(target, schema.modelled)}"
         )
 
 
@@ -263,11 +263,11 @@ def check_limits(options: Mapping[str, Any]) -> None:
 def make(method: str, options: Mapping[str, Any]) -> Any:
     """The method of that name with the given hyperparameters; unknown ones are refused with the known ones named."""
     if method not in METHODS:
-        raise NacreError(f"method {method!r} is not known; choose one of {', '.join(METHODS)}")
+        raise NacreError(f"method {method!r} is not known; choose one of {choices(method, METHODS, len(METHODS))}")
     kind = METHODS[method].load()
     known = [f.name for f in dataclasses.fields(kind)]
     for option in options:
         if option not in known:
-            raise NacreError(f"method {method!r} has no option {option!r}; it has {', '.join(known) or 'none'}")
+            raise NacreError(f"method {method!r} has no option {option!r}; it has {choices(option, known, len(known))}")
     check_limits(options)
     return kind(**options)

@@ -11,6 +11,7 @@ from nacre.errors import ConvergenceError, SchemaError
 from nacre.table import Condition, Schema
 from nacre.table.encoding import Values
 from nacre.table.grid import Grid
+from nacre.table.naming import choices
 
 BATCH = 16_384
 ROUNDS = 2_000  # batches drawn for a condition before giving up
@@ -30,7 +31,7 @@ def draw_until(
     masks = {}
     for name, condition in where.items():
         if name not in grids:
-            raise SchemaError(f"where: {name!r} is not a modelled column; choose among {', '.join(grids)}")
+            raise SchemaError(f"where: {name!r} is not a modelled column; choose among {choices(name, grids)}")
         masks[name] = condition.mask(grids[name])
     parts, found = [], 0
     for _ in range(rounds if masks else -(-max(rows, 1) // batch)):

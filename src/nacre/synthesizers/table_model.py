@@ -14,6 +14,7 @@ from nacre.synthesizers.grouping import bend
 from nacre.table import Condition, Schema
 from nacre.table.encoding import Values
 from nacre.table.grid import Grid
+from nacre.table.naming import choices
 
 CLOSE, SWEEPS = 1e-6, 200  # of raking: largest error of a share, most rounds
 
@@ -90,7 +91,7 @@ class TableModel:
 
     def _place(self, name: str) -> int:
         if name not in self.columns:
-            raise SchemaError(f"where: {name!r} is not a modelled column; choose among {', '.join(self.columns)}")
+            raise SchemaError(f"where: {name!r} is not a modelled column; choose among {choices(name, self.columns)}")
         return self.columns.index(name)
 
     def parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

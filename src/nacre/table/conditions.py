@@ -13,14 +13,15 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from nacre.errors import NacreError, SchemaError
 from nacre.table.checking import finite
 from nacre.table.columns import Boolean, Categorical, Column, Datetime, Numeric
 from nacre.table.instants import UNITS, is_date_only, microseconds
+from nacre.table.naming import choices
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from nacre.table.encoding import Values
     from nacre.table.grid import Grid
 
@@ -44,7 +45,8 @@ class Condition:
     """What is asked of one column: made by `Condition.of`, equal where it means the same.
 
     `spans` are the stored values that meet it, in increasing order; one for a range, one for every single value.
-    `asked` is how it was spelled: a value, a tuple of values, or `Between`; `place` begins the messages about it.
+    `asked` is how it was spelled: a value, a tuple of values, or `Between`; `place` begins the messages about it, and
+    `words` name it there where it was not spelled in Python.
     """
 
     column: Column = dataclasses.field(hash=False, repr=False)
@@ -52,6 +54,7 @@ class Condition:
     null: bool
     asked: Any = dataclasses.field(compare=False)
     place: str = dataclasses.field(compare=False, repr=False)
+    words: str = dataclasses.field(default="", compare=False, repr=False)
 
     @classmethod
     def of(
@@ -69,7 +72,7 @@ class Condition:
         if isinstance(asked, Between):
             low, high = _ends(column, asked, place)
             return cls(column, ((low, high),) if low <= high else (), False, asked, place)
-        if isinstance(asked, np.ndarray):
+        if hasattr(asked, "tolist"):  # arrays, and the numbers in them
             asked = asked.tolist()
         if isinstance(asked, tuple) and len(asked) == 2 and column.ordered:
             raise SchemaError(_two_meanings(asked, place, key))
@@ -92,6 +95,8 @@ class Condition:
 
         Inside a cell the share is prorated. SchemaError where nothing of the declared domain meets it.
         """
+        import numpy as np
+
         if self.null and grid.null is None:
             raise SchemaError(f"{self.place}: null is asked for but the column is not nullable")
         if not self.spans and not self.null:
@@ -113,12 +118,14 @@ class Condition:
             return f"no value of the column lies in {self}; widen it"
         same = [v for v in self.listed if v is not None and position(self.column, v, self.place) == spot]
         return (
-            f"the single value {_word(same[0])} of a continuous column has probability 0; ask for a range, "
-            "Between(low, high), or declare the value as an atom"
+            f"the single value {_word(same[0])} of a continuous column has probability 0; ask for a range, or declare "
+            "the value as an atom"
         )
 
     def matches(self, values: Values) -> np.ndarray:
         """bool [rows]: which encoded values of the column meet the condition."""
+        import numpy as np
+
         stored = values.values
         if self.ranged:
             found = np.zeros(len(stored), bool)
@@ -168,7 +175,9 @@ class Condition:
         return [plain(v) for v in self.listed]
 
     def __str__(self) -> str:
-        """The condition as Python spells it."""
+        """The condition as it was typed, or as Python spells it."""
+        if self.words:
+            return self.words
         if self.ranged:
             return f"Between({_word(self.asked.low)}, {_word(self.asked.high)})"
         if isinstance(self.asked, tuple):
@@ -189,7 +198,7 @@ def parsed(asked: Any, columns: Mapping[str, Column], option: str) -> dict[str, 
         raise NacreError(f"{option}={asked!r}: expected {{column: condition}}")
     for name in asked:
         if name not in columns:
-            raise SchemaError(f"{option}: there is no column {name!r}; choose among {', '.join(columns)}")
+            raise SchemaError(f"{option}: there is no column {name!r}; choose among {choices(name, columns)}")
     return {name: Condition.of(c, columns[name], f"{option}: column {name!r}") for name, c in asked.items()}
 
 
@@ -228,7 +237,7 @@ def position(column: Column, value: Any, where: str) -> float | int:
         except SchemaError as error:
             raise SchemaError(f"{where}: {str(error).removeprefix('column: ')}") from None
         return _inside(number, column.bounds, where, value, column.bounds)
-    raise SchemaError(f"{where}: a {column.kind} column takes no conditions on its values")
+    raise SchemaError(f"{where}: columns of kind {column.kind} take no conditions on their values")
 
 
 def some(labels: Sequence[str]) -> str:

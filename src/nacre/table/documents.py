@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any
 
 DEPTH = 64  # levels of lists and objects
+MOST = 1 << 19  # lists and objects: half a million of them take 50 MB
+# What comes of a document that says the unexpected; loaders turn it into errors of their own.
+UNFIT = (KeyError, TypeError, AttributeError, ValueError, IndexError, ArithmeticError, RecursionError, MemoryError)
 
 
 def read(path: Path, most: int) -> Any:
@@ -23,6 +26,8 @@ def parse(data: str | bytes, most: int) -> Any:
         raise ValueError(f"more than {most:,} characters")
     try:
         text = data.decode("utf-8-sig") if isinstance(data, bytes) else data
+        if text.count("[") + text.count("{") > MOST:
+            raise ValueError(f"more than {MOST:,} lists and objects")
         made = json.loads(text, object_pairs_hook=_no_repeats, parse_constant=_constant, parse_float=_finite)
     except UnicodeDecodeError as error:
         raise ValueError(f"not UTF-8 text: byte {error.start} is not valid; save it as UTF-8") from None
@@ -30,6 +35,10 @@ def parse(data: str | bytes, most: int) -> Any:
         raise ValueError("JSON nested too deep") from None
     except json.JSONDecodeError as error:
         raise ValueError(f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
+    except ValueError as error:
+        if str(error).startswith("Exceeds the limit"):  # of digits that Python reads
+            raise ValueError("a number in it has thousands of digits") from None
+        raise
     if isinstance(made, dict | list):
         _refuse_depth(made)
     return made

@@ -21,7 +21,7 @@ from nacre.table.columns import Categorical, Column, Datetime, Identifier, Numer
 from nacre.table.frames import to_arrow
 from nacre.table.instants import UNITS, isoformat
 from nacre.table.schema import MAX_COLUMNS, Schema
-from nacre.table.storage import is_as_written, is_index
+from nacre.table.sources.storage import is_as_written, is_index
 from nacre.table.votes import cells
 from nacre.table.votes.decision import decide
 

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from nacre.errors import DomainNotDeclared, SchemaError
 from nacre.table import casting, labels, reading
 from nacre.table.columns import Boolean, Categorical, Column, Datetime, Numeric, Tensor
+from nacre.table.misfits import Misfits
 from nacre.table.schema import Schema
 
 
@@ -61,9 +62,9 @@ class Encoded:
     def __getitem__(self, name: str) -> Values:
         return self.columns[name]
 
-    def outside(self) -> dict[str, int]:
+    def outside(self) -> dict[str, Misfits]:
         """How many values of each column were outside the declared domain. For the owner only."""
-        return {name: int(v.outside.sum()) for name, v in self.columns.items()}
+        return {name: Misfits.of(v) for name, v in self.columns.items()}
 
 
 def check_names(schema: Schema, found: list[str] | tuple[str, ...]) -> tuple[str, ...]:

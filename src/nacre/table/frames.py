@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 
 from nacre.errors import DataError
-from nacre.table.files import first_line
 from nacre.table.pandas_columns import from_pandas
+from nacre.table.sources.checks import first_line
 
 FRAMES = ("pandas", "polars", "pyarrow")
 

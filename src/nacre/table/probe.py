@@ -15,6 +15,8 @@ import pyarrow.compute as pc
 
 from nacre.table import casting, labels, reading
 from nacre.table.columns import Column, Datetime, Numeric
+from nacre.table.encoding import encode_column
+from nacre.table.schema_json import column_json, column_of
 from nacre.table.votes import cells as votes
 
 # Magnitudes: 8 steps per factor of two from 2⁻²⁰ to 2⁵⁰ on each side of zero, and zero itself.
@@ -31,7 +33,13 @@ _MONTH_EDGES = (
     (np.datetime64(f"{_FIRST_YEAR}-01", "M") + np.arange(_MONTHS + 1)).astype("datetime64[us]").astype(np.int64)
 )
 
-CELLS = {"kind": votes.COUNT, "writing": votes.COUNT, "magnitude": len(MAGNITUDE_EDGES) - 1, "month": _MONTHS}
+CELLS = {
+    "kind": votes.COUNT,
+    "writing": votes.COUNT,
+    "magnitude": len(MAGNITUDE_EDGES) - 1,
+    "month": _MONTHS,
+    "unreadable": 1,
+}
 _VALUES = ("magnitude", "month")  # these have one cell more, the last: for values that are there but cannot be read
 
 
@@ -41,6 +49,11 @@ def of_column(name: str, column: Column) -> str:
     if isinstance(column, (Numeric, Datetime)) and column.format is not None:
         told["format"] = column.format.to_json()
     return f"{name} {json.dumps(told, sort_keys=True)}" if told else name
+
+
+def unreadable(column: Column) -> str:
+    """The probe with one cell, for values that are there but cannot be read as the column declares."""
+    return f"unreadable {json.dumps({'kind': column.kind, **column_json(column)}, sort_keys=True)}"
 
 
 def size(probe: str) -> int:
@@ -58,6 +71,8 @@ def codes(array: pa.Array, probe: str) -> np.ndarray:
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     name, _, told = probe.partition(" ")
+    if name == "unreadable":
+        return np.where(encode_column(array, column_of("", json.loads(told))).unreadable, 0, -1).astype(np.int32)
     if name not in _VALUES:
         return votes.of_column(array, untyped=name == "writing")
     values, null, bad = _read(array, name, told)

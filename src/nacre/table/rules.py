@@ -9,8 +9,10 @@ from typing import Any
 from nacre.errors import SchemaError
 from nacre.table.columns import Boolean, Categorical, Column, Numeric
 from nacre.table.conditions import Condition, position, some
+from nacre.table.naming import choices
 
 MAX_DETERMINANT_VALUES = 1_000_000
+MOST_CAP = 10**9
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,8 +25,10 @@ class Unit:
     def __post_init__(self) -> None:
         if not isinstance(self.column, str):
             raise SchemaError(f"unit: column is {self.column!r}; write the name of an identifier column")
-        if not isinstance(self.cap, int) or isinstance(self.cap, bool) or self.cap < 1:
-            raise SchemaError(f"unit: cap is {self.cap!r}; write a whole number of rows per person, at least 1")
+        if not isinstance(self.cap, int) or isinstance(self.cap, bool) or not 1 <= self.cap <= MOST_CAP:
+            raise SchemaError(
+                f"unit: cap is {self.cap!r}; write a whole number of rows per person, at least 1 and at most 10^9"
+            )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,7 +69,7 @@ def check_rule(rule: Any, columns: Mapping[str, Column], where: str) -> dict[str
         raise SchemaError(f"{where}: found {rule!r}; write column: value pairs")
     for name in rule:
         if name not in columns:
-            raise SchemaError(f"{where}: there is no column {name!r}; name a column of the schema")
+            raise SchemaError(f"{where}: there is no column {name!r}; choose among {choices(name, columns)}")
     return {name: _rule_condition(c, columns[name], f"{where}, column {name!r}") for name, c in rule.items()}
 
 
@@ -84,7 +88,7 @@ def check_dependency(rule: Dependency, columns: Mapping[str, Column]) -> None:
     """Raise SchemaError unless both columns exist, suit their roles, and the mapping covers the domain."""
     for name in (rule.determinant, rule.dependent):
         if name not in columns:
-            raise SchemaError(f"{rule}: there is no column {name!r}; name a column of the schema")
+            raise SchemaError(f"{rule}: there is no column {name!r}; choose among {choices(name, columns)}")
     source, target = columns[rule.determinant], columns[rule.dependent]
     if not (isinstance(source, (Categorical, Boolean)) or (isinstance(source, Numeric) and source.integer)):
         raise SchemaError(

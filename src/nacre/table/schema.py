@@ -12,6 +12,7 @@ from typing import Any
 from nacre.errors import SchemaError
 from nacre.table.checking import HIDDEN
 from nacre.table.columns import PROVENANCES, Column, Identifier
+from nacre.table.naming import choices
 from nacre.table.rules import Dependency, Unit, check_dependency, check_rule
 
 MAX_COLUMNS = 2_000  # modelled columns: beyond this, tables of pairs do not fit any budget or machine
@@ -173,7 +174,7 @@ class Schema:
         """
         _check_words(by, why)
         if column is not None and column not in self.columns:
-            raise SchemaError(f"attest: there is no column {column!r}; the columns are {', '.join(self.names[:8])}")
+            raise SchemaError(f"attest: there is no column {column!r}; choose among {choices(column, self.names)}")
         facts = tuple(
             (name, f)
             for (name, f), source in self.facts().items()

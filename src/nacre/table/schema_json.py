@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from nacre.errors import DataError, SchemaError
+from nacre.table import documents
 from nacre.table.checking import named
 from nacre.table.columns import KINDS, Column
 from nacre.table.conditions import Between, plain
@@ -16,7 +17,7 @@ from nacre.table.rules import Dependency, Unit
 from nacre.table.schema import Attestation, Purchase, Schema
 
 FORMAT = 1
-MAX_BYTES = 64 * 2**20
+MAX_BYTES = 16 * 2**20  # hundreds of thousands of categories; parsed in less than a second
 _KEYS = ("format", "columns", "rows", "unit", "dependencies", "impossible", "provenance", "attestations", "purchases")
 _LAST = ("nullable", "null_words", "provenance")
 # The keys of a column after `kind`, in the order they are written. Those equal to their default are left out.
@@ -33,7 +34,7 @@ _COLUMN_KEYS = {
 def dump(schema: Schema) -> str:
     """The canonical text: fixed order of keys, one line per column."""
     columns = ",\n".join(
-        f"    {_compact(name)}: {_compact(_column_json(column))}" for name, column in schema.columns.items()
+        f"    {_compact(name)}: {_compact(column_json(column))}" for name, column in schema.columns.items()
     )
     parts = [f'  "format": {FORMAT}', f'  "columns": {{\n{columns}\n  }}']
     rest: dict[str, Any] = {
@@ -53,7 +54,7 @@ def _compact(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def _column_json(column: Column) -> dict[str, Any]:
+def column_json(column: Column) -> dict[str, Any]:
     found: dict[str, Any] = {"kind": column.kind}
     for key in _COLUMN_KEYS[column.kind]:
         value = getattr(column, key)
@@ -97,7 +98,7 @@ def parse(source: str | bytes | Mapping[str, Any]) -> Schema:
         )
     columns = _object(raw.get("columns"), '"columns"')
     return Schema(
-        columns={name: _column(name, spec) for name, spec in columns.items()},
+        columns={name: column_of(name, spec) for name, spec in columns.items()},
         rows=raw.get("rows"),
         unit=None if raw.get("unit") is None else _unit(raw["unit"]),
         dependencies=tuple(_dependency(d, i) for i, d in enumerate(_list(raw, "dependencies"))),
@@ -112,29 +113,9 @@ def _decode(source: str | bytes) -> Any:
     if len(source) > MAX_BYTES:
         raise SchemaError(f"the schema text has {len(source):,} characters; at most {MAX_BYTES:,}")
     try:
-        text = source.decode("utf-8-sig") if isinstance(source, bytes) else source
-        return json.loads(text, object_pairs_hook=_no_repeats, parse_constant=_no_constants)
-    except json.JSONDecodeError as error:
-        raise SchemaError(f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
-    except UnicodeDecodeError as error:
-        raise SchemaError(f"not UTF-8 text: byte {error.start} is not valid; save the schema as UTF-8") from None
-    except RecursionError:
-        raise SchemaError("not a schema: JSON nested too deep") from None
-    except ValueError:  # Python refuses to read integers of thousands of digits
-        raise SchemaError("not a schema: a number in it has thousands of digits") from None
-
-
-def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise SchemaError(f"the key {key!r} appears twice in one object; keep one of them")
-        found[key] = value
-    return found
-
-
-def _no_constants(text: str) -> Any:
-    raise SchemaError(f"the number {text} is not finite; write finite numbers")
+        return documents.parse(source, MAX_BYTES)
+    except ValueError as error:
+        raise SchemaError(f"not a schema: {error}") from None
 
 
 def _object(value: Any, where: str, allowed: tuple[str, ...] | None = None) -> Mapping[str, Any]:
@@ -158,7 +139,7 @@ def _list(raw: Mapping[str, Any], key: str) -> list:
     return value
 
 
-def _column(name: str, spec: Any) -> Column:
+def column_of(name: str, spec: Any) -> Column:
     where = f"column {name!r}"
     kind = _object(spec, where).get("kind")
     if not isinstance(kind, str) or kind not in KINDS:

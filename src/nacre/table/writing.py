@@ -87,6 +87,21 @@ def write_text(path: str | os.PathLike, text: str, force: bool = False) -> None:
         part.write_text(text, encoding="utf-8", newline="")
 
 
+def written_kind(path: Any, format: str | None = None) -> Any:
+    """What a table of this name is written as: a `Kind`. Raises DataError for what is only read."""
+    from nacre.table.sources import PACKED, kind_of
+
+    ending = Path(path).suffix.lower()
+    if PACKED.get(ending) in ("zip", "bz2"):
+        raise DataError(f"{path}: tables are written packed as .gz or .zst, not as {ending}")
+    kind = kind_of(path, format)
+    if kind.format in ("jsonl", "excel"):
+        raise DataError(
+            f"{path}: tables are read from {kind.format} files but not written to them; use .csv or .parquet"
+        )
+    return kind
+
+
 class TableWriter:
     """Writes a table in chunks, as a context manager: `with TableWriter(path, arrow_schema) as out:
     out.write(t)`.
@@ -97,10 +112,9 @@ class TableWriter:
     def __init__(self, path: str | os.PathLike, schema: Any, format: str | None = None, force: bool = False):
         import pyarrow as pa
 
-        from nacre.table.files import format_of
-
         self.path, self.schema = check_target(path, force), schema
-        self.format = format_of(self.path, format)
+        self.kind = written_kind(self.path, format)
+        self.format = self.kind.format
         if self.format == "csv":
             for field in schema:
                 if pa.types.is_nested(field.type):
@@ -134,10 +148,11 @@ class TableWriter:
         from nacre.table.lettering import lettered_schema
 
         sink = self._stack.enter_context(pa.OSFile(str(part), "wb"))
-        sink.write(_header(self.schema.names, "\t" if self.path.suffix.lower() == ".tsv" else ","))
-        options = pacsv.WriteOptions(
-            include_header=False, delimiter="\t" if self.path.suffix.lower() == ".tsv" else ","
-        )
+        if self.kind.packing is not None:
+            sink = self._stack.enter_context(pa.CompressedOutputStream(sink, self.kind.packing))
+        delimiter = "\t" if self.kind.ending == ".tsv" else ","
+        sink.write(_header(self.schema.names, delimiter))
+        options = pacsv.WriteOptions(include_header=False, delimiter=delimiter)
         return pacsv.CSVWriter(sink, lettered_schema(self.schema), write_options=options)
 
     def write(self, table: Any) -> None:
@@ -155,8 +170,11 @@ class TableWriter:
 
 
 def _header(names: list[str], delimiter: str) -> bytes:
+    """Names that hold what could be taken for a delimiter or a comment stand in quotes."""
     line = io.StringIO()
-    csv.writer(line, delimiter=delimiter, lineterminator="\n").writerow(names)
+    plain = not any(c in name for name in names for c in ",;\t|#")
+    quoting = csv.QUOTE_MINIMAL if plain else csv.QUOTE_ALL
+    csv.writer(line, delimiter=delimiter, lineterminator="\n", quoting=quoting).writerow(names)
     return line.getvalue().encode()
 
 

@@ -11,6 +11,7 @@ from nacre.errors import ConvergenceError, DataError, NacreError, SchemaError
 from nacre.table import Condition, Schema
 from nacre.table.conditions import overlapping, spelled
 from nacre.table.encoding import Values
+from nacre.table.naming import choices
 
 CLOSE = 1e-6  # largest error of a share at which raking stops
 SWEEPS = 200
@@ -26,7 +27,7 @@ def checked(shares: Any, schema: Schema, option: str) -> dict[str, dict[Conditio
     found: dict[str, dict[Condition, float]] = {}
     for name, own in shares.items():
         if name not in schema.columns:
-            raise SchemaError(f"{option}: there is no column {name!r}; choose among {', '.join(schema.names)}")
+            raise SchemaError(f"{option}: there is no column {name!r}; choose among {choices(name, schema.names)}")
         column = schema.columns[name]
         if column.kind in ("identifier", "tensor"):
             raise SchemaError(f"{option}: column {name!r} is of kind {column.kind}; only values can have shares")

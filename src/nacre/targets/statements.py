@@ -12,6 +12,7 @@ import pyarrow as pa
 from nacre.errors import DataError
 from nacre.table import Schema
 from nacre.table.encoding import encode_column
+from nacre.table.naming import choices
 from nacre.targets import raking
 from nacre.targets.weights import Weights
 
@@ -60,7 +61,7 @@ class WeightColumn:
 
     def check(self, schema: Schema, names: tuple[str, ...] = ()) -> None:
         if self.name not in (names or schema.names):
-            raise DataError(f"weights: the table has no column {self.name!r}; it has {', '.join(names[:12])}")
+            raise DataError(f"weights: the table has no column {self.name!r}; it has {choices(self.name, names)}")
 
     def weights(self, table: pa.Table, schema: Schema) -> Weights:
         self.check(schema, tuple(table.column_names))

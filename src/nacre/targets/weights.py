@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from nacre.errors import DataError, NacreError
+from nacre.errors import DataError, NacreError, OwnerWarning
 
 LEAST = 50  # rows that the weighted ones must be worth
 FEW = 0.1  # share of the rows below which a warning is due
@@ -47,15 +47,16 @@ class Weights:
         share = self.effective / len(self.values)
         return {"largest_weight": self.largest, "effective_rows": self.effective, "effective_share": share}
 
-    def checked(self, what: str, advice: str = "ask for a target nearer to the table") -> Weights:
+    def checked(self, what: str, advice: str = "ask for a target nearer to the table", private: bool = True) -> Weights:
         """The same weights. DataError, with this advice, when they are worth fewer than 50 rows; a warning below a
-        tenth of the rows."""
+        tenth of the rows, for the owner alone where the weights are those of `private` rows."""
         n, worth = len(self.values), self.effective
         told = f"{what}: {n:,} weighted rows are worth {worth:,.0f} equal ones (largest weight {self.largest:,.1f})"
         if worth < min(LEAST, n):
             raise DataError(f"{told}, fewer than {LEAST}; {advice}")
         if worth < FEW * n:
-            warnings.warn(f"{told}: few rows stand for many", stacklevel=3)
+            kind = OwnerWarning if private else UserWarning
+            warnings.warn(f"{told}: few rows stand for many", kind, stacklevel=3)
         return self
 
     def truncated(self, most: float) -> tuple[Weights, float]:

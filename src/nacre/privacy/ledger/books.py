@@ -221,7 +221,8 @@ class Ledger:
     # ------------------------------------------------------------------- reading
 
     def rows(self, population: str) -> list[Row]:
-        with self._reading(population) as (book, _):
+        """All rows, as they are: who looks for what went wrong must see them. `verify` says whether they hold."""
+        with self._reading(population, wary=False) as (book, _):
             return book.rows()
 
     def verify(self, populations: Iterable[str] = (), stamps: Iterable[Mapping[str, Any]] = ()) -> dict[str, Row]:

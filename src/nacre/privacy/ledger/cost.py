@@ -64,7 +64,7 @@ def cost_of(events: Sequence[Event], policy: Policy) -> Cost:
 @lru_cache(maxsize=64)
 def _cover(rest: tuple[Event, ...], squares: float, failures: float) -> tuple[float, float]:
     """(μ, δ') whose curve lies above that of `rest`; of several δ', the one that takes the least of both caps."""
-    t, curve = sampled_curve(accounting.composed(rest).get_delta_for_epsilon, min(_TAILS) * failures)
+    t, curve = sampled_curve(accounting.composed(rest), min(_TAILS) * failures)
     found = []
     for share in _TAILS:
         mu = covering_mu(t, curve, share * failures)
@@ -81,7 +81,7 @@ def sampled_curve(curve: Any, tail: float) -> tuple[np.ndarray, np.ndarray]:
         if end > 1e3:
             raise BudgetExceeded("the privacy loss is too large to be covered by any Gaussian; use more noise")
     t = np.linspace(0.0, end, _STEPS + 1)
-    return t, np.asarray(curve(t.tolist()), dtype=np.float64)
+    return t, np.asarray(curve(t), dtype=np.float64)
 
 
 def covering_mu(t: np.ndarray, curve: np.ndarray, tail: float) -> float:

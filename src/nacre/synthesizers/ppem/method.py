@@ -29,6 +29,7 @@ from nacre.synthesizers.ppem.options import Sets, inside, rank_columns, sets_of,
 from nacre.synthesizers.tabular import revealed
 from nacre.synthesizers.tabular.coding import Coding
 from nacre.table import Schema
+from nacre.table.naming import choices
 from nacre.targets.weights import Weights, resample
 
 WEIGHT = 10.0  # λ_α, as published
@@ -128,7 +129,8 @@ class Ppem:
             split(schema, self._class(schema), self.hidden)
         for name in self.hidden:
             if name not in schema.modelled:
-                raise SchemaError(f"hide: {name!r} is not a modelled column; choose among {', '.join(schema.modelled)}")
+                others = choices(name, schema.modelled)
+                raise SchemaError(f"hide: {name!r} is not a modelled column; choose among {others}")
 
     def plan(self, schema: Schema, rows: int | None, budget: Budget, before: tuple[Entry, ...] = ()) -> Plan:
         layout = Layout.of(schema, self._class(schema), self.name)

@@ -19,6 +19,7 @@ from nacre.synthesizers.tabular import files
 from nacre.synthesizers.tabular.coding import Coding
 from nacre.table import Schema
 from nacre.table.encoding import Values
+from nacre.table.naming import choices
 
 Nets = Mapping[str, Mapping[str, np.ndarray]]
 RELEASED = ("omega", "v", "chooser")
@@ -140,8 +141,7 @@ def split(schema: Schema, target: str | None, hidden: tuple[str, ...]) -> tuple[
     """(hidden columns, all others but the class). SchemaError for a name that is not modelled, or nothing left."""
     for name in hidden:
         if name not in schema.modelled:
-            shown = ", ".join(schema.modelled[:12])
-            raise SchemaError(f"hide: {name!r} is not a modelled column; choose among {shown}")
+            raise SchemaError(f"hide: {name!r} is not a modelled column; choose among {choices(name, schema.modelled)}")
     rest = tuple(n for n in schema.modelled if n not in hidden and n != target)
     if not rest:
         raise SchemaError("hide: no column is left to model given the hidden ones; hide fewer")

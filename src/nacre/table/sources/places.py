@@ -20,15 +20,44 @@ def is_remote(path: str | os.PathLike) -> bool:
 
 
 def place(path: str | os.PathLike) -> Any:
-    """The path of a local file, or a `RemotePath` for a URL."""
-    if isinstance(path, RemotePath):
+    """The path of a local file, a `RemotePath` for a URL, or a place as it is."""
+    if isinstance(path, RemotePath | Spooled):
         return path
     return RemotePath(os.fspath(path)) if is_remote(path) else Path(path)
 
 
 def readable(path: Any) -> Any:
     """What Arrow's readers take: a local path as it is, so that they map the file; a remote one opened."""
-    return path.open() if isinstance(path, RemotePath) else path
+    return path.open() if isinstance(path, RemotePath) else os.fspath(path)
+
+
+class Spooled:
+    """What came in by a stream and was kept in a file without a name that would tell anything. `called` is the name
+    that a file with this content would have."""
+
+    def __init__(self, path: str, called: str):
+        self._path, self.called = Path(path), called
+
+    def __fspath__(self) -> str:
+        return str(self._path)
+
+    def __str__(self) -> str:
+        return "standard input"
+
+    def open(self, mode: str = "rb") -> Any:
+        return self._path.open(mode)
+
+    def stat(self) -> os.stat_result:
+        return self._path.stat()
+
+    def exists(self) -> bool:
+        return True
+
+    def is_dir(self) -> bool:
+        return False
+
+    def is_file(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True)

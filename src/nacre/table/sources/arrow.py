@@ -3,6 +3,7 @@ unpacked."""
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,8 +11,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from nacre.errors import DataError
-from nacre.table.files import READ_ERRORS, Options, check_cells, check_names, first_line, slices
-from nacre.table.places import RemotePath
+from nacre.table.sources.checks import READ_ERRORS, check_cells, check_names, first_line, slices, texts_of
+from nacre.table.sources.options import Options
+from nacre.table.sources.places import RemotePath
 
 _MAGIC = b"ARROW1"
 
@@ -26,7 +28,7 @@ class ArrowSource:
         try:
             with _mapped(path) as source:
                 self.arrow_schema = self._open(source).schema
-            names = self.arrow_schema.names  # raises for names that are not UTF-8
+            names = texts_of(self.arrow_schema)
         except READ_ERRORS as error:
             raise DataError(
                 f"{path}: not a readable Arrow file ({first_line(error)}); check that it is complete"
@@ -62,6 +64,9 @@ class ArrowSource:
                 "batches"
             )
 
+    def look(self) -> None:
+        """Names, types and sizes were checked when it was opened; values have types of their own."""
+
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         wanted = list(columns) if columns is not None else self.arrow_schema.names
         try:
@@ -79,7 +84,7 @@ class ArrowSource:
 
 
 def _mapped(path: Path) -> pa.NativeFile:
-    return pa.PythonFile(path.open("rb"), mode="r") if isinstance(path, RemotePath) else pa.memory_map(str(path))
+    return pa.PythonFile(path.open("rb"), mode="r") if isinstance(path, RemotePath) else pa.memory_map(os.fspath(path))
 
 
 def _sizes(message: pa.Message) -> tuple[int, int, int]:

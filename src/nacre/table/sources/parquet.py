@@ -9,9 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from nacre.errors import DataError
-from nacre.table.files import READ_ERRORS, Options, check_cells, check_names, first_line
-from nacre.table.parquet_footer import most_values
-from nacre.table.places import readable
+from nacre.table.sources.checks import READ_ERRORS, check_cells, check_names, first_line, texts_of
+from nacre.table.sources.options import Options
+from nacre.table.sources.parquet_footer import most_values
+from nacre.table.sources.places import readable
 
 _RATIO = 1_000  # a row group that unpacks to much, and to more than this times the file, is a bomb
 
@@ -32,7 +33,7 @@ class ParquetSource:
         try:
             with pq.ParquetFile(readable(path)) as file:
                 self.arrow_schema, self.metadata = file.schema_arrow, file.metadata
-            names = self.arrow_schema.names  # raises for names that are not UTF-8
+            names = texts_of(self.arrow_schema)
         except READ_ERRORS as error:
             raise DataError(
                 f"{path}: not a readable Parquet file ({first_line(error)}); check that it is complete"
@@ -72,6 +73,9 @@ class ParquetSource:
         except (ValueError, OSError, AttributeError, TypeError) as error:
             raise DataError(f"{self.path}: the Parquet file is damaged ({error}); copy or write it again") from None
         check_cells(self.path, values, 1, self.options)
+
+    def look(self) -> None:
+        """Names, types and sizes were checked when it was opened; values have types of their own."""
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         wanted = list(columns) if columns is not None else self.arrow_schema.names

@@ -1,19 +1,24 @@
-"""How a source stores its columns: a public fact, fixed before rows are looked at, that decides how values are read."""
+"""How a source stores its columns: a public fact, fixed before rows are looked at, that decides how values are read.
+
+What a value is called follows from how it is stored. Were one part of a table to store persons as text and another as
+numbers, one person could go by two names, and a cap on rows per person would hold for each of them: hence families of
+types within which equal values have equal labels and names, and parts of one table that must agree on them.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import re
 from collections.abc import Iterable
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from nacre.errors import DataError
 from nacre.table.columns import Boolean, Datetime, Numeric
-from nacre.table.labels import is_binary, is_text
 from nacre.table.schema import Schema
 
-NOTHING = "nothing but missing values"
 _AS_WRITTEN = {b"nacre.storage": b"as written"}
 
 
@@ -36,7 +41,7 @@ def is_as_written(field: pa.Field) -> bool:
 
 
 def texts_stay(schema: Schema, fields: pa.Schema) -> Schema:
-    """The schema in which numbers, dates and truth values that a typed source stores as texts come out as texts."""
+    """The schema in which numbers, dates and truth values that a source with types stores as texts come out as such."""
     columns = dict(schema.columns)
     for name, column in schema.columns.items():
         if not isinstance(column, (Numeric, Datetime, Boolean)) or column.text or name not in fields.names:
@@ -47,29 +52,55 @@ def texts_stay(schema: Schema, fields: pa.Schema) -> Schema:
     return dataclasses.replace(schema, columns=columns)
 
 
-def family(kind: pa.DataType) -> str:
-    """What values of a physical type are: two types of one family read the same value in the same way."""
+_FAMILIES = (
+    ("text", (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_binary,
+              pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_binary_view)),
+    ("numbers", (pa.types.is_integer, pa.types.is_decimal, pa.types.is_float64)),
+    ("numbers of 32 bits", (pa.types.is_float32,)),
+    ("numbers of 16 bits", (pa.types.is_float16,)),
+    ("truth values", (pa.types.is_boolean,)),
+    ("dates", (pa.types.is_date,)),
+    ("times of day", (pa.types.is_time,)),
+    ("lengths of time", (pa.types.is_duration, pa.types.is_interval)),
+    ("nested values", (pa.types.is_nested,)),
+)  # fmt: skip
+
+
+def family(kind: pa.DataType) -> str | None:
+    """The family of a type; None for the type null, which fits any."""
     if isinstance(kind, pa.BaseExtensionType):
         return kind.extension_name if kind.extension_name == "arrow.uuid" else family(kind.storage_type)
     if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
         return family(kind.value_type)
     if pa.types.is_null(kind):
-        return NOTHING
-    if is_text(kind) or is_binary(kind) or pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
-        return "text"
-    if pa.types.is_integer(kind) or pa.types.is_decimal(kind) or pa.types.is_float64(kind):
-        return "numbers"
-    if pa.types.is_floating(kind):
-        return f"numbers of {kind.bit_width} bits"
-    if pa.types.is_boolean(kind):
-        return "truth values"
-    if pa.types.is_date(kind):
-        return "dates"
-    if pa.types.is_time(kind):
-        return "times of day"
+        return None
     if pa.types.is_timestamp(kind):
-        return "moments" if kind.tz is None else "moments in a time zone"
-    return "arrays" if pa.types.is_nested(kind) else str(kind)
+        return "times without a zone" if kind.tz is None else "times with a zone"
+    return next((name for name, tests in _FAMILIES if any(test(kind) for test in tests)), str(kind))
+
+
+class Agreement:
+    """The parts of a table seen so far; `add` raises DataError for one that stores a column in another family."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, tuple[str, pa.DataType, Any]] = {}
+
+    def add(self, schema: pa.Schema, where: Any) -> None:
+        for field in schema:
+            if (found := family(field.type)) is None:
+                continue
+            known, kind, other = self._seen.setdefault(field.name, (found, field.type, where))
+            if known != found:
+                raise DataError(
+                    f"{where}: column {field.name!r} is stored as {field.type}, but as {kind} in {other}; the parts of "
+                    "one table must store a column in one way: write them again with one type, or as text"
+                )
+
+
+def type_of_all(schemas: list[pa.Schema], column: str) -> pa.DataType:
+    """The type in the first part where the column is not all null by its type."""
+    kinds = [schema.field(column).type for schema in schemas]
+    return next((kind for kind in kinds if family(kind) is not None), kinds[0])
 
 
 def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -100,5 +131,5 @@ def told(fields: Iterable[pa.Field]) -> str:
     """The columns by how they are stored, in words: what a certificate says is public."""
     found: dict[str, list[str]] = {}
     for field in fields:
-        found.setdefault(family(field.type), []).append(field.name)
+        found.setdefault(family(field.type) or "nothing but missing values", []).append(field.name)
     return "; ".join(f"{kind}: {', '.join(names)}" for kind, names in found.items())

@@ -1,0 +1,96 @@
+"""What the owner of the data is told of values that did not fit: exact counts of private rows, on the screen alone.
+
+Columns of one fate share a line, the worst first: 300 columns that were clamped are one message, not 300.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from nacre.table.misfits import Misfits
+
+SHOWN = 8  # columns named in a line
+LOST = 0.5  # of the values of a column: from here on it is the column that could not be read
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What is so of some values, and what is done with them; the worst comes first."""
+
+    rank: int
+    one: str
+    many: str
+    done: str
+    cells: dict[str, tuple[int, int]] = field(default_factory=dict, compare=False)  # column -> (values, of so many)
+
+    def line(self, would: bool) -> str:
+        """`would`: nothing has been done yet."""
+        ranked = sorted(self.cells.items(), key=lambda item: -item[1][0] / max(item[1][1], 1))
+        if len(ranked) == 1:
+            ((name, (n, given)),) = ranked
+            state, past = (self.one, "was") if n == 1 else (self.many, "were")
+            return (
+                f"{n:,} of {given:,} values of column {name!r} {state} and {'would be' if would else past} {self.done}"
+            )
+        told = ", ".join(f"{name} ({n:,} of {given:,})" for name, (n, given) in ranked[:SHOWN])
+        more = f" and {len(ranked) - SHOWN:,} more" if len(ranked) > SHOWN else ""
+        verb = "would be" if would else "were"
+        return f"{len(ranked):,} columns have values that {self.many} and {verb} {self.done}: {told}{more}"
+
+
+UNREADABLE = (0, "cannot be read", "cannot be read", "taken as missing")
+MISSING = (4, "is missing though none may be", "are missing though none may be",
+           "counted nowhere")  # fmt: skip
+
+
+def misfit_lines(schema: Any, found: Mapping[str, Misfits], would: bool = False) -> tuple[list[str], list[str]]:
+    """(what is said even with --quiet: columns that could not be read, everything else), each with the worst first."""
+    lost: dict[str, Misfits] = {}
+    fates: dict[Fate, Fate] = {}
+    for name, m in found.items():
+        if m.unreadable and m.unreadable >= LOST * m.given:
+            lost[name] = m
+        elif m.unreadable:
+            _put(fates, Fate(*UNREADABLE), name, m.unreadable, m.given)
+        if m.rest:
+            _put(fates, _fate(schema.columns[name]), name, m.rest, m.given)
+    return _lost(schema, lost, would), [fate.line(would) for fate in sorted(fates, key=lambda f: f.rank)]
+
+
+def missing_lines(lacking: Mapping[str, int], rows: int) -> list[str]:
+    """Of columns that the schema says are never missing."""
+    fate = Fate(*MISSING, {name: (n, rows) for name, n in lacking.items() if n})
+    return [fate.line(would=True)] if fate.cells else []
+
+
+def _lost(schema: Any, lost: Mapping[str, Misfits], would: bool) -> list[str]:
+    """Columns of which most could not be read, in one line."""
+    if not lost:
+        return []
+    ranked = sorted(lost.items(), key=lambda item: -item[1].unreadable / item[1].given)
+    told = ", ".join(
+        f"{name} as {schema.columns[name].kind} ({m.unreadable:,} of {m.given:,} values)" for name, m in ranked[:SHOWN]
+    )
+    more = f" and {len(ranked) - SHOWN:,} more" if len(ranked) > SHOWN else ""
+    many = f"{len(lost):,} columns" if len(lost) > 1 else "1 column"
+    fate = f"{'would be' if would else 'were'} taken as missing"
+    advice = "look at the file, and declare what is in it"
+    return [f"{many} could not be read as the schema says, and the values {fate}: {told}{more}; {advice}"]
+
+
+def _put(fates: dict[Fate, Fate], fate: Fate, name: str, n: int, given: int) -> None:
+    fates.setdefault(fate, fate).cells[name] = (n, given)
+
+
+def _fate(column: Any) -> Fate:
+    """What is done with values outside the domain of this column."""
+    sources = {column.provenance.get(fact, "public") for fact in ("bounds", "categories")}
+    source = "bought" if "bought" in sources else "read" if "read" in sources else "declared"
+    if column.kind != "categorical":
+        where = f"outside the {source} range"
+        return Fate(2, f"lies {where}", f"lie {where}", "clamped")
+    where = f"not among the {source} categories"
+    done = (1, "left out") if column.other is None else (3, f"counted as {column.other!r}")
+    return Fate(done[0], f"is {where}", f"are {where}", done[1])

@@ -1,0 +1,97 @@
+"""Releases made by the version before load and say what they said; edited ones load nowhere."""
+
+from __future__ import annotations
+
+import pytest
+from tests.edited import ABOUT_A_TABLE, HONEST, PROMISED, UNPROMISED, edited, inside
+
+import nacre
+from nacre.errors import CertificateError, ReleaseFileError
+from nacre.learners import load as load_learner
+
+LOADERS = {".nacre": nacre.load, ".sketch": nacre.load_sketch, ".learner": load_learner}
+LEVELS = {"bought": "proven", "dpgan": "proven (real arithmetic)", "points": "conditional", "none": "none",
+          "seeded": "none", "merged": "proven", "dpsgd": "proven (real arithmetic)",
+          "merf": "proven (real arithmetic)", "ppem": "none", "weighted": "none"}  # fmt: skip
+HONEST_FILES = sorted(p.name for p in HONEST.iterdir())
+WITH_PROMISE = [name for name in HONEST_FILES if LEVELS[name.partition(".")[0]] != "none"]
+
+
+def loaded(path):
+    return LOADERS[path.suffix](path)
+
+
+def certificate(made):
+    return getattr(made, "certificate", None) or made.certificate_
+
+
+@pytest.mark.parametrize("name", HONEST_FILES)
+def test_an_honest_release_of_the_version_before_loads(name):
+    made = loaded(HONEST / name)
+    found = certificate(made)
+    assert found.guarantee == LEVELS[name.partition(".")[0]] and str(found).startswith("nacre certificate")
+    if name.endswith(".nacre"):
+        assert made.sample(5, seed=0, as_="pyarrow").num_rows == 5
+
+
+def refused(tmp_path, data, suffix):
+    path = tmp_path / f"edited{suffix}"
+    path.write_bytes(data)
+    with pytest.raises(ReleaseFileError) as caught:
+        loaded(path)
+    return caught
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n == "dpgan.nacre" else n for n in WITH_PROMISE]
+)
+def test_an_edited_promise_is_refused(name, tmp_path):
+    ways = PROMISED if name.endswith(".learner") else {**PROMISED, **ABOUT_A_TABLE}
+    for way, edit in ways.items():
+        path = tmp_path / f"edited{(HONEST / name).suffix}"
+        path.write_bytes(edited(HONEST / name, edit))
+        try:
+            loaded(path)
+        except ReleaseFileError as error:
+            assert str(path) in str(error)
+        else:
+            raise AssertionError(f"accepted: {way}")
+
+
+@pytest.mark.parametrize("name", ["none.nacre", "seeded.nacre"])
+def test_a_promise_out_of_nothing_is_refused(name, tmp_path):
+    for edit in UNPROMISED.values():
+        assert refused(tmp_path, edited(HONEST / name, edit), ".nacre").type is CertificateError
+
+
+def test_the_error_names_what_differs(tmp_path):
+    for way, part in (
+        ("half the epsilon", "was spent costs more"),
+        ("a curve below what was spent", "at delta 0.001"),
+        ("a level its parts do not have", "but its parts give 'conditional'"),
+        ("no entries beside a promise", "never goes without"),
+        ("another entry", "lists 'free' through the door 'select'"),
+        ("a label over the level", "'label'"),
+    ):
+        assert part in str(refused(tmp_path, edited(HONEST / "points.nacre", PROMISED[way]), ".nacre").value)
+
+
+def test_the_method_of_model_and_certificate_is_one(tmp_path):
+    data = edited(HONEST / "bought.nacre", inside("method", to="sketch"), "model.json")
+    refused(tmp_path, data, ".nacre").match("that of method 'independent', its model of 'sketch'")
+
+
+def test_a_little_less_than_another_accountant_finds_is_shown_as_found(tmp_path):
+    """Accountants of other versions may differ in the last digits: then the larger figure is shown, and said."""
+
+    def shave(c):
+        c["epsilon"] *= 0.9999
+        c["curve"] = [[d, 0.9999 * e] for d, e in c["curve"]]
+
+    path = tmp_path / "r.nacre"
+    path.write_bytes(edited(HONEST / "bought.nacre", shave))
+    with pytest.warns(UserWarning, match="this accountant finds epsilon"):
+        made = nacre.load(path).certificate
+    true = nacre.load(HONEST / "bought.nacre").certificate
+    assert 0.9999 * true.epsilon < made.epsilon <= true.epsilon * (1 + 1e-5)
+    assert dict(made.curve) == pytest.approx(dict(true.curve), rel=1e-8)

@@ -9,6 +9,8 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
+from nacre.table import Categorical, Datetime, Numeric, Schema
+
 FAST = ("--method", "independent")
 QUICK_SKETCH = ("--option", "particles=64", "--option", "steps=50")
 
@@ -214,11 +216,57 @@ def test_plan_says_when_there_is_too_little_data(call, small):
     assert "enough data for epsilon 10" in end.out
 
 
-def test_synth_warns_of_too_little_data_before_it_spends(call, small, tmp_path):
-    end = call("synth", small / "people.csv", "-o", tmp_path / "f.csv", "-e", 0.01, *FAST,
-               "--schema", small / "people.json")  # fmt: skip
+def test_synth_stops_at_too_little_data_before_it_spends(call, small, tmp_path):
+    asked = ("synth", small / "people.csv", "-o", tmp_path / "f.csv", "-e", 0.01, *FAST,
+             "--schema", small / "people.json")  # fmt: skip
+    end = call(*asked, go_on=False)
+    assert end.code == 2 and not (tmp_path / "f.csv").exists()
+    assert end.error.startswith("too little data for epsilon 0.01")
+    assert "Stopped before the fit (nothing was written and nothing was spent); --go-on" in end.error
+    end = call(*asked)
     assert end.code == 0
     assert "nacre: warning: too little data for epsilon 0.01" in end.err
+
+
+def test_a_wrong_declaration_is_stopped_and_named_by_noisy_counts(call, tmp_path):
+    """Every value of two columns would be missing: by a noisy count, and nothing is written."""
+    lines = [f"{i % 90},{i % 28 + 1:02d}.03.2024,{'ab'[i % 2]}\n" for i in range(20_000)]
+    (tmp_path / "t.csv").write_text("age,seen,group\n" + "".join(lines))
+    columns = {"age": Numeric((0, 99), integer=True), "seen": Datetime(("2024-01-01", "2024-12-31"), unit="day"),
+               "group": Categorical(("a", "b"))}  # fmt: skip
+    Schema(columns).save(tmp_path / "s.json")
+    asked = ("synth", tmp_path / "t.csv", "-o", tmp_path / "f.csv", "-e", 1, "--method", "independent",
+             "--schema", tmp_path / "s.json")  # fmt: skip
+    end = call(*asked, go_on=False)
+    assert end.code == 2 and not (tmp_path / "f.csv").exists()
+    assert "'seen' (datetime): about 100%" in end.error and "'age'" not in end.error and "--go-on" in end.error
+    columns["seen"] = Datetime(("2024-01-01", "2024-12-31"), unit="day", format="%d.%m.%Y")
+    Schema(columns).save(tmp_path / "s.json", force=True)
+    end = call(*asked, go_on=False)
+    assert end.code == 0, end.err
+    assert (tmp_path / "f.csv").read_text().splitlines()[1].split(",")[1].strip('"').endswith(".03.2024")
+
+
+def test_a_schema_is_bought_read_and_used(call, tmp_path):
+    rows = [f"{i % 100 / 10:.1f},{'ja' if i % 3 else 'nein'}\n".replace(".", ",") for i in range(9_000)]
+    (tmp_path / "t.csv").write_text("x;y\n" + "".join(r.replace(",", ";").replace(";", ",", 1) for r in rows))
+    books = f"{tmp_path}/books.sqlite"
+    assert call("ledger", "init", books, "--population", "p", "--epsilon", 2, "--delta", 1e-5).code == 0
+    bought = call("schema", "buy", tmp_path / "t.csv", "-o", tmp_path / "s.json", "-e", 0.5, "--ledger", books,
+                  "--population", "p", "--json")  # fmt: skip
+    assert bought.code == 0, bought.err
+    assert bought.json["certificate"]["epsilon"] == 0.5 and bought.json["certificate"]["guarantee"] == "proven"
+    schema = Schema.load(tmp_path / "s.json")
+    assert schema.columns["x"].kind == "numeric" and schema.columns["y"].kind in ("boolean", "categorical")
+    assert schema.provenance["rows"] == "bought" and schema.purchases[0].epsilon <= 0.5
+    end = call("synth", tmp_path / "t.csv", "-o", tmp_path / "f.csv", "-e", 1, "--method", "independent", "--schema",
+               tmp_path / "s.json", "--certificate", tmp_path / "c.txt", go_on=False)  # fmt: skip
+    assert end.code == 0, end.err
+    assert "bought by an earlier run, at (" in (tmp_path / "c.txt").read_text()
+    again = call(
+        "schema", "buy", tmp_path / "t.csv", "-o", tmp_path / "z.json", "-e", 1, "--schema", tmp_path / "s.json"
+    )
+    assert again.code == 2 and "lacks nothing that could be bought" in again.error
 
 
 def test_certificate_of_a_release(call, release):

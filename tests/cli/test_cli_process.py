@@ -74,7 +74,7 @@ def fit(*a):
 Independent.fit = fit
 from nacre.cli import run
 sys.exit(run(["synth", {str(small / "people.csv")!r}, "-o", {str(tmp_path / "o.csv")!r}, "-e", "1",
-    "--release", {str(tmp_path / "r.nacre")!r}, "--schema", {str(small / "people.json")!r}, "--method", "independent"]))
+    "--release", {str(tmp_path / "r.nacre")!r}, "--schema", {str(small / "people.json")!r}, "--method", "independent", "--go-on"]))
 """
     process = start("-c", code)
     _, err = process.communicate(timeout=60)

@@ -178,7 +178,7 @@ def test_stdout_carries_the_table_and_nothing_else(small, release, format, read)
 def test_from_stdin_to_stdout(small):
     with (small / "people.csv").open("rb") as file:
         done = subprocess.run(
-            [*NACRE, "synth", "-", "-o", "-", "-e", "1", "--schema", small / "people.json", *FAST],
+            [*NACRE, "synth", "-", "-o", "-", "-e", "1", "--go-on", "--schema", small / "people.json", *FAST],
             stdin=file, capture_output=True,
         )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -113,7 +113,7 @@ def to_json(events: Sequence[Event]) -> list[dict[str, Any]]:
 
 def from_json(data: Sequence[dict[str, Any]]) -> list[Event]:
     try:
-        found = [KINDS[e["event"]](**{k: v for k, v in e.items() if k != "event"}) for e in data]
+        found: list[Event] = [KINDS[e["event"]](**{k: v for k, v in e.items() if k != "event"}) for e in data]
         accounting.check_composable(found)
         return found
     except (*UNFIT, BudgetError) as error:

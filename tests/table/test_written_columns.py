@@ -93,11 +93,6 @@ def test_null_words_and_unreadable_values_are_told_apart():
     found = encode_column(pa.array(["1,5", "NA", " ? ", "", None, "n/a", "1.5"]).dictionary_encode(), column)
     assert found.null.tolist() == [False] + [True] * 6
     assert found.unreadable.tolist() == [False] * 5 + [True] * 2
-    grid = Grid.of(column)
-    plain, apart = grid.codes(found), grid.codes(found, apart=True)
-    assert plain[1:].tolist() == [grid.null] * 6
-    assert apart.tolist() == [plain[0], *[grid.null] * 4, *[grid.unreadable] * 2]
-    assert grid.unreadable == grid.cells
 
 
 @pytest.mark.parametrize("decimals", [0, 1, 2, 4])

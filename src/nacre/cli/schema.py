@@ -249,10 +249,22 @@ def _domain(column: Any) -> str:
         text = ", ".join(labels[:8])
         return text if len(labels) <= 8 else f"{text}, ... ({len(labels)} in all)"
     if column.kind == "boolean":
-        return "false, true"
+        return "false, true" if column.format is None else f"{column.format.false}, {column.format.true}"
+    if getattr(column, "format", None) is not None:
+        return " .. ".join(_written_bounds(column))
     return " .. ".join(
         f"{b:,}" if isinstance(b, int) else f"{b:,.10g}" if isinstance(b, float) else b for b in column.bounds
     )
+
+
+def _written_bounds(column: Any) -> list[str]:
+    """The bounds as values of the column are written."""
+    import numpy as np
+
+    from nacre.table.lettering import texts
+
+    ends = column.bounds if column.kind == "numeric" else column.ends
+    return texts(np.array(ends), None, column).to_pylist()
 
 
 def _sources(schema: Any) -> str:

@@ -63,22 +63,12 @@ class Grid:
         """How many cells there are, the null cell included."""
         return len(self.low) + int(self.column.nullable)
 
-    @property
-    def unreadable(self) -> int:
-        """The code, one beyond the cells, of values that were there but could not be read (see `codes`)."""
-        return self.cells
-
-    def codes(self, values: Values, apart: bool = False) -> np.ndarray:
+    def codes(self, values: Values) -> np.ndarray:
         """The cell of each row, int32; -1 for a row that lands in none: a label outside the list without
-        `other`, a null in a column that is not nullable.
-
-        What could not be read counts as null; `apart`, it gets the code `unreadable`: still one cell for each row.
-        """
+        `other`, a null in a column that is not nullable."""
         codes = self._find(values.values).astype(np.int32, copy=False)
         if values.null.any():
-            codes = np.where(values.null, np.int32(-1 if self.null is None else self.null), codes)
-        if apart:
-            codes = np.where(values.unreadable, np.int32(self.unreadable), codes)
+            return np.where(values.null, np.int32(-1 if self.null is None else self.null), codes)
         return codes
 
     def place(self, codes: np.ndarray, u: np.ndarray) -> Values:

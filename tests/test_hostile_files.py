@@ -55,7 +55,7 @@ def known():
 
 NAMES = ("release", "certificate", "certificate-chains", "certificate-steps", "sketch", "learner", "schema",
          "schema-rich", "plan", "certificate-text", "report", "model-bought", "model-merf", "model-merged",
-         "model-points", "model-weighted", "model-dpgan", "model-ppem")  # fmt: skip
+         "ledger", "model-points", "model-weighted", "model-dpgan", "model-ppem")  # fmt: skip
 FEW = ("certificate-steps", "learner", "model-dpgan", "model-ppem")  # JAX or privacy losses in every case
 
 

@@ -102,6 +102,28 @@ def test_bombs_are_refused_fast_and_in_little_memory(name, tmp_path):
     assert seconds < 2 and megabytes < 512
 
 
+def test_a_page_that_lies_about_its_size_takes_no_memory_for_it(tmp_path):
+    """The header of a page (Thrift: field 1 the kind, 2 and 3 the sizes, zigzag) says that two gigabytes follow."""
+    good = parquet(pa.table({"s": ["x", "long " * 20]}), compression="none", use_dictionary=False)
+    assert good[4:].startswith(
+        b"\x15\x00\x15\xe6\x01\x15\xe6\x01"
+    )  # a data page, of 115 bytes before and after packing
+    size = 2**31 - 100
+    lie = b"".join(bytes([(2 * size >> 7 * i & 0x7F) | (0x80 if i < 4 else 0)]) for i in range(5))
+    path = tmp_path / "a.parquet"
+    path.write_bytes(good[:10] + lie + good[12:])
+    message, seconds, megabytes = measured(f"""
+        try:
+            for _ in open_rows({str(path)!r}).batches():
+                pass
+            print("read")
+        except DataError as error:
+            print(error)
+    """)
+    assert "the Parquet file is damaged" in message
+    assert seconds < 2 and megabytes < 512
+
+
 def test_an_owner_may_raise_the_limits(tmp_path):
     many_equal_rows(tmp_path / "a.parquet")
     rows = open_rows(tmp_path / "a.parquet", options=Options(cells_per_byte=10**6))

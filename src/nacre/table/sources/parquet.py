@@ -14,6 +14,7 @@ from nacre.table.sources.options import Options
 from nacre.table.sources.parquet_footer import most_values
 from nacre.table.sources.places import readable
 
+_WHOLE = 2**25  # bytes of a file that is read at once
 _RATIO = 1_000  # a row group that unpacks to much, and to more than this times the file, is a bomb
 
 
@@ -77,11 +78,19 @@ class ParquetSource:
     def look(self) -> None:
         """Names, types and sizes were checked when it was opened; values have types of their own."""
 
+    def _opened(self) -> pq.ParquetFile:
+        """The file, buffered. A page that lies about its size would have the buffer grow to that size, up to 2 GB: of a
+        file of few bytes no buffer is needed."""
+        how = {"read_dictionary": self._texts, "pre_buffer": False}
+        if self.path.stat().st_size > _WHOLE:
+            return pq.ParquetFile(readable(self.path), buffer_size=2**20, **how)
+        with self.path.open("rb") as file:
+            return pq.ParquetFile(pa.BufferReader(file.read()), **how)
+
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         wanted = list(columns) if columns is not None else self.arrow_schema.names
         try:
-            how = {"read_dictionary": self._texts, "pre_buffer": False, "buffer_size": 2**20}
-            with pq.ParquetFile(readable(self.path), **how) as file:
+            with self._opened() as file:
                 groups = None if self.groups is None else list(self.groups)
                 for batch in file.iter_batches(self.options.batch_rows, row_groups=groups, columns=wanted):
                     batch.validate(full=True)

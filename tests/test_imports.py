@@ -28,6 +28,7 @@ ALLOWED = {
     "release": {"table", "engines", "privacy", "synthesizers", "release_file", "targets", "rebalancing"},
     "aiming": {"table", "privacy", "synthesizers", "targets"},
     "fitting": {"table", "engines", "privacy", "synthesizers", "release", "targets", "aiming"},
+    "bought_schema": {"table", "engines", "privacy", "synthesizers", "fitting"},
     "sketch_checks": {"privacy", "synthesizers"},
     "sketching": {"table", "engines", "privacy", "synthesizers", "release", "release_file", "fitting"}
     | {"sketch_checks"},

@@ -69,7 +69,7 @@ def of_text(name: str, document: Any, load: Callable[[bytes], Any], errors: Any 
 
 def loaders() -> dict[str, Loader]:
     """All of them by name."""
-    found = (*_files(), *_documents())
+    found = (*_files(), *_documents(), ledger())
     return {one.name: one for one in found}
 
 
@@ -89,6 +89,49 @@ def _files() -> list[Loader]:
         of_file("sketch", sketching.made_of, HONEST / "merged.sketch", both),
         of_file("learner", files.made_of, HONEST / "dpsgd.learner", both),
     ]
+
+
+def ledger() -> Loader:
+    """The rows of a ledger, one body changed and all hashes made anew, as whoever can write to it can: checked and
+    summed up."""
+    import dataclasses
+
+    from nacre.privacy.budget import Budget
+    from nacre.privacy.ledger import chain, cost
+    from nacre.privacy.ledger.checking import check_chain
+    from nacre.privacy.ledger.policy import Policy
+    from nacre.privacy.ledger.request import Asked
+    from nacre.privacy.ledger.status import status
+    from nacre.privacy.plan import Counts, Plan, Select
+
+    entries = Counts("one-way", sigmas=(20.0, 20.0)), Select("s", picks=2, epsilon=0.01)
+    policy = Policy(3.0, owner="ana")
+    asked = Asked(Plan("independent", entries, Budget(1.0, 1e-6)), policy, "monday")
+    debit: cost.Cost = asked.cost
+    first = chain.first("books", "people", "ana", policy.to_json())
+    taken = chain.following(first, chain.RESERVED, "ana", asked.body(), reservation="r", request="monday",
+                            units=debit.units, failure=debit.failure)  # fmt: skip
+    rows = [first, taken, chain.following(taken, chain.OPENED, "ana", {}, reservation="r")]
+
+    def sealed_again(bodies: list[str]) -> list[Any]:
+        found, previous = [], first.previous
+        for row, body in zip(rows, bodies):
+            row = dataclasses.replace(row, body=body, previous=previous, hash="")
+            found.append(dataclasses.replace(row, hash=row.digest()))
+            previous = found[-1].hash
+        return found
+
+    def make(rng: np.random.Generator) -> list[str]:
+        bodies, place = [row.body for row in rows], int(rng.integers(2))
+        bodies[place] = mutated(json.loads(bodies[place]), rng).decode("utf-8", "replace")
+        return bodies
+
+    def load(bodies: list[str]) -> Any:
+        made = sealed_again(bodies)
+        check_chain(made, "books", "people")
+        return status(made)
+
+    return Loader("ledger", [row.body for row in rows], make, load)
 
 
 def models(folder: Path) -> list[Loader]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,7 @@ from nacre.table.conditions import Condition, parsed
 from nacre.table.decoding import arrow_schema, decode
 from nacre.table.documents import UNFIT
 from nacre.table.encoding import Encoded
+from nacre.table.formulas import some_risky
 from nacre.table.frames import from_arrow
 from nacre.table.structure import Rule, violations
 from nacre.table.writing import TableWriter
@@ -94,13 +96,23 @@ class Release:
         progress: Callable[[int], None] = lambda done: None,
         engine: Any = None,
         tell_weights: TellWeights | None = None,
+        spreadsheet: bool = False,
     ) -> int:
         """Stream `rows` rows to a CSV, Parquet or Arrow file in bounded memory; returns how many were written.
+
+        A CSV file that people open in a spreadsheet: with `spreadsheet`, labels and names that it would run as formulas
+        get an apostrophe in front; without, a warning says so where the schema has any.
 
         With an `engine` ("ray", see docs/engines.md) workers draw the chunks: the same rows for the same seed.
         """
         done = 0
-        with TableWriter(path, arrow_schema(self.schema), force=force) as out:
+        with TableWriter(path, arrow_schema(self.schema), force=force, spreadsheet=spreadsheet) as out:
+            if out.format == "csv" and not spreadsheet and (found := some_risky(self.schema)):
+                warnings.warn(
+                    f"{path}: a spreadsheet would run {found[0]!r} as a formula (labels and names like that: "
+                    f"{len(found):,}); write it with spreadsheet=True (--spreadsheet), or as Parquet",
+                    stacklevel=2,
+                )
             how: dict[str, Any] = {"rebalance": rebalance, "seed": seed, "engine": engine, "tell_weights": tell_weights}
             for table in self.chunks(rows, where=where, **how):
                 out.write(table)

@@ -17,7 +17,7 @@ from nacre.audit import method as methods
 from nacre.audit.bounds import Bound, one_run_epsilon
 from nacre.audit.canaries import random_rows, worst_case
 from nacre.audit.method import Effort, audit_method
-from nacre.audit.one_run import SCORED, Choir, guess, one_run_mu, refutes_gdp
+from nacre.audit.one_run import SCORED, Choir, coins, guess, one_run_mu, refutes_gdp
 from nacre.audit.witness import Witness
 from nacre.errors import DomainNotDeclared, NacreError
 from nacre.fitting import prepare
@@ -217,8 +217,22 @@ def test_one_run_names_the_doors_it_does_not_look_at():
     larger = Budget(2.1, 1e-5)
     entries = (*planned.plan.entries, Select("best", epsilon=0.01))
     plan = dataclasses.replace(planned.plan, entries=entries, budget=larger)
-    found = methods._one_run(dataclasses.replace(planned, plan=plan), 200, None, 0.05, 0)
+    found = methods._one_run(dataclasses.replace(planned, plan=plan), coins(200, 0), None, 0.05, 0)
     assert all(f.left_out == ("select",) for f in found)
+
+
+def test_coins_come_from_the_operating_system():
+    """Different every time and fair; a seed makes them known, which the result says."""
+    tossed = [coins(1001) for _ in range(40)]
+    assert all(c.shape == (1001,) and c.dtype == bool for c in tossed) and len({c.tobytes() for c in tossed}) == 40
+    assert abs(np.mean(tossed) - 0.5) < 6 * 0.5 / 40_040**0.5
+    assert np.array_equal(coins(50, 3), coins(50, 3)) and not np.array_equal(coins(50, 3), coins(50, 4))
+    plain = audit_method(job(epsilon=2.0), Effort(runs=0, canaries=400), 1e-3)
+    assert plain.to_json()["coins"] == "operating system entropy" and "seed" not in str(plain)
+    tested = audit_method(job(epsilon=2.0), Effort(runs=0, canaries=400), 1e-3, coin_seed=1)
+    assert "seeded" in tested.to_json()["coins"] and "bounds nothing" in str(tested)
+    again = audit_method(job(epsilon=2.0), Effort(runs=100), 1e-2, coin_seed=1)
+    assert "seed" not in str(again)  # there was no coin to toss
 
 
 def test_a_tenth_of_the_noise_is_refuted_in_one_run(monkeypatch):

@@ -18,7 +18,7 @@ from nacre.audit import ceilings
 from nacre.audit.bounds import Bound, Guesses, family, one_run_epsilon
 from nacre.audit.canaries import random_rows, without, worst_case
 from nacre.audit.likeness import alike, nearest_to
-from nacre.audit.one_run import SCORED, Choir, firsts, guess, one_run_mu
+from nacre.audit.one_run import SCORED, Choir, coins, firsts, guess, one_run_mu
 from nacre.audit.witness import Enough, Witness
 from nacre.errors import NacreError
 from nacre.privacy import discovery
@@ -31,6 +31,7 @@ from nacre.table.encoding import Encoded, encode
 HELD_OUT = 0.25  # of the runs, to choose the threshold of the others
 GUESSES = 0.2  # of the canaries on each side
 SYNTHETIC = 500  # rows that a black-box attacker gets
+SEEDED_COINS = "The coins of the one run came from a seed: a test, which bounds nothing"
 LEAST = 100  # runs below which an audit says nothing
 
 Progress = Callable[[str, int, int], None]
@@ -78,6 +79,7 @@ class MethodAudit:
     neighbours: str
     confidence: float
     findings: tuple[Finding, ...]
+    seeded: bool = False
 
     @property
     def refuted(self) -> bool:
@@ -91,6 +93,7 @@ class MethodAudit:
             "delta": self.delta,
             "neighbours": self.neighbours,
             "confidence": self.confidence,
+            "coins": "seeded: a test, which bounds nothing" if self.seeded else "operating system entropy",
             "findings": [{**f.to_json(), "text": f.said} for f in self.findings],
         }
 
@@ -99,6 +102,7 @@ class MethodAudit:
             f"Audit of {self.method} at epsilon {exact(self.epsilon)}, delta {exact(self.delta)}, {self.neighbours}: "
             f"{len(self.findings)} lower bounds that hold together at confidence {down(self.confidence, 6)}"
         )
+        head += "" if not self.seeded else f". {SEEDED_COINS}"
         return "\n".join([head, *(f"  {f.view}, {f.runs:,} runs: {f.said}" for f in self.findings)])
 
 
@@ -116,13 +120,19 @@ DEFAULT = Effort()
 
 
 def audit_method(
-    job: Any, effort: Effort = DEFAULT, alpha: float = 0.05, seed: int = 0, progress: Progress | None = None
+    job: Any,
+    effort: Effort = DEFAULT,
+    alpha: float = 0.05,
+    seed: int = 0,
+    progress: Progress | None = None,
+    coin_seed: int | None = None,
 ) -> MethodAudit:
     """Audit a planned method (`nacre.fitting.prepare`) on made-up tables of its schema, at family error `alpha`.
 
-    Noise comes from the operating system, as in production. Raises NacreError, before anything runs, for an audit of
-    nothing, for fewer than 100 runs of a view, for a view that could never refute its claim (`ceilings`), for one run
-    under replace_one, and for plans that promise nothing.
+    Noise comes from the operating system, as in production, and so do the coins of one run; `coin_seed` makes them
+    repeatable, for a test of the audit itself, and the result says so. Raises NacreError, before anything runs, for an
+    audit of nothing, for fewer than 100 runs of a view, for a view that could never refute its claim (`ceilings`), for
+    one run under replace_one, and for plans that promise nothing.
     """
     plan = job.plan
     mu = claimed_mu(plan)
@@ -134,9 +144,9 @@ def audit_method(
     if effort.releases:
         findings += _black(job, effort.releases, mu, each, seed, told)
     if effort.canaries:
-        findings += _one_run(job, effort.canaries, mu, each, seed)
-    budget = plan.budget
-    return MethodAudit(plan.method, budget.epsilon, budget.delta, budget.neighbours, 1 - alpha, tuple(findings))
+        findings += _one_run(job, coins(effort.canaries, coin_seed), mu, each, seed)
+    terms = plan.budget.epsilon, plan.budget.delta, plan.budget.neighbours
+    return MethodAudit(plan.method, *terms, 1 - alpha, tuple(findings), effort.canaries > 0 and coin_seed is not None)
 
 
 def _checked(plan: Any, effort: Effort, mu: float | None, alpha: float) -> float:
@@ -225,12 +235,12 @@ def _black(job: Any, runs: int, mu: float | None, alpha: float, seed: int, told:
     return judged("black box", seen[0], seen[1], job.plan.budget, mu, alpha)
 
 
-def _one_run(job: Any, canaries: int, mu: float | None, alpha: float, seed: int) -> list[Finding]:
-    """Each canary is in by a coin of its own; a fifth of them is called in, a fifth out. Where units are groups, one
-    record of each is a canary, and an empty row holds its place."""
+def _one_run(job: Any, present: np.ndarray, mu: float | None, alpha: float, seed: int) -> list[Finding]:
+    """Each canary is in by a coin of its own (`present`); a fifth of them is called in, a fifth out. Where units are
+    groups, one record of each is a canary, and an empty row holds its place."""
     group = max((getattr(e, "group", 1) for e in job.plan.entries), default=1)
+    canaries = len(present)
     rows = random_rows(job.schema, canaries * group, seed)
-    present = np.random.default_rng([seed, 7]).random(canaries) < 0.5
     asked = np.arange(canaries) if group == 1 else firsts(canaries * group, group, seed)
     table = rows.filter(present) if group == 1 else without(rows, asked[~present])
     room = Choir(table, rows, job.plan, job.schema)

@@ -7,6 +7,7 @@ number μ.
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,16 @@ def guess(scores: np.ndarray, present: np.ndarray, each: int) -> tuple[int, int]
         raise NacreError(f"{each} guesses on each side of {len(scores)} canaries; expected 1 to half of them")
     order = np.argsort(scores, kind="stable")
     return 2 * each, int(present[order[-each:]].sum() + (~present[order[:each]]).sum())
+
+
+def coins(count: int, seed: int | None = None) -> np.ndarray:
+    """Fair coins that say which canaries are in, from the operating system: the bound rests on nobody knowing them.
+
+    A `seed` makes them known to whoever knows it: for tests of an audit, whose findings then bound nothing.
+    """
+    if seed is not None:
+        return np.random.default_rng([seed, 7]).random(count) < 0.5
+    return np.unpackbits(np.frombuffer(os.urandom((count + 7) // 8), np.uint8), count=count).astype(bool)
 
 
 def firsts(rows: int, group: int, seed: int) -> np.ndarray:

@@ -130,6 +130,15 @@ OutputFormat = Annotated[
     str | None,
     typer.Option(metavar="FORMAT", rich_help_panel=FILES, help="For --output -: csv (default), tsv, parquet or arrow."),
 ]
+Spreadsheet = Annotated[
+    bool,
+    typer.Option(
+        "--spreadsheet",
+        metavar="",
+        rich_help_panel=FILES,
+        help="For CSV that is opened in a spreadsheet: an apostrophe before texts that it would run as formulas.",
+    ),
+]
 Reading = Any  # an `Options`; `nacre.cli.reading.reads` puts its options in this place
 Force = Annotated[
     bool, typer.Option("--force", "-f", metavar="", rich_help_panel=FILES, help="Overwrite files that exist.")

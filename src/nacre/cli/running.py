@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -10,7 +11,7 @@ from nacre.cli.inputs import Declared, WatchedRows, check_target_column, estimat
 from nacre.cli.owner import misfit_lines
 from nacre.cli.progress import Bars
 from nacre.cli.shell import Interrupted, Shell
-from nacre.errors import DataError, NacreError
+from nacre.errors import DataError, NacreError, TooLittleData
 from nacre.privacy.rounding import exact
 from nacre.table.naming import choices
 
@@ -74,9 +75,15 @@ def run(file: Any, terms: Terms, declared: Declared, shell: Shell, owner: list[s
         try:
             schema = _schema(rows, terms, declared, bars)
             check_target_column(terms.target, schema)
-            made, told = _fit(rows, schema, terms, transcript, bars)
+            with warnings.catch_warnings():
+                if not terms.go_on:
+                    warnings.simplefilter("error", TooLittleData)
+                made, told = _fit(rows, schema, terms, transcript, bars)
         except KeyboardInterrupt:
             raise Interrupted(f"interrupted; nothing was written{_opened(transcript, terms)}") from None
+        except TooLittleData as error:
+            spent = f"nothing was written{_opened(transcript, terms)}"
+            raise TooLittleData(f"{error}. Stopped before the fit ({spent}); --go-on makes it all the same") from None
         except NacreError as error:
             if not (transcript.begun or transcript.questions):
                 raise

@@ -82,6 +82,7 @@ def synth(
     engine: o.Engine = None,
     go_on: o.GoOn = False,
     output_format: o.OutputFormat = None,
+    spreadsheet: o.Spreadsheet = False,
     force: o.Force = False,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
@@ -114,6 +115,9 @@ def synth(
     pages = {"--report": report, "--sheet": sheet}
     check_outputs({**outputs, **pages}, force, [f for f in (file, schema) if f is not None])
     check_report("--report", report)
+    if spreadsheet and (report or sheet):
+        raise NacreError("--spreadsheet alters the table that --report and --sheet look at; keep the release and draw "
+                         "the table for the spreadsheet with `nacre sample --spreadsheet`")  # fmt: skip
     if holdout is not None and report is None:
         raise NacreError("--holdout keeps rows to test a report on; add --report FILE, or leave it out")
     share = SHARE if holdout is None else holdout
@@ -134,7 +138,7 @@ def synth(
     try:
         from nacre.cli.running import draw
 
-        drawn = draw(made, target_file.path, sample_rows, shell, force, engine=engine)
+        drawn = draw(made, target_file.path, sample_rows, shell, force, engine=engine, spreadsheet=spreadsheet)
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted while drawing rows; {_what_is_left(made, written, target_file.name)}") from None
     target_file.send()
@@ -289,6 +293,7 @@ def sample(
     seed: o.SampleSeed = None,
     engine: o.Engine = None,
     output_format: o.OutputFormat = None,
+    spreadsheet: o.Spreadsheet = False,
     force: o.Force = False,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
@@ -313,7 +318,7 @@ def sample(
     conditions = parse_where(where or [], loaded.schema)
     shares = None if rebalance is None else parse_rebalance(rebalance, loaded.schema)
     try:
-        how = {"where": conditions, "rebalance": shares, "seed": seed, "engine": engine}
+        how = {"where": conditions, "rebalance": shares, "seed": seed, "engine": engine, "spreadsheet": spreadsheet}
         drawn = draw(loaded, target_file.path, rows, shell, force, **how)
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; {target_file.name} was not written") from None

@@ -36,6 +36,7 @@ from nacre.privacy.renyi import NO_ORDERS, renyi
 SAMPLER_ERROR = 2.0**-68  # total variation of 2³² certified draws at 2⁻¹⁰⁰ each
 HASH_ERROR = 2.0**-64  # 2³² texts and 2³² persons told apart by 128-bit hashes: 2·(2³²)²/2¹²⁹
 GAMMA = SAMPLER_ERROR + HASH_ERROR
+_DEVIATION = 9.0  # passed with chance 1.1e-19: a little before the turning point, where that chance is γ = 5.8e-20
 _UP = 1 + 2.0**-48  # covers the last few roundings
 _STRONGEST, _FAINTEST = 1e12, 1e-12  # losses above the one are taken for infinite, a budget below the other for none
 _SOME = 64  # events for which a second bound is worth its time
@@ -113,7 +114,7 @@ def gaussian_mu(epsilon: float, delta: float, others: Sequence[Event] = ()) -> f
         found = last_within(lambda k: excess(2.0 ** (k / _OCTAVE)), -2 * _OCTAVE, _OCTAVE, (-4 * most, most))
         mu = 2.0 ** (found / _OCTAVE) if found is not None else 0.0
     else:
-        mu = largest(lambda mu: excess(mu) <= 0, 1.0)
+        mu = largest(lambda mu: _alone(mu, epsilon) * _UP <= delta, 1.0)
     if not _FAINTEST < mu < _STRONGEST:
         raise BudgetError(
             f"epsilon={epsilon:g}, delta={delta:g}: no Gaussian noise fits within (mu would be {mu:.3g}). Raise "
@@ -156,7 +157,7 @@ def delta_at(events: Sequence[Event], epsilon: float) -> float:
         return 1.0
     mu, failure, rest = split(events)
     chosen = merged(rest)
-    spent = _together(mu, chosen)(epsilon) if chosen else _turned(lambda e: gaussian_delta(e, mu), _turn(mu), epsilon)
+    spent = _together(mu, chosen)(epsilon) if chosen else _alone(mu, epsilon)
     return min(1.0, (spent + failure) * _UP)
 
 
@@ -176,11 +177,10 @@ def epsilon_at(events: Sequence[Event], delta: float) -> float:
     return high
 
 
-def _turn(mu: float) -> float:
-    """The ε from which on more ε costs a Gaussian more, by its sampler, than it brings: Φ(−μ/2 − ε/μ) = γ."""
-    from scipy.special import ndtri
-
-    return max(0.0, mu * (-float(ndtri(GAMMA)) - mu / 2)) if mu < _STRONGEST else 0.0
+def _alone(mu: float, epsilon: float) -> float:
+    """δ(ε) of a Gaussian, with the sampler's cost; from Φ(−μ/2 − ε/μ) = γ on, more ε costs more than it brings."""
+    turn = max(0.0, mu * (_DEVIATION - mu / 2)) if mu < _STRONGEST else 0.0
+    return _turned(lambda e: gaussian_delta(e, mu), turn, epsilon)
 
 
 def _turned(curve: Callable[[float], float], turn: float, epsilon: float) -> float:

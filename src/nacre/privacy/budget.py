@@ -51,7 +51,7 @@ class Budget:
         if self.epsilon is None:
             return
         for name, value in (("epsilon", self.epsilon), ("delta", self.delta)):
-            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            if isinstance(value, bool) or not isinstance(value, int | float) or not -1e300 < value < 1e300:
                 raise BudgetError(f"{name}={value!r}: expected a finite number")
         if self.epsilon <= 0:
             raise BudgetError(

@@ -142,7 +142,7 @@ def _plan(stated: Certificate, declared: Declared) -> Plan:
         entries = tuple(entry_from_json(e) for e in stated.entries)
         made = Plan(stated.method, entries, Budget(None, neighbours=stated.neighbours), stated.unit["cap"])
         accounting.check_composable(made.events())
-    except (BudgetError, PlanError) as error:
+    except (BudgetError, PlanError, ArithmeticError) as error:
         raise CertificateError(f"its certificate lists what no plan holds: {error}") from None
     return made
 

@@ -61,7 +61,7 @@ def describe(c: Any) -> str:
     lines += [f"Assumption: {a}" for a in c.assumptions]
     lines += [said for said in (hidden_sentence(c), shares_sentence(c), c.extras.get("statement")) if said]
     lines += [
-        f"Audit: {f['view']}, {f['runs']:,} runs: {audit_sentence(f, c.extras['audit']['confidence'])}"
+        f"Audit: {f['view']}, {f['runs']:,} runs: {audit_sentence(f, c.extras['audit']['confidence'])}" + _tossed(c)
         for f in c.extras.get("audit", {}).get("findings", ())
     ]
     for books in ledger_stamps(c.extras):
@@ -189,6 +189,11 @@ def shares_sentence(c: Any) -> str:
     if not asked:
         return ""
     return f"Target: {asked} were asked for; how near the rows come to that is not promised"
+
+
+def _tossed(c: Any) -> str:
+    coins = c.extras["audit"].get("coins", "operating")
+    return "" if str(coins).startswith("operating") else "; its coins came from a seed: a test, which bounds nothing"
 
 
 def audit_sentence(found: Mapping[str, Any], confidence: float) -> str:

@@ -16,6 +16,7 @@ from nacre.report.findings import Attack, Comparison, Hidden, Matrix, Report, Sc
 from nacre.report.hidden import NOT_DP, of_words, verdict
 from nacre.report.markup import chance
 from nacre.report.ranking import describe, distance_of, weakest
+from nacre.table.documents import UNFIT
 
 WARNING = "Contains unprotected statistics of private rows: for the owner of the data, not for release."
 VERSION = 1
@@ -60,7 +61,7 @@ def from_json(data: Mapping[str, Any]) -> Report:
             attacks=tuple(_attack_back(a) for a in data.get("attacks", ())),
             certificate=None if certificate is None else verified(Certificate.from_json(certificate)),
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except UNFIT as error:
         raise DataError(f"the report does not hold what it should ({error}); write it anew") from None
 
 

@@ -13,21 +13,21 @@ MOST = 1 << 19  # lists and objects: half a million of them take 50 MB
 UNFIT = (KeyError, TypeError, AttributeError, ValueError, IndexError, ArithmeticError, RecursionError, MemoryError)
 
 
-def read(path: Path, most: int) -> Any:
+def read(path: Path, most: int, containers: int = MOST) -> Any:
     """The document in a file of at most so many bytes. OSError where it cannot be read."""
     with path.open("rb") as file:
         data = file.read(most + 1)
-    return parse(data, most)
+    return parse(data, most, containers)
 
 
-def parse(data: str | bytes, most: int) -> Any:
+def parse(data: str | bytes, most: int, containers: int = MOST) -> Any:
     """The document: one value under each name, finite numbers, nothing nested beyond reason."""
     if len(data) > most:
         raise ValueError(f"more than {most:,} characters")
     try:
         text = data.decode("utf-8-sig") if isinstance(data, bytes) else data
-        if text.count("[") + text.count("{") > MOST:
-            raise ValueError(f"more than {MOST:,} lists and objects")
+        if text.count("[") + text.count("{") > containers:
+            raise ValueError(f"more than {containers:,} lists and objects")
         made = json.loads(text, object_pairs_hook=_no_repeats, parse_constant=_constant, parse_float=_finite)
     except UnicodeDecodeError as error:
         raise ValueError(f"not UTF-8 text: byte {error.start} is not valid; save it as UTF-8") from None

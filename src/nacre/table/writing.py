@@ -107,14 +107,26 @@ class TableWriter:
     out.write(t)`.
 
     The file appears under its name only when the block ends without an error. `schema` is an Arrow schema.
+    `spreadsheet`: in CSV, texts and names that a spreadsheet would run as formulas get an apostrophe in front; it
+    alters them, so it is off unless asked for.
     """
 
-    def __init__(self, path: str | os.PathLike, schema: Any, format: str | None = None, force: bool = False):
+    def __init__(
+        self,
+        path: str | os.PathLike,
+        schema: Any,
+        format: str | None = None,
+        force: bool = False,
+        spreadsheet: bool = False,
+    ):
         import pyarrow as pa
 
         self.path, self.schema = check_target(path, force), schema
         self.kind = written_kind(self.path, format)
         self.format = self.kind.format
+        self.spreadsheet = spreadsheet
+        if spreadsheet and self.format != "csv":
+            raise DataError(f"{path}: spreadsheet alters the texts of CSV files alone; leave it out, or write .csv")
         if self.format == "csv":
             for field in schema:
                 if pa.types.is_nested(field.type):
@@ -145,22 +157,26 @@ class TableWriter:
             return pa.ipc.new_file(sink, self.schema, options=options)
         import pyarrow.csv as pacsv
 
+        from nacre.table.formulas import marked
         from nacre.table.lettering import lettered_schema
 
         sink = self._stack.enter_context(pa.OSFile(str(part), "wb"))
         if self.kind.packing is not None:
             sink = self._stack.enter_context(pa.CompressedOutputStream(sink, self.kind.packing))
         delimiter = "\t" if self.kind.ending == ".tsv" else ","
-        sink.write(_header(self.schema.names, delimiter))
+        names = [marked(name) for name in self.schema.names] if self.spreadsheet else self.schema.names
+        sink.write(_header(names, delimiter))
         options = pacsv.WriteOptions(include_header=False, delimiter=delimiter)
         return pacsv.CSVWriter(sink, lettered_schema(self.schema), write_options=options)
 
     def write(self, table: Any) -> None:
         """Append the rows of an Arrow table of the writer's schema."""
         if self.format == "csv":
+            from nacre.table.formulas import guarded
             from nacre.table.lettering import lettered
 
             table = lettered(table, self.schema)
+            table = guarded(table) if self.spreadsheet else table
         self._writer.write_table(table)
 
     def __exit__(

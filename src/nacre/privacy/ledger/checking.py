@@ -134,7 +134,7 @@ def _check_cost(row: Row, policy: Policy) -> None:
         least = sum(e.mu**2 for e in events if isinstance(e, accounting.Gaussian))
         if not float(facts["budget"]["epsilon"]) > 0 or not math.isfinite(least):
             raise ValueError("its budget or its noise is no number")
-    except (KeyError, TypeError, ValueError, NacreError) as error:
+    except (KeyError, TypeError, ValueError, ArithmeticError, NacreError) as error:
         raise _wrong(row, f"it does not say what was reserved ({error})") from None
     whole = row.units == row.spent and abs(row.units - policy.unit_cap) <= _HAIR * policy.unit_cap
     if row.units * UNIT < least * (1 - _HAIR) and not whole:

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from nacre.errors import BudgetExceeded, LedgerTampered
+from nacre.errors import BudgetError, BudgetExceeded, LedgerTampered
 from nacre.privacy import accounting
 from nacre.privacy.accounting import BoundedRange, Event, Failure, Gaussian, PoissonGaussian, Unbounded
 from nacre.privacy.ledger.policy import FAILURE_UNIT, UNIT, Policy
+from nacre.table.documents import UNFIT
 
 KINDS = {kind.__name__: kind for kind in (Gaussian, BoundedRange, PoissonGaussian, Failure)}
 _MARGIN = 1 + 1e-12  # floats are rounded to nearest: a little more than they say is charged
@@ -112,6 +113,8 @@ def to_json(events: Sequence[Event]) -> list[dict[str, Any]]:
 
 def from_json(data: Sequence[dict[str, Any]]) -> list[Event]:
     try:
-        return [KINDS[e["event"]](**{k: v for k, v in e.items() if k != "event"}) for e in data]
-    except (KeyError, TypeError) as error:
+        found = [KINDS[e["event"]](**{k: v for k, v in e.items() if k != "event"}) for e in data]
+        accounting.check_composable(found)
+        return found
+    except (*UNFIT, BudgetError) as error:
         raise LedgerTampered(f"an event in the ledger cannot be read ({error}); restore the ledger") from None

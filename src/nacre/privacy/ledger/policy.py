@@ -71,5 +71,5 @@ class Policy:
     def from_json(data: Mapping[str, Any]) -> Policy:
         try:
             return Policy(**{**data, "who": tuple(data["who"])})
-        except (KeyError, TypeError, BudgetError) as error:
+        except (KeyError, TypeError, ValueError, ArithmeticError, BudgetError) as error:
             raise LedgerTampered(f"the policy in the ledger cannot be read ({error}); restore the ledger") from None

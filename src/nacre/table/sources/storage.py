@@ -42,7 +42,7 @@ def is_as_written(field: pa.Field) -> bool:
 
 
 def texts_stay(schema: Schema, fields: pa.Schema) -> Schema:
-    """The schema in which numbers, dates and truth values that a source with types stores as texts come out as such."""
+    """The schema in which numbers, dates and truth values that a typed source stores as texts come out as texts."""
     columns = dict(schema.columns)
     for name, column in schema.columns.items():
         if not isinstance(column, (Numeric, Datetime, Boolean)) or column.text or name not in fields.names:

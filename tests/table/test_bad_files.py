@@ -36,7 +36,7 @@ BAD_FILES = {
     "title line": ("a.csv", b"People of 2020\na,b\n1,2\n", "have not the 1 fields of the header, split at ','; name"),
     "comment": ("a.csv", b"# made by hand\na\n1\n", "a.csv: the first line looks like a comment; say how many lines"),
     "two names": ("a.csv", b"a,b,a\n1,2,3\n", "a.csv: the column name 'a' occurs twice; rename one of them"),
-    "no name": ("a.csv", b",b\n0,1\n", "a.csv: column 1 has no name (an index saved with the table?)"),
+    "no name": ("a.csv", b"b,\n0,1\n", "a.csv: column 2 has no name (an index saved with the table?)"),
     "utf-16 without mark": ("a.csv", "a,b\n1,2\n".encode("utf-16-le"), "a.csv: the header line is not valid utf-8"),
     "latin-1 values": (
         "a.csv",

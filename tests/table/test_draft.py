@@ -10,6 +10,7 @@ import pytest
 
 from nacre.engines import open_rows
 from nacre.errors import DataError, SchemaError
+from nacre.privacy.discovery import unknown
 from nacre.table import Boolean, Categorical, Datetime, Identifier, Numeric, Schema, Tensor
 from nacre.table.decoding import decode
 from nacre.table.encoding import encode
@@ -121,6 +122,14 @@ def test_draft_of_pandas_and_exclusions():
     assert Schema.draft(frame, exclude=["empty"]).names == ("a", "b")
     with pytest.raises(SchemaError, match="exclude names 'c'"):
         Schema.draft(frame, exclude=["c"])
+
+
+def test_row_names_that_a_library_saved_are_made_anew(tmp_path):
+    (tmp_path / "p.csv").write_text('"","a"\n' + "".join(f'"{i}",{i % 3}\n' for i in range(N)))
+    rows = open_rows(tmp_path / "p.csv")
+    assert rows.column_names == ["Unnamed: 0", "a"]
+    assert isinstance(Schema.draft(rows).columns["Unnamed: 0"], Identifier)
+    assert isinstance(unknown(rows.column_names).columns["Unnamed: 0"], Identifier)
 
 
 def test_infinities_are_no_bounds():

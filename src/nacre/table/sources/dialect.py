@@ -14,6 +14,7 @@ from nacre.table.sources import Kind
 from nacre.table.sources.compression import Unpacked
 from nacre.table.sources.encodings import MARK, Utf8, codec_of
 from nacre.table.sources.options import Options
+from nacre.table.sources.storage import INDEX
 
 _HEADS = (2**16, 4 * 2**20)  # bytes read in search of the end of the header line; most are short
 _DELIMITERS = (",", ";", "\t", "|")
@@ -61,6 +62,8 @@ def _header(path: Any, text: str, codec: str, options: Options, kind: Kind) -> t
         if not _LINE_END.search(text, start):
             return Dialect(codec, quote, delimiter, (), 0), False
         raise DataError(f"{path}: the header line cannot be read ({error}); is this a CSV file?") from None
+    if len(names) > 1 and names[0] == "" and INDEX not in names:  # row names, as pandas and R save them
+        names[0] = INDEX
     if any(MARK in name for name in names):
         raise DataError(f"{path}: {not_encoded('the header line', codec)}")
     if options.delimiter and len(names) == 1 and names[0].count(other := _guess(names[0], "")) > 1:

@@ -22,6 +22,7 @@ from nacre.table.schema import Schema
 _AS_WRITTEN = {b"nacre.storage": b"as written"}
 
 
+INDEX = "Unnamed: 0"  # a first column without a name, as pandas calls it
 _INDEX = re.compile(r"Unnamed: [0-9]+|__index_level_[0-9]+__|rownames")
 
 

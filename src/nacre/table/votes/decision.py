@@ -261,7 +261,8 @@ def _written_moment(votes: np.ndarray, sigma: float) -> _Option | None:
     )]  # fmt: skip
     spread = np.sqrt(np.outer(*sizes))
     scores = sums - _CHOICE * max(sigma, _TIE) * spread
-    day, clock = np.unravel_index(int(np.argmax(scores)), scores.shape)
+    day, clock = (int(i) for i in np.unravel_index(int(np.argmax(scores)), scores.shape))
+    clock = _fewest_clocks(days[day] @ found, clocks, clock, float(days[day].sum()), sigma)
     pattern = dates.day_patterns()[day] + dates.clock_patterns()[clock]
     if not _order_is_clear(dates.day_patterns()[day], found @ clocks[clock], float(sums[day, clock]), sigma):
         return None
@@ -270,6 +271,14 @@ def _written_moment(votes: np.ndarray, sigma: float) -> _Option | None:
     written = np.outer(days[day], clocks[clock]).reshape(-1)
     mask = _mask(cells.DATE + np.flatnonzero(written))
     return _Option(Finding("datetime", False, unit=format.unit, format=stated), mask, mask, float(scores[day, clock]))
+
+
+def _fewest_clocks(votes: np.ndarray, clocks: np.ndarray, best: int, days: float, sigma: float) -> int:
+    """The best clock, or one that writes fewer of its classes, such as midnight alone, where the rest is noise."""
+    inside = (clocks <= clocks[best]).all(axis=1) & (clocks.sum(axis=1) > 0)
+    lost = clocks[best] - clocks
+    fits = inside & (lost @ votes <= _PENALTY * sigma * np.sqrt(lost.sum(axis=1).clip(0) * days))
+    return int(min(np.flatnonzero(fits), key=lambda c: clocks[c].sum()))
 
 
 def _order_is_clear(pattern: str, days: np.ndarray, total: float, sigma: float) -> bool:

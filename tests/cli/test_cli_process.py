@@ -74,7 +74,8 @@ def fit(*a):
 Independent.fit = fit
 from nacre.cli import run
 sys.exit(run(["synth", {str(small / "people.csv")!r}, "-o", {str(tmp_path / "o.csv")!r}, "-e", "1",
-    "--release", {str(tmp_path / "r.nacre")!r}, "--schema", {str(small / "people.json")!r}, "--method", "independent", "--go-on"]))
+    "--release", {str(tmp_path / "r.nacre")!r}, "--schema", {str(small / "people.json")!r}, "--go-on",
+    "--method", "independent"]))
 """
     process = start("-c", code)
     _, err = process.communicate(timeout=60)

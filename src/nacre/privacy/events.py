@@ -127,7 +127,8 @@ def wrong(event: Event) -> str:
 
 def _number(name: str, value: object, low: float, high: float) -> str:
     good = isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
-    good = good and (isinstance(value, float) or value < 2**1000)  # whole numbers may be larger than any float
+    if good and isinstance(value, int):
+        good = value < 2**1000  # whole numbers may be larger than any float
     return "" if good else f"{name} is {value!r}; expected a number from {low:g} to {high:g}"
 
 

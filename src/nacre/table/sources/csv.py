@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from nacre.errors import DataError
+from nacre.errors import DataError, OwnerWarning
 from nacre.table.sources import Kind
 from nacre.table.sources.checks import check_names, slices
 from nacre.table.sources.compression import Unpacked, verify
@@ -94,9 +94,10 @@ class CsvSource:
         if parsed.ragged and not self._told:
             self._told = True
             warnings.warn(
-                f"for the owner only: {self.path}: {parsed.ragged:,} rows ({parsed.lines:,} lines) have not the "
+                f"{self.path}: {parsed.ragged:,} rows ({parsed.lines:,} lines) have not the "
                 f"{len(self.arrow_schema)} fields of the header and are read as rows without values; the first is row "
                 f"{parsed.first:,} after the header. Quote the fields that contain the delimiter, and close all quotes",
+                OwnerWarning,
                 stacklevel=2,
             )
 

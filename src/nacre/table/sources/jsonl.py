@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nacre.errors import DataError
+from nacre.errors import DataError, OwnerWarning
 from nacre.table.sources import Kind
 from nacre.table.sources.checks import check_names
 from nacre.table.sources.compression import Unpacked, verify
@@ -99,7 +99,8 @@ class JsonLinesSource:
             )
         if lacking := [name for name in names if name not in seen]:
             warnings.warn(
-                f"for the owner only: {self.path}: none of the first {len(found):,} lines has {', '.join(lacking[:8])}",
+                f"{self.path}: none of the first {len(found):,} lines has {', '.join(lacking[:8])}",
+                OwnerWarning,
                 stacklevel=2,
             )
 
@@ -112,8 +113,9 @@ class JsonLinesSource:
         if (told.lines or told.values) and not self._told:
             self._told = True
             warnings.warn(
-                f"for the owner only: {self.path}: {told.lines:,} lines are no objects and are read as rows without "
+                f"{self.path}: {told.lines:,} lines are no objects and are read as rows without "
                 f"values; {told.values:,} values are lists or objects and are read as missing",
+                OwnerWarning,
                 stacklevel=1,
             )
 

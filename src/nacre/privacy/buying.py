@@ -71,6 +71,11 @@ class Texts:
         return tuple(t for t in self.counts if "\0" not in t)  # bytes that are not text, and no schema can list
 
     @property
+    def lost(self) -> bool:
+        """Whether the texts bought hold less than half of the values, as far as their number is known."""
+        return not self.counts or (self.values is not None and sum(self.counts.values()) < 0.5 * self.values)
+
+    @property
     def more(self) -> bool:
         """Whether texts that were not bought hold a share that stands out of the noise."""
         if self.values is None:

@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from nacre.errors import BudgetError, SchemaError, UnreadableColumn
+from nacre.errors import BudgetError, SchemaError, TooLittleData, UnreadableColumn
 from nacre.privacy import accounting, buying
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Bounds, Categories, Counts, Entry, Plan, Scope, gaussian_share
+from nacre.privacy.rounding import exact
 from nacre.table import Categorical, Datetime, Identifier, Numeric, Schema, probe
 from nacre.table.schema import MAX_COLUMNS, Purchase
 from nacre.table.sources import storage
@@ -189,12 +191,13 @@ def buy_domain(curator: Curator, plan: Plan, schema: Schema) -> Schema:
         plan["domain"], [n for n, c in columns.items() if isinstance(c, Categorical) and c.missing]
     )
     sigma = plan["domain"].sigmas[0]
+    seen = {name: _texts(counts, votes[name], plan, schema) for name, counts in texts.items()}
+    _warn_of_lost(seen, plan)
     for name, column in columns.items():
         if isinstance(column, (Numeric, Datetime)):
             columns[name] = buying.with_bounds(column, histograms[name], sigma)
         elif isinstance(column, Categorical) and column.missing:
-            seen = _texts(texts[name], votes[name], plan, schema)
-            columns[name] = buying.with_labels(column, seen, isinstance(schema.columns[name], Undeclared))
+            columns[name] = buying.with_labels(column, seen[name], isinstance(schema.columns[name], Undeclared))
         declared = schema.columns[name]
         if not isinstance(declared, Undeclared):
             columns[name] = buying.completed(declared, columns[name], found[name].nullable)
@@ -202,6 +205,22 @@ def buy_domain(curator: Curator, plan: Plan, schema: Schema) -> Schema:
 
 
 _PROBES = {"numeric": "magnitude", "datetime": "month"}
+_MANY = 3  # columns of texts that lose most of their values, from which a table may be too small
+
+
+def _warn_of_lost(texts: Mapping[str, buying.Texts], plan: Plan) -> None:
+    """Say so where most columns of texts keep less than half of their values: by what was bought, nothing else."""
+    lost = [name for name, seen in texts.items() if seen.lost]
+    if len(lost) < _MANY or 2 * len(lost) <= len(texts):
+        return
+    warnings.warn(
+        f"too little data for epsilon {exact(plan.budget.epsilon or 0)}: {len(lost)} of {len(texts)} columns of texts "
+        f"keep less than half of their values ({', '.join(lost[:8])}{', ...' * (len(lost) > 8)}), because few texts in "
+        "them stand out of the noise. Raise epsilon, declare their categories, or declare what is only a name as an "
+        "identifier (--id)",
+        TooLittleData,
+        stacklevel=2,
+    )
 
 
 def _texts(counts: Mapping[str, int], votes: np.ndarray, plan: Plan, schema: Schema) -> buying.Texts:

@@ -222,10 +222,10 @@ def gan_models(study: Study, some: list[Split], name: str) -> Any:
     """(split, model) of every seed: weights that are kept, or trained together."""
     import jax
 
-    from nacre.synthesizers.base import METHODS
     from nacre.synthesizers.gans.model import GanModel
     from nacre.synthesizers.gans.training import train, train_together
     from nacre.synthesizers.ppem.training import prepared
+    from nacre.synthesizers.registry import METHODS
 
     if not some:
         return

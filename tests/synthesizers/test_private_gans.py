@@ -15,7 +15,6 @@ from nacre.errors import NacreError
 from nacre.nets.taps import Tape
 from nacre.privacy.budget import Budget
 from nacre.privacy.plan import Teach
-from nacre.synthesizers.base import METHODS, make
 from nacre.synthesizers.gans import bought, pategan, private
 from nacre.synthesizers.gans.dpcgan import DpcganRules
 from nacre.synthesizers.gans.dpgan import Duel, DuelRules
@@ -26,6 +25,7 @@ from nacre.synthesizers.parts.coding import Coding
 from nacre.synthesizers.parts.heads import Heads
 from nacre.synthesizers.ppem.losses import steepness
 from nacre.synthesizers.ppem.training import ADAM
+from nacre.synthesizers.registry import METHODS, make
 from nacre.table import Boolean, Numeric
 from nacre.table.encoding import encode
 from nacre.table.grid import Grid

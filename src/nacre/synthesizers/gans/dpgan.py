@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from nacre.errors import NacreError
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Descend, Entry, Part, Plan, Scope
@@ -17,6 +18,7 @@ from nacre.synthesizers.base import chance
 from nacre.synthesizers.gans import private
 from nacre.synthesizers.gans.bought import Bought
 from nacre.synthesizers.gans.rules import Rules
+from nacre.synthesizers.options import positive, whole
 from nacre.synthesizers.parts.layout import Layout
 
 STEEP = 10.0
@@ -136,17 +138,24 @@ class Dpgan(private.PrivateGan):
     name: ClassVar[str] = "dpgan"
     kind: ClassVar[type[DuelRules]] = DuelRules
 
-    batch: int = 2048
-    turns: int = 4
-    clip: float = 1.0
-    rate: float = 2e-3
+    batch: int = whole(2048)
+    turns: int = whole(4)
+    clip: float = positive(1.0)
+    rate: float = positive(2e-3)
+
+    def check(self) -> None:
+        super().check()
+        if self.turns > self.steps:
+            raise NacreError(
+                f"turns={self.turns}: more than steps={self.steps}, so that the generator would never learn"
+            )
 
     def training(
         self, layout: Layout, rows: int | None, budget: Budget, scope: Scope, others: tuple[Entry, ...]
     ) -> Entry:
         from nacre.privacy.accounting.calibration import noise_for
 
-        q = chance(self, rows)
+        q = chance(self, self.batch, rows)
         noise = noise_for(budget, scope, q, self.steps, others)
         part = Part("gradient", clip=self.clip if noise else None, sigma=noise)
         return Descend(self.entry, q=q, steps=self.steps, parts=(part,))

@@ -12,12 +12,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from nacre.errors import NacreError
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan, Scope, Teach
 from nacre.synthesizers.gans import private
 from nacre.synthesizers.gans.bought import Bought
 from nacre.synthesizers.gans.wgan import WganRules
+from nacre.synthesizers.options import MOST_STEPS, positive, whole
 from nacre.synthesizers.parts.layout import Layout
 
 LESSONS = 4  # steps of a critic in one lesson
@@ -105,11 +107,18 @@ class Gswgan(private.PrivateGan):
     name: ClassVar[str] = "gswgan"
     conditional: ClassVar[bool] = True
 
-    steps: int = 2000
-    parts: int = 1000
-    batch: int = 20
-    rows: int = 32
-    rate: float = 2e-3
+    steps: int = whole(2000, most=MOST_STEPS)
+    parts: int = whole(1000)
+    batch: int = whole(20)
+    rows: int = whole(32)
+    rate: float = positive(2e-3)
+
+    def check(self) -> None:
+        super().check()
+        if self.batch > self.parts:
+            raise NacreError(
+                f"batch={self.batch}: more than parts={self.parts}, so that no more than all parts can enter a step"
+            )
 
     def training(
         self, layout: Layout, rows: int | None, budget: Budget, scope: Scope, others: tuple[Entry, ...]

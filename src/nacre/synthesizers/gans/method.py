@@ -10,43 +10,37 @@ from nacre.nets.branched import check_size
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan
-from nacre.synthesizers.base import Progress, check_whole, refuse_tensors, refuse_unknown_target, silent
+from nacre.synthesizers.base import Progress, Synthesizer, silent
+from nacre.synthesizers.basis import FromRows
 from nacre.synthesizers.gans.model import GanModel
 from nacre.synthesizers.gans.rules import Rules
+from nacre.synthesizers.options import MOST_STEPS, whole
 from nacre.synthesizers.parts import revealed
 from nacre.synthesizers.parts.layout import Layout
 from nacre.table import Schema
 
 
 @dataclass(frozen=True)
-class GanMethod:
+class GanMethod(Synthesizer):
     """`steps`: steps of the judge. The class, where a target is named, is drawn by its share and is a condition."""
 
-    name: ClassVar[str]
     rules: ClassVar[type[Rules]]
     model: ClassVar[type[GanModel]] = GanModel
 
-    target: str | None = None
-    steps: int = 30_000
-    batch: int = 128
-    width: int = 256
+    steps: int = whole(30_000, most=MOST_STEPS)
+    batch: int = whole(128)
+    width: int = whole(256)
 
-    def __post_init__(self) -> None:
-        check_whole(self, "steps", "batch", "width")
+    def check(self) -> None:
         check_size(self.width)
         if self.batch < 2:
             raise NacreError(f"batch={self.batch}: judges compare the rows of a batch; expected at least 2")
 
-    @property
-    def shown(self) -> int:
-        return self.steps * self.batch
-
-    def supports(self, schema: Schema) -> None:
-        refuse_tensors(schema, self.name)
-        refuse_unknown_target(schema, self.target)
-
     def plan(self, schema: Schema, rows: int | None, budget: Budget, before: tuple[Entry, ...] = ()) -> Plan:
         return revealed.reveal_plan(self.name, schema, rows, budget, before)
+
+    def forecast(self, plan: Plan, schema: Schema, rows: int | None) -> FromRows:
+        return FromRows(raw=self.steps * self.batch)
 
     def fit(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> GanModel:
         import jax

@@ -17,6 +17,7 @@ from nacre.privacy.plan import Entry, Plan, Scope, Teach
 from nacre.synthesizers.gans import private
 from nacre.synthesizers.gans.bought import Bought
 from nacre.synthesizers.gans.wgan import WganRules
+from nacre.synthesizers.options import MOST_STEPS, positive, whole
 from nacre.synthesizers.parts.layout import Layout
 
 LESSONS = 2  # steps of a teacher in one lesson
@@ -126,10 +127,10 @@ class Pategan(private.PrivateGan):
 
     name: ClassVar[str] = "pategan"
 
-    steps: int = 100
-    parts: int = 1000
-    rows: int = 32
-    rate: float = 5e-4
+    steps: int = whole(100, most=MOST_STEPS)
+    parts: int = whole(1000)
+    rows: int = whole(32)
+    rate: float = positive(5e-4)
 
     def training(
         self, layout: Layout, rows: int | None, budget: Budget, scope: Scope, others: tuple[Entry, ...]

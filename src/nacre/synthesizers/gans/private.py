@@ -10,56 +10,43 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from nacre.errors import NacreError
 from nacre.nets.branched import check_size
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan, Scope, Teach
-from nacre.synthesizers.base import Progress, check_whole, refuse_tensors, refuse_unknown_target, silent
+from nacre.synthesizers.base import Progress, Synthesizer, scope_of, silent
 from nacre.synthesizers.gans import bought
 from nacre.synthesizers.gans.model import GanModel
 from nacre.synthesizers.gans.rules import Rules
 from nacre.synthesizers.hflow import marginals
+from nacre.synthesizers.options import MOST_STEPS, between, whole
 from nacre.synthesizers.parts import revealed
 from nacre.synthesizers.parts.layout import Layout
 from nacre.table import Schema
 
 Tell = Callable[[int, int], None]  # steps done, steps in all
-IDLE = {"turns": "the generator would never learn", "batch": "no more than all parts can enter a step"}
 MEMORY, START = 0.99, 2.5  # of the averaged generator; less than e^-START of it are the weights it started with
 
 
 @dataclass(frozen=True)
-class PrivateGan:
+class PrivateGan(Synthesizer):
     """Subclasses say what is asked of the rows. `conditional`: the class is drawn by its noisy share and is a
     condition; otherwise it is a column like the others. `tables`: share of μ² for one-way tables.
     """
 
-    name: ClassVar[str]
     model: ClassVar[type[GanModel]] = GanModel
     conditional: ClassVar[bool] = False
     entry: ClassVar[str] = "training"
 
-    target: str | None = None
-    tables: float = 0.1
-    width: int = 64
-    steps: int = 1000
+    tables: float = between(0.1, 0, 1, open_ends=True, what=", the share of one-way tables")
+    width: int = whole(64)
+    steps: int = whole(1000, most=MOST_STEPS)
 
-    def __post_init__(self) -> None:
-        check_whole(self, *(n for n in ("steps", "width", "batch", "parts", "turns", "rows") if hasattr(self, n)))
+    def check(self) -> None:
         check_size(self.width)
-        for option, most in (("turns", "steps"), ("batch", "parts")):
-            if hasattr(self, option) and hasattr(self, most) and getattr(self, option) > getattr(self, most):
-                given = f"{option}={getattr(self, option)}"
-                raise NacreError(f"{given}: more than {most}={getattr(self, most)}, so that {IDLE[option]}")
-        for option in (n for n in ("clip", "rate") if hasattr(self, n)):
-            above_zero(option, getattr(self, option))
-        if isinstance(self.tables, bool) or not isinstance(self.tables, int | float) or not 0 < self.tables < 1:
-            raise NacreError(f"tables={self.tables!r}: expected a number between 0 and 1, the share of one-way tables")
 
     def supports(self, schema: Schema) -> None:
-        refuse_tensors(schema, self.name)
-        refuse_unknown_target(schema, self.target)
+        super().supports(schema)
         self.layout(schema)
 
     def layout(self, schema: Schema) -> Layout:
@@ -67,7 +54,7 @@ class PrivateGan:
 
     def plan(self, schema: Schema, rows: int | None, budget: Budget, before: tuple[Entry, ...] = ()) -> Plan:
         layout = self.layout(schema)
-        scope = Scope(budget.neighbours, schema.unit.cap if schema.unit else 1)
+        scope = scope_of(schema, budget)
         entries = (*before, marginals.entry(len(schema.modelled), budget, scope, before, self.tables))
         training = self.training(layout, rows, budget, scope, entries)
         return Plan(self.name, (*entries, training), budget, scope.cap, rows)
@@ -113,11 +100,6 @@ def teaching(planned: Teach, budget: Budget, scope: Scope, others: tuple[Entry, 
 
     noise = teaching_noise_for(budget, scope, planned, others)
     return replace(planned, sigma=noise, clip=planned.clip if noise else None)
-
-
-def above_zero(option: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
-        raise NacreError(f"{option}={value!r}: expected a number above 0")
 
 
 def records(columns: Any, public: Any) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from nacre.errors import ConvergenceError, ReleaseFileError, SchemaError
 from nacre.nets.dequantise_shape import DequantiserShape
 from nacre.nets.flow_sampling import from_normal, given
 from nacre.nets.flow_shape import ACTIVATIONS, LINEAR, MOST_BOUND, MOST_SIZE, Shape
+from nacre.synthesizers.base import Model
 from nacre.synthesizers.hflow.axes import ENCODINGS, Axes
 from nacre.synthesizers.hflow.conditions import Conditions
 from nacre.synthesizers.parts.conditioning import draw_until
@@ -25,7 +26,7 @@ DEQUANTISATIONS = ("uniform", "variational", "printed")
 BATCH = 16_384
 
 
-class FlowModel:
+class FlowModel(Model):
     """Draws a standard normal and carries it back through the flow.
 
     `where` is met exactly. A flow of one block without a linear map draws every axis inside what is asked for and
@@ -33,6 +34,8 @@ class FlowModel:
     where its label is one axis), and little on the columns next to it. Other flows draw whole rows until enough
     satisfy it, which is slow for rare conditions.
     """
+
+    likelihood = True
 
     def __init__(
         self,

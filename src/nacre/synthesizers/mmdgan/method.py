@@ -16,14 +16,14 @@ from nacre.nets.branched import Branched, forward
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan
-from nacre.synthesizers.base import METHODS, Progress, check_whole, refuse_tensors, refuse_unknown_target, silent
+from nacre.synthesizers.base import Progress, Synthesizer, silent
+from nacre.synthesizers.options import MOST_STEPS, given, one_of, truth, whole
 from nacre.synthesizers.parts import revealed
 from nacre.synthesizers.parts.heads import Heads
 from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.weighted.model import MadeRows
 from nacre.table import Schema
 from nacre.targets import Target
-from nacre.targets.weights import check_truncate
 
 MODES = ("ehr", "li2017", "ae01")
 LATENT, CODE, DEPTH = 64, 64, 2  # three layers: the first and two more
@@ -33,7 +33,7 @@ LEVEL_ROWS, LEVEL_ROUNDS = 4_096, 200
 
 
 @dataclass(frozen=True)
-class Mmdgan:
+class Mmdgan(Synthesizer):
     """`mode`: "ehr" rebuilds rows and takes a tenth of the squared MMD (the thesis), with a bound on the encoder's
     slope; "li2017" is MMD-GAN as published (root of the MMD, rank term, clamped encoder); "ae01" weighs the other way
     round. `weights`: a target (nacre.targets), None for the table's own law; `truncate`: of at most so many
@@ -44,32 +44,17 @@ class Mmdgan:
     name: ClassVar[str] = "mmdgan"
     model: ClassVar[type[MadeRows]] = MadeRows
 
-    target: str | None = None
-    weights: Target | None = None
-    mode: str = "ehr"
-    truncate: float | None = None
-    steps: int = 30_000
-    batch: int = 200
-    width: int = 100
-    paper_exact: bool = False
+    weights: Target | None = given(None, read=revealed.checked_target)
+    mode: str = one_of("ehr", MODES)
+    truncate: float | None = given(None, "number", revealed.checked_truncate)
+    steps: int = whole(30_000, most=MOST_STEPS)
+    batch: int = whole(200)
+    width: int = whole(100)
+    paper_exact: bool = truth(False)
 
-    def __post_init__(self) -> None:
-        check_whole(self, "steps", "batch", "width")
-        if self.mode not in MODES:
-            raise NacreError(f"mode={self.mode!r}: expected one of {', '.join(MODES)}")
-        if self.weights is not None and not isinstance(self.weights, Target):
-            raise NacreError(f"weights={self.weights!r}: expected a target of nacre.targets; see fit(weights=...)")
-        if self.truncate is not None:
-            check_truncate(self.truncate)
-            if self.weights is None:
-                raise NacreError("truncate bounds weights, and no target gives any; leave it out")
-
-    def supports(self, schema: Schema) -> None:
-        refuse_tensors(schema, self.name)
-        refuse_unknown_target(schema, self.target)
-
-    def public_facts(self, private: bool) -> dict[str, Any]:
-        return dict(METHODS[self.name].says)
+    def check(self) -> None:
+        if self.truncate is not None and self.weights is None:
+            raise NacreError("truncate bounds weights, and no target gives any; leave it out")
 
     def plan(self, schema: Schema, rows: int | None, budget: Budget, before: tuple[Entry, ...] = ()) -> Plan:
         return revealed.reveal_plan(self.name, schema, rows, budget, before)

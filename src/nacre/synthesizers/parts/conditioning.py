@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from nacre.errors import ConvergenceError, SchemaError
+from nacre.synthesizers.base import Model
 from nacre.table import Condition, Schema
 from nacre.table.encoding import Values
 from nacre.table.grid import Grid
@@ -65,7 +66,7 @@ def _meets(grid: Grid, values: Values, condition: Condition, mask: np.ndarray) -
     return found
 
 
-class RowsByRejection:
+class RowsByRejection(Model):
     """A model with `schema` and `some_rows`. Conditions are exact, but slow where they are rare (a single value of a
     number that comes by rounding is)."""
 

@@ -16,8 +16,9 @@ import numpy as np
 from nacre.errors import NacreError, SchemaError
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
-from nacre.privacy.plan import Counts, Entry, Plan, Scope, Total, gaussian_share
-from nacre.synthesizers.base import Progress, silent
+from nacre.privacy.plan import Counts, Entry, Plan, Total, gaussian_share
+from nacre.synthesizers.base import Progress, scope_of, silent
+from nacre.synthesizers.options import expect, is_number
 from nacre.synthesizers.parts.grouping import simplex
 from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.pearl import fourier
@@ -41,7 +42,7 @@ def plan(
     """Entries `classes` (not without a target and with a known number of rows), `scale` (where it is bought) and
     `embedding` of (size, norm)."""
     schema = layout.schema
-    scope = Scope(budget.neighbours, schema.unit.cap if schema.unit else 1)
+    scope = scope_of(schema, budget)
     mu2 = gaussian_share(budget, scope, before)
     size, norm = embedding
     class_share, scale_share = CLASSES if layout.target or not rows else 0.0, SCALE if scale == "bought" else 0.0
@@ -126,7 +127,7 @@ def supports(method: Any, schema: Schema) -> None:
         raise NacreError(f"batch={batch}: expected at least two rows for each of {layout.classes} classes")
 
 
-def check_scale(scale: Any) -> None:
-    good = scale == "bought" or (isinstance(scale, int | float) and not isinstance(scale, bool) and scale > 0)
-    if not good or scale == math.inf:
-        raise NacreError(f"scale={scale!r}: expected 'bought' or a number above 0, chosen without the table")
+def checked_scale(name: str, scale: Any) -> str | float:
+    good = scale == "bought" or (is_number(scale) and scale > 0)
+    expect(good, name, scale, "'bought' or a number above 0, chosen without the table")
+    return scale

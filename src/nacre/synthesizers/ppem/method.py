@@ -8,6 +8,7 @@ differential privacy; it is tested for the owner and only named in the certifica
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -19,7 +20,9 @@ from nacre.nets.branched import ACTIVATIONS, NORMS, check_size
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan
-from nacre.synthesizers.base import Progress, check_whole, refuse_tensors, refuse_unknown_target, silent
+from nacre.synthesizers.base import Progress, Synthesizer, silent
+from nacre.synthesizers.basis import FromRows
+from nacre.synthesizers.options import MOST_STEPS, between, given, one_of, whole
 from nacre.synthesizers.parts import revealed
 from nacre.synthesizers.parts.coding import Coding
 from nacre.synthesizers.parts.layout import Layout
@@ -27,7 +30,7 @@ from nacre.synthesizers.ppem import finish
 from nacre.synthesizers.ppem.decoy import tilt
 from nacre.synthesizers.ppem.losses import PENALTIES
 from nacre.synthesizers.ppem.model import PpemModel, split
-from nacre.synthesizers.ppem.options import Sets, inside, rank_columns, sets_of, warn_of_read_bounds, weights_of
+from nacre.synthesizers.ppem.options import Sets, rank_columns, sets_of, warn_of_read_bounds, weights_of
 from nacre.table import Schema
 from nacre.table.naming import choices
 from nacre.targets.weights import Weights, resample
@@ -37,7 +40,7 @@ PAIRS, CLIP = 256, 1.0  # with epsilon: pairs of rows expected in a step, norm o
 
 
 @dataclass(frozen=True)
-class Ppem:
+class Ppem(Synthesizer):
     """`hide`: columns, or several sets of columns (one penalty each, at α over their number). `alpha`: the level of
     the test that must tell the hidden columns from the real ones. `weight`: λ_α of the penalty on the energy, 0 for
     the control; a list has one for every set. `penalty`: "normalised", "one-sided" or "none". `effect`: the MMD that
@@ -53,41 +56,27 @@ class Ppem:
     name: ClassVar[str] = "ppem"
     model: ClassVar[type[PpemModel]] = PpemModel
 
-    target: str | None = None
-    hide: Sets = ()
-    alpha: float = 0.05
-    weight: Any = None
-    penalty: str = "normalised"
-    effect: float = 0.0
-    decoy: float | None = None
-    steps: int | None = None
-    batch: int = 128
-    width: int | None = None
-    depth: int = 1
-    rho: float = 1.0
-    steep: float = 1.0
-    activation: str = "leaky"
-    norm: str = "layer"
-    pairs: int | None = None
-    clip: float | None = None
+    hide: Sets = given((), read=sets_of)
+    alpha: float = between(0.05, 0, 1, open_ends=True)
+    weight: float | Sequence[float] | None = given(None)
+    penalty: str = one_of("normalised", PENALTIES)
+    effect: float = between(0.0, 0, 1)
+    decoy: float | None = between(None, 0, 0.9)
+    steps: int | None = whole(None, most=MOST_STEPS)
+    batch: int = whole(128)
+    width: int | None = whole(None)
+    depth: int = whole(1)
+    rho: float = between(1.0, 0, 1)
+    steep: float = between(1.0, 0, 1e3)
+    activation: str = one_of("leaky", ACTIVATIONS)
+    norm: str = one_of("layer", NORMS)
+    pairs: int | None = whole(None)
+    clip: float | None = between(None, 0, 1e6, open_ends=True)
 
-    def __post_init__(self) -> None:
-        check_whole(self, "steps", "batch", "width", "depth", "pairs")
+    def check(self) -> None:
         check_size(self.width, self.depth)
-        object.__setattr__(self, "hide", sets_of(self.hide))
-        inside("alpha", self.alpha, 0, 1, open_ends=True)
         if self.weight is not None:
             object.__setattr__(self, "weight", weights_of(self.weight, len(self.hide)))
-        inside("steep", self.steep, 0, 1e3)
-        inside("rho", self.rho, 0, 1)
-        inside("effect", self.effect, 0, 1)
-        if self.decoy is not None:
-            inside("decoy", self.decoy, 0, 0.9)
-        if self.clip is not None:
-            inside("clip", self.clip, 0, 1e6, open_ends=True)
-        for option, known in (("penalty", PENALTIES), ("activation", ACTIVATIONS), ("norm", NORMS)):
-            if getattr(self, option) not in known:
-                raise NacreError(f"{option}={getattr(self, option)!r}: expected one of {', '.join(known)}")
         if self.batch < 8:
             raise NacreError(f"batch={self.batch}: a batch is tested in pairs; expected at least 8 rows")
 
@@ -121,8 +110,7 @@ class Ppem:
         return replace(self, weight=0.0, decoy=0.0, effect=0.0)
 
     def supports(self, schema: Schema) -> None:
-        refuse_tensors(schema, self.name)
-        refuse_unknown_target(schema, self.target)
+        super().supports(schema)
         if not self.hide:
             raise NacreError("method 'ppem' hides columns: name them with hide=[...] (command line: --hide COLUMN)")
         if not schema.undeclared():
@@ -135,21 +123,22 @@ class Ppem:
     def plan(self, schema: Schema, rows: int | None, budget: Budget, before: tuple[Entry, ...] = ()) -> Plan:
         layout = Layout.of(schema, self._class(schema), self.name)
         if budget.epsilon is None:
-            for option in ("pairs", "clip"):
-                if getattr(self, option) is not None:
-                    given = f"{option}={getattr(self, option):g}"
-                    raise PlanError(f"{given} belongs to training with an epsilon; leave it out")
+            for option, value in (("pairs", self.pairs), ("clip", self.clip)):
+                if value is not None:
+                    raise PlanError(f"{option}={value:g} belongs to training with an epsilon; leave it out")
             self._refuse_idle()
             return revealed.reveal_plan(self.name, schema, rows, budget, before)
         return self._private_plan(layout, rows, budget, before)
 
+    def forecast(self, plan: Plan, schema: Schema, rows: int | None) -> FromRows:
+        return FromRows(raw=self.count(False) * self.batch)
+
     def _refuse_idle(self) -> None:
         """Options of a penalty that is off."""
-        for option in ("penalty", "rho"):
-            given = getattr(self, option)
-            if self.weight is None and self.distance and given not in ("normalised", "none", 1.0):
+        for option, value in (("penalty", self.penalty), ("rho", self.rho)):
+            if self.weight is None and self.distance and value not in ("normalised", "none", 1.0):
                 raise PlanError(
-                    f"{option}={given!r}: beside a decoy the penalty on the energy is off; give it a weight "
+                    f"{option}={value!r}: beside a decoy the penalty on the energy is off; give it a weight "
                     f"(weight={WEIGHT:g}), or set decoy=0"
                 )
 
@@ -177,11 +166,10 @@ class Ppem:
                 "method 'ppem' with epsilon works on fixed pairs of rows, so the number of rows must be public and a "
                 "row a unit: use neighbours='zero_out' (or 'replace_one') without a person column"
             )
-        for option in ("decoy", "effect"):
-            if getattr(self, option):
+        for option, value in (("decoy", self.decoy), ("effect", self.effect)):
+            if value:
                 raise PlanError(
-                    f"{option}={getattr(self, option):g} reads the hidden columns without a budget; with epsilon set "
-                    f"{option}=0"
+                    f"{option}={value:g} reads the hidden columns without a budget; with epsilon set {option}=0"
                 )
         if self.norm == "batch":
             raise PlanError("norm='batch' mixes records; with epsilon use norm='layer' or 'group'")
@@ -266,15 +254,10 @@ class Ppem:
 
     def settings(self, private: bool) -> dict[str, Any]:
         """What the owner's report says of the hiding (specs/ppem.md E7); no release shows it."""
-        found = {name: getattr(self, name) for name in ("penalty", "rho", "steep", "effect")}
+        found = {"penalty": self.penalty, "rho": self.rho, "steep": self.steep, "effect": self.effect}
         decoy = 0.0 if private else self.distance
         weight = self.strength(private) if self._penalised(private) else 0.0
         return {"weight": weight, **found, "decoy": decoy, "steps": self.count(private)}
-
-    @property
-    def shown(self) -> int:
-        """Rows that the energies learn from without epsilon."""
-        return self.count(False) * self.batch
 
     def count(self, private: bool) -> int:
         return self.steps or (600 if private else 30_000)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from nacre.errors import ReleaseFileError, SchemaError
+from nacre.synthesizers.base import Model
 from nacre.synthesizers.parts.conditioning import BATCH, draw_until
 from nacre.synthesizers.parts.layout import Layout
 from nacre.table import Condition, Schema
@@ -17,7 +18,7 @@ from nacre.table.grid import Grid
 ROUNDS = 500  # batches drawn for a condition before giving up
 
 
-class PointModel:
+class PointModel(Model):
     """Draws a point, its labels, and numbers from a normal of width `bandwidth` around it, reflected into the bounds.
 
     Every point is used as often as its weight says, up to one row more or less: asked for as many rows as there are

@@ -17,13 +17,14 @@ from nacre.nets.branched import Branched
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan
-from nacre.synthesizers.base import Progress, check_whole, refuse_idle, refuse_tensors, refuse_unknown_target, silent
+from nacre.synthesizers.base import Progress, Synthesizer, silent
+from nacre.synthesizers.options import MOST_GROUPS, MOST_STEPS, given, one_of, truth, whole
 from nacre.synthesizers.parts import revealed
 from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.weighted.model import MadeRows
 from nacre.table import Schema
 from nacre.targets import Shares, Target, Weights
-from nacre.targets.weights import check_truncate, duplicated
+from nacre.targets.weights import duplicated
 
 LOSSES, KERNELS = ("mmd", "ce"), ("fixed", "autoencoder")
 SCHEMES = ("sniw", "iw", "miw", "id", "conditional")
@@ -32,7 +33,7 @@ LATENT, CODE = 32, 32
 
 
 @dataclass(frozen=True)
-class Weighted:
+class Weighted(Synthesizer):
     """`weights`: the target (nacre.targets; `fit(target_shares=...)` or `fit(weights=...)` state it), None for the
     table's own law. `scheme`: "sniw" needs weights only up to a factor; "iw" rescales them to mean 1; "miw" takes the
     median over `groups` (robust, but biased: it discards the groups with rare heavy rows); "id" repeats rows;
@@ -44,26 +45,19 @@ class Weighted:
     name: ClassVar[str] = "weighted"
     model: ClassVar[type[MadeRows]] = MadeRows
 
-    target: str | None = None
-    weights: Target | None = None
-    loss: str = "mmd"
-    scheme: str = "sniw"
-    kernel: str = "fixed"
-    batches: str = "uniform"
-    truncate: float | None = None
-    groups: int = 7
-    steps: int = 10_000
-    batch: int = 512
-    width: int = 128
-    paper_exact: bool = False
+    weights: Target | None = given(None, read=revealed.checked_target)
+    loss: str = one_of("mmd", LOSSES)
+    scheme: str = one_of("sniw", SCHEMES)
+    kernel: str = one_of("fixed", KERNELS)
+    batches: str = one_of("uniform", BATCHES)
+    truncate: float | None = given(None, "number", revealed.checked_truncate)
+    groups: int = whole(7, most=MOST_GROUPS)
+    steps: int = whole(10_000, most=MOST_STEPS)
+    batch: int = whole(512)
+    width: int = whole(128)
+    paper_exact: bool = truth(False)
 
-    def __post_init__(self) -> None:
-        check_whole(self, "groups", "steps", "batch", "width")
-        for option, known in (("loss", LOSSES), ("scheme", SCHEMES), ("kernel", KERNELS), ("batches", BATCHES)):
-            if getattr(self, option) not in known:
-                raise NacreError(f"{option}={getattr(self, option)!r}: expected one of {', '.join(known)}")
-        if self.weights is not None and not isinstance(self.weights, Target):
-            raise NacreError(f"weights={self.weights!r}: expected a target of nacre.targets; see fit(weights=...)")
+    def check(self) -> None:
         if self.loss == "ce" and self.kernel != "fixed":
             raise NacreError("kernel: the loss 'ce' has a discriminator and no kernel; leave it out")
         if self.scheme == "conditional" and self.loss == "mmd":
@@ -72,18 +66,15 @@ class Weighted:
             raise NacreError("paper_exact changes the scheme 'id' and the kernel 'autoencoder' alone; leave it out")
         if self.batches == "weighted" and self.scheme != "sniw":
             raise NacreError(f"batches='weighted' puts the weights into the drawing; scheme {self.scheme!r} wants them")
-        refuse_idle(self, f"with scheme {self.scheme!r}", groups=self.scheme == "miw")
-        refuse_idle(self, "without weights", batches=self.weights is not None)
-        if self.truncate is not None:
-            check_truncate(self.truncate)
-            if self.weights is None or self.scheme == "conditional":
-                raise NacreError("truncate bounds weights in the loss, and there are none here; leave it out")
+        self.refuse_idle(f"with scheme {self.scheme!r}", groups=self.scheme == "miw")
+        self.refuse_idle("without weights", batches=self.weights is not None)
+        if self.truncate is not None and (self.weights is None or self.scheme == "conditional"):
+            raise NacreError("truncate bounds weights in the loss, and there are none here; leave it out")
         if self.scheme == "miw" and self.batch < 2 * self.groups:
             raise NacreError(f"groups={self.groups}: expected at least two of the {self.batch} rows of a batch in each")
 
     def supports(self, schema: Schema) -> None:
-        refuse_tensors(schema, self.name)
-        refuse_unknown_target(schema, self.target)
+        super().supports(schema)
         if self.scheme != "conditional":
             return
         if revealed.class_column(schema, self.target) is None:

@@ -9,9 +9,11 @@ import types
 import warnings
 from collections.abc import Callable, Sequence
 
-HOMES = dict(
-    line.split()
-    for line in """
+HOMES: dict[str, str] = {
+    old: home
+    for old, home in (
+        line.split()
+        for line in """
 fitting run
 privacy.buying privacy.doors.buying
 privacy.calibration privacy.accounting.calibration
@@ -87,7 +89,8 @@ table.probe table.votes.probe
 table.reading table.values.reading
 table.simulate_codes table.simulate.codes
 """.strip().splitlines()
-)
+    )
+}
 
 
 class Finder:

@@ -42,5 +42,5 @@ def test_a_stray_object_is_refused_or_changes_no_other_row(values, column, stray
 
 def test_moments_as_objects_are_refused_by_themselves():
     """Whether one of them has a time zone would say how all are read."""
-    with pytest.raises(DataError, match="pd.to_datetime"):
+    with pytest.raises(DataError, match="to_datetime"):
         codes([dt.datetime(2020, 1, 1), dt.datetime(2021, 1, 1)], Categorical(categories=("2020-01-01 00:00:00",)))

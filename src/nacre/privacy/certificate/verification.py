@@ -19,12 +19,8 @@ from nacre.privacy.certificate.statement import CURVE_DELTAS, Certificate, cavea
 from nacre.privacy.noise import ENTROPY, SEEDED
 from nacre.privacy.plan import Plan, entry_from_json
 
-BUYING = {
-    "rows": "counts",
-    "readable": "bounds",
-    "kinds": "bounds",
-    "domain": "categories",
-}  # what any run may open before its method
+# what any run may open before its method
+BUYING = {"rows": "counts", "readable": "bounds", "kinds": "bounds", "domain": "categories"}
 SLACK = 0.01  # of epsilon: accountants of other versions may differ by so much; then the larger one is shown
 _HAIR = 1e-9  # of epsilon: one accountant on two machines
 _LEVELS = {level.label: level for level in Level}

@@ -224,7 +224,7 @@ def gan_models(study: Study, some: list[Split], name: str) -> Any:
 
     from nacre.synthesizers.gans.model import GanModel
     from nacre.synthesizers.gans.training import train, train_together
-    from nacre.synthesizers.ppem.training import prepared
+    from nacre.synthesizers.parts.adversarial import prepared
     from nacre.synthesizers.registry import METHODS
 
     if not some:

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.speed.clock import best, one_core
+from nacre.synthesizers.parts.adversarial import Data, prepared
 from nacre.synthesizers.parts.heads import Heads
 from nacre.synthesizers.ppem import training
 from nacre.synthesizers.ppem.game import Game
@@ -36,7 +37,7 @@ def arrays() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 @partial(jax.jit, static_argnames=("length",))
-def several(states: Any, data: training.Data, lanes: training.Lane, first: Any, length: int) -> Any:
+def several(states: Any, data: Data, lanes: training.Lane, first: Any, length: int) -> Any:
     """`length` whole steps of every seed, and the loss of the energies after each."""
 
     def one(state: Any, lane: training.Lane) -> Any:
@@ -55,7 +56,7 @@ def several(states: Any, data: training.Data, lanes: training.Lane, first: Any, 
 
 def main(seeds: int, repeats: int, cores: int) -> None:
     now = time.process_time if cores == 1 else time.perf_counter
-    data = training.prepared(*arrays(), 2, [1.0, 1.0])
+    data = prepared(*arrays(), 2, [1.0, 1.0])
     lanes = [training.Lane(jax.random.key(s), jnp.float32(10.0), jnp.float32(0.0)) for s in range(seeds)]
     stacked = jax.tree.map(lambda *found: jnp.stack(found), *lanes)
     states = jax.vmap(lambda k: training.start(GAME, k))(stacked.key)

@@ -147,7 +147,7 @@ def test_a_short_game_moves_the_generator_towards_the_rows():
     two-sided penalty keeps a critic from turning around, so that it overshoots: nothing is said of where it ends."""
     from nacre.nets.branched import forward
     from nacre.synthesizers.gans.training import train
-    from nacre.synthesizers.ppem.training import prepared
+    from nacre.synthesizers.parts.adversarial import prepared
 
     rng = np.random.default_rng(0)
     data = prepared(np.zeros((400, 0)), 2 + 0.5 * rng.normal(size=(400, 1)), np.zeros(400, int), 1, [1.0])
@@ -171,7 +171,7 @@ def test_the_autoencoder_loss_is_squared_error_and_cross_entropy():
 @pytest.mark.slow
 def test_seeds_trained_together_equal_seeds_trained_alone():
     from nacre.synthesizers.gans.training import train, train_together
-    from nacre.synthesizers.ppem.training import prepared
+    from nacre.synthesizers.parts.adversarial import prepared
 
     def table(seed):
         rng = np.random.default_rng(seed)

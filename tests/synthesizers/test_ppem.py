@@ -22,12 +22,12 @@ from nacre.errors import DataError, NacreError, PlanError, SchemaError
 from nacre.nets.branched import Branched, forward
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
-from nacre.synthesizers.parts import revealed
+from nacre.synthesizers.parts import adversarial, lipschitz, revealed
 from nacre.synthesizers.parts.coding import Coding, moments, whitening
 from nacre.synthesizers.parts.heads import Heads
 from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.ppem import finish, losses, training
-from nacre.synthesizers.ppem.game import LATENT, Game, kept
+from nacre.synthesizers.ppem.game import LATENT, Game
 from nacre.synthesizers.ppem.method import Ppem
 from nacre.synthesizers.ppem.model import split
 from nacre.table import Boolean, Numeric, Schema
@@ -61,7 +61,7 @@ def test_scores_and_steepness_are_the_gradient_of_the_energy():
     wanted = np.stack([one(row) for row in x])
     energy_of = lambda rows: losses.energy(net, weights, rows, anchor=0.01)  # noqa: E731
     np.testing.assert_allclose(losses.scores(energy_of, x), -wanted, rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(losses.steepness(energy_of, x), np.linalg.norm(wanted, axis=1), rtol=1e-5)
+    np.testing.assert_allclose(lipschitz.slope_norm(energy_of, x), np.linalg.norm(wanted, axis=1), rtol=1e-5)
     assert (np.asarray(energy_of(100 * x)) >= 0).all()
 
 
@@ -71,8 +71,10 @@ def test_an_energy_may_be_flat_in_a_single_number_and_nowhere_be_steep(coordinat
     x = jax.random.normal(KEY, (4, coordinates))
     for k, wanted in ((0.0, 0.0 if coordinates == 1 else 1.0), (0.25, 0.0 if coordinates == 1 else 0.5625), (3.0, 4.0)):
         energy_of = lambda rows: k * rows[:, 0]  # noqa: B023, E731
-        np.testing.assert_allclose(losses.steepness_off(energy_of, x), wanted, atol=1e-5)
-        np.testing.assert_allclose(losses.lipschitz(energy_of, x, 2 * x, jnp.full((4, 1), 0.3)), wanted, atol=1e-5)
+        np.testing.assert_allclose(lipschitz.penalty_at(energy_of, x), wanted, atol=1e-5)
+        np.testing.assert_allclose(
+            lipschitz.penalty_between(energy_of, x, 2 * x, jnp.full((4, 1), 0.3)), wanted, atol=1e-5
+        )
 
 
 def test_only_an_energy_that_has_sunk_is_lifted():
@@ -209,7 +211,7 @@ def made_data(n=400, seed=0):
     rng = np.random.default_rng(seed)
     hidden = rng.normal(size=(n, 2))
     visible = np.stack([hidden[:, 0] + 0.1 * rng.normal(size=n), rng.normal(size=n)], axis=1)
-    return training.prepared(hidden, visible, (hidden[:, 0] > 1).astype(int), 2, [1.0, 1.0])
+    return adversarial.prepared(hidden, visible, (hidden[:, 0] > 1).astype(int), 2, [1.0, 1.0])
 
 
 def lane(seed, weight=10.0):
@@ -219,9 +221,11 @@ def lane(seed, weight=10.0):
 def test_the_shift_of_class_logits_is_what_balanced_batches_do_to_the_shares():
     """Four classes, one without rows: log(share among drawn rows / share among all) from 512,000 draws, five sd."""
     kinds = np.repeat([0, 1, 3], [700, 250, 50])
-    data = training.prepared(np.zeros((1000, 1)), np.zeros((1000, 1)), kinds, 4, [1.0])
+    data = adversarial.prepared(np.zeros((1000, 1)), np.zeros((1000, 1)), kinds, 4, [1.0])
     game = Game(Heads(1, ()), Heads(1, ()), 4, ((0,),), batch=512, width=8)
-    places = jax.vmap(lambda key: training.balanced(data, key, game))(jax.random.split(KEY, 1000))
+    places = jax.vmap(lambda key: adversarial.balanced(data, key, game.batch, game.classes))(
+        jax.random.split(KEY, 1000)
+    )
     share = np.bincount(np.asarray(data.kinds)[np.asarray(places).ravel()], minlength=4) / 512_000
     drawn = np.exp(np.asarray(training.drawn_shift(data.counts))) * np.bincount(kinds, minlength=4) / 1000
     np.testing.assert_allclose(drawn, share, atol=5 * (0.25 / 512_000) ** 0.5)
@@ -231,13 +235,15 @@ def test_the_likelihood_of_balanced_batches_is_largest_at_the_shares_of_all_rows
     """A class of one row in twenty: at its own share the slope of the last bias is 0 over 400 batches, within five sd
     of their mean (0.25 per row at most); at the share it has in a batch it is not."""
     kinds = (np.arange(1000) % 20 == 0).astype(int)
-    data = training.prepared(np.zeros((1000, 1)), np.zeros((1000, 1)), kinds, 2, [1.0])
+    data = adversarial.prepared(np.zeros((1000, 1)), np.zeros((1000, 1)), kinds, 2, [1.0])
     game = Game(Heads(1, ()), Heads(1, ()), 2, ((0,),), batch=128, width=8)
     still = jax.tree.map(jnp.zeros_like, game.chooser.start(KEY)[0])
 
     @jax.jit
     def slope(bias):
-        places = jax.vmap(lambda key: training.balanced(data, key, game))(jax.random.split(KEY, 400))
+        places = jax.vmap(lambda key: adversarial.balanced(data, key, game.batch, game.classes))(
+            jax.random.split(KEY, 400)
+        )
         lose = lambda b, j: training.class_loss(game, {**still, "out.bias": b}, data, j)  # noqa: E731
         return jax.vmap(jax.grad(lose), (None, 0))(bias, places).mean(axis=0)
 
@@ -263,14 +269,14 @@ def test_the_released_average_holds_next_to_nothing_of_the_start(total):
     """The share of the weights before the first step, by hand: below e⁻⁸ however short the training."""
     left = 1.0
     for _ in range(total):
-        left *= float(kept(total))
+        left *= float(adversarial.kept(total))
     assert left <= np.exp(-8.0) * 1.001 and (total < 9 or left > 1e-6)
-    assert float(kept(10**6)) == pytest.approx(0.999)
+    assert float(adversarial.kept(10**6)) == pytest.approx(0.999)
 
 
 def test_the_ridge_on_class_weights_comes_on_top_of_the_likelihood():
     """Rows at 0 say nothing of the first weights, whatever they are: their loss differs by the ridge alone."""
-    data = training.prepared(np.zeros((40, 1)), np.zeros((40, 1)), np.arange(40) % 2, 2, [1.0])
+    data = adversarial.prepared(np.zeros((40, 1)), np.zeros((40, 1)), np.arange(40) % 2, 2, [1.0])
     game = Game(Heads(1, ()), Heads(1, ()), 2, ((0,),), batch=16, width=8)
     still = jax.tree.map(jnp.zeros_like, game.chooser.start(KEY)[0])
     some = {**still, "in0.weight": still["in0.weight"] + 3.0, "in0.bias": still["in0.bias"] + 5.0}
@@ -362,7 +368,7 @@ def test_losses_of_the_energies_and_generators_by_hand():
     total, slope = lose(state["makers"])
     nearer = jax.tree.map(lambda w, g: w - 1e-3 * g, state["makers"], slope)
     keys = jax.random.split(KEY, 5)
-    given = data.hidden[training.balanced(data, keys[0], game)]
+    given = data.hidden[adversarial.balanced(data, keys[0], game.batch, game.classes)]
     z = jax.random.normal(keys[1], (2, game.batch, LATENT))
 
     def energies(makers):
@@ -386,7 +392,7 @@ def test_all_is_learnt_from_the_rows_of_the_pool():
         "inside": np.r_[np.ones(40), np.zeros(360)],
     }
     data = {
-        name: training.prepared(hidden + s[:, None], visible + s[:, None], kinds, 2, [1.0, 1.0], pool)
+        name: adversarial.prepared(hidden + s[:, None], visible + s[:, None], kinds, 2, [1.0, 1.0], pool)
         for name, s in shift.items()
     }
 
@@ -415,7 +421,7 @@ def test_a_short_game_moves_both_generators_towards_the_rows():
     rng = np.random.default_rng(0)
     hidden = rng.normal(size=(1000, 1))
     visible, above = 3 + rng.normal(size=(1000, 1)), np.flatnonzero(hidden[:, 0] > 1)
-    data = training.prepared(hidden, visible, np.zeros(1000, int), 1, [1.0, 1.0], rng.choice(above, 1000))
+    data = adversarial.prepared(hidden, visible, np.zeros(1000, int), 1, [1.0, 1.0], rng.choice(above, 1000))
     game = Game(Heads(1, ()), Heads(1, ()), 1, ((0,),), penalty="none", steps=1000, batch=32, width=16, margin=5.0,
                 energy_rate=1e-2, generator_rate=5e-3)  # fmt: skip
     nets = training.train(data, game, [lane(1, 0.0)])[0]
@@ -431,7 +437,7 @@ def test_norms_over_batches_are_those_of_generated_rows():
     rng = np.random.default_rng(0)
     hidden = 2 + rng.normal(size=(400, 1))
     kinds = (rng.random(400) < 0.5).astype(int)
-    data = training.prepared(hidden, rng.normal(size=(400, 1)), kinds, 2, [1.0, 1.0])
+    data = adversarial.prepared(hidden, rng.normal(size=(400, 1)), kinds, 2, [1.0, 1.0])
     game = Game(Heads(1, ()), Heads(1, ()), 2, ((0,),), penalty="none", steps=200, batch=32, width=16, norm="batch")
     nets = training.train(data, game, [lane(1, 0.0)])[0]
     z = rng.normal(size=(2, 20_000, LATENT)).astype(np.float32)

@@ -21,10 +21,10 @@ from nacre.synthesizers.gans.dpgan import Duel, DuelRules
 from nacre.synthesizers.gans.gswgan import LESSONS, Class
 from nacre.synthesizers.gans.pategan import KEPT, Votes
 from nacre.synthesizers.gans.wgan import WganRules
+from nacre.synthesizers.parts.adversarial import ADAM
 from nacre.synthesizers.parts.coding import Coding
 from nacre.synthesizers.parts.heads import Heads
-from nacre.synthesizers.ppem.losses import steepness
-from nacre.synthesizers.ppem.training import ADAM
+from nacre.synthesizers.parts.lipschitz import slope_norm
 from nacre.synthesizers.registry import METHODS, make
 from nacre.table import Boolean, Numeric
 from nacre.table.encoding import encode
@@ -246,7 +246,7 @@ def test_the_penalty_makes_a_steep_critic_less_steep():
     @jax.jit
     def steep(judge):
         after = short_step(judge, duel.public_slope({**state, "judge": judge}, KEY))
-        return [steepness(lambda x: rules.value(j, Tape(len(x)), x, None), near).mean() for j in (judge, after)]  # noqa: B023
+        return [slope_norm(lambda x: rules.value(j, Tape(len(x)), x, None), near).mean() for j in (judge, after)]  # noqa: B023
 
     before, after = steep(jax.tree.map(lambda w: 2 * w, state["judge"]))
     assert before > 2, "this critic is not steep"

@@ -16,7 +16,7 @@ from nacre.synthesizers.parts import revealed
 from nacre.synthesizers.parts.heads import Heads
 from nacre.synthesizers.weighted import losses
 from nacre.synthesizers.weighted.method import Weighted
-from nacre.synthesizers.weighted.model import MadeRows
+from nacre.synthesizers.weighted.model import WeightedModel
 from nacre.synthesizers.weighted.training import prepared, train
 from nacre.targets import Shares, Thinning, WeightColumn, Weights
 
@@ -211,7 +211,7 @@ def test_save_load_conditions_and_rebalancing(even, tmp_path):
     facts, arrays = even.model.parts()
     for change in ({"width": 33}, {"latent": 10**9}, {"norm": "batch"}, {"rows": -1}, {"exact": "yes"}):
         with pytest.raises(ReleaseFileError):
-            MadeRows.from_parts(even.schema, {**facts, **change}, arrays)
+            WeightedModel.from_parts(even.schema, {**facts, **change}, arrays)
 
 
 @pytest.mark.parametrize(

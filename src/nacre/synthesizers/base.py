@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from nacre.errors import NacreError, SchemaError
+from nacre.errors import NacreError, ReleaseFileError, SchemaError
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan, Scope
@@ -73,6 +74,21 @@ class Model(ABC):
         """(coordinates of hidden columns, slope of their log-density) of these rows, for the owner; None where the
         model has none."""
         return None
+
+
+@contextmanager
+def reading_parts() -> Iterator[None]:
+    """ReleaseFileError for whatever the parts of a damaged or hostile file make go wrong inside."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError, AttributeError, SchemaError) as error:
+        raise ReleaseFileError(f"release file: the model does not hold what it should ({error})") from None
+
+
+def expect_sound(good: bool) -> None:
+    """Refuse arrays that do not fit: a hostile file ends here and not in the middle of drawing."""
+    if not good:
+        raise ReleaseFileError("release file: the model's arrays do not fit its schema")
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,7 @@ class Duel:
 
         from nacre.nets.taps import Tape, Tapped
         from nacre.privacy.training import clipping
-        from nacre.synthesizers.ppem.losses import steepness
+        from nacre.synthesizers.parts.lipschitz import slope_norm
 
         one, two = jax.random.split(key)
         x, given = private.made(self.rules, state["maker"], state["log_shares"], one, self.rules.batch)
@@ -102,7 +102,7 @@ class Duel:
         near = x + BLUR * jax.random.normal(jax.random.fold_in(two, 1), x.shape)
 
         def penalty(judge: Any) -> Any:
-            steep = steepness(lambda a: self.rules.value(judge, Tape(len(x)), a, given), near)
+            steep = slope_norm(lambda a: self.rules.value(judge, Tape(len(x)), a, given), near)
             return self.rules.steep * (jnp.maximum(0.0, steep - 1.0) ** 2).mean()
 
         return jax.tree.map(jnp.add, slope, jax.grad(penalty)(state["judge"]))
@@ -112,7 +112,7 @@ class Duel:
         import jax.numpy as jnp
 
         from nacre.nets.taps import Tape
-        from nacre.synthesizers.ppem.training import moved, pace
+        from nacre.synthesizers.parts.adversarial import moved, pace
 
         one, two = jax.random.split(key)
         speed = pace(state["step"] / self.steps)
@@ -167,7 +167,7 @@ class Dpgan(private.PrivateGan):
         import jax
 
         from nacre.nets.taps import Tapped
-        from nacre.synthesizers.ppem.training import ADAM
+        from nacre.synthesizers.parts.adversarial import ADAM
 
         duel = Duel(rules, self.steps, self.turns, self.clip, self.rate, plan.cap)
         one, two = jax.random.split(jax.random.key(seed))

@@ -40,7 +40,7 @@ class Class:
         """All critics begin alike."""
         import jax
 
-        from nacre.synthesizers.ppem.training import ADAM
+        from nacre.synthesizers.parts.adversarial import ADAM
 
         critic = self.rules.start_judge(jax.random.key(7))
         return {"critic": critic, "memory": ADAM.init(critic)}
@@ -57,8 +57,8 @@ class Class:
         import jax
 
         from nacre.synthesizers.gans.wgan import STEEP
-        from nacre.synthesizers.ppem.losses import lipschitz
-        from nacre.synthesizers.ppem.training import moved
+        from nacre.synthesizers.parts.adversarial import moved
+        from nacre.synthesizers.parts.lipschitz import penalty_between
 
         def one(teacher: Any, turn: tuple) -> tuple[Any, None]:
             rows, there, key = turn
@@ -69,7 +69,7 @@ class Class:
             mix = jax.random.uniform(b, (len(real), 1))
 
             def lose(critic: Any) -> Any:
-                steep = lipschitz(lambda x: self.rules.value(critic, x, given), real, fake, mix)
+                steep = penalty_between(lambda x: self.rules.value(critic, x, given), real, fake, mix)
                 apart = self.rules.value(critic, fake, given) - self.rules.value(critic, real, given)
                 return ((apart + STEEP * steep) * weight).mean()
 
@@ -91,7 +91,7 @@ class Class:
         """The noisy gradients pass back through the generator."""
         import jax
 
-        from nacre.synthesizers.ppem.training import pace
+        from nacre.synthesizers.parts.adversarial import pace
 
         rows, back = jax.vjp(lambda maker: self.asked(state, maker)[0], state["maker"])
         (slope,) = back(-noisy.reshape(rows.shape))

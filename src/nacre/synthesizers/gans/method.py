@@ -47,7 +47,7 @@ class GanMethod(Synthesizer):
         import numpy as np
 
         from nacre.synthesizers.gans.training import train
-        from nacre.synthesizers.ppem.training import prepared
+        from nacre.synthesizers.parts.adversarial import prepared
 
         layout = Layout.of(curator.schema, revealed.class_column(curator.schema, self.target), self.name)
         progress("reading rows", 0, None)
@@ -55,7 +55,7 @@ class GanMethod(Synthesizer):
         found = revealed.read(curator, plan, layout, (names,))
         rules: Any = self.rules(found.coding.heads(0), layout.classes, self.width, batch=self.batch)
         nothing = np.zeros((len(found.kinds), 0))
-        data = prepared(nothing, found.vectors[0], found.kinds, layout.classes, [1.0])
+        data = prepared(nothing, found.vectors[0], found.kinds, layout.classes)
         nets = train(data, rules, self.steps, jax.random.key(seed), lambda done, of: progress("training", done, of))
         kinds = {"maker": rules.maker, "decoder": rules.decoder}
         whole = {name: (kinds[name], weights) for name, weights in nets.items()}

@@ -43,7 +43,7 @@ class Votes:
     def start(self) -> Any:
         import jax
 
-        from nacre.synthesizers.ppem.training import ADAM
+        from nacre.synthesizers.parts.adversarial import ADAM
 
         judge = self.teacher.start_judge(jax.random.key(7))
         return {"judge": judge, "memory": ADAM.init(judge)}
@@ -59,7 +59,7 @@ class Votes:
         """A few steps of logistic regression by a small network: rows of the part against generated ones."""
         import jax
 
-        from nacre.synthesizers.ppem.training import moved
+        from nacre.synthesizers.parts.adversarial import moved
 
         def one(teacher: Any, turn: tuple) -> tuple[Any, None]:
             rows, there, key = turn
@@ -86,7 +86,7 @@ class Votes:
         import jax
         import jax.numpy as jnp
 
-        from nacre.synthesizers.ppem.training import moved, pace
+        from nacre.synthesizers.parts.adversarial import moved, pace
 
         place = state["step"] % KEPT
         seen = state["seen"].at[place].set(self.asked(state))
@@ -146,7 +146,7 @@ class Pategan(private.PrivateGan):
         import jax.numpy as jnp
 
         from nacre.privacy.training.teaching import Lesson
-        from nacre.synthesizers.ppem.training import ADAM
+        from nacre.synthesizers.parts.adversarial import ADAM
 
         voting = Votes(rules, WganRules(rules.heads, 1, NARROW), self.steps, self.rows, self.rate)
         one, two, three = jax.random.split(jax.random.key(seed), 3)

@@ -18,9 +18,8 @@ from nacre.synthesizers.base import Progress, Synthesizer, scope_of, silent
 from nacre.synthesizers.gans import bought
 from nacre.synthesizers.gans.model import GanModel
 from nacre.synthesizers.gans.rules import Rules
-from nacre.synthesizers.hflow import marginals
 from nacre.synthesizers.options import MOST_STEPS, between, whole
-from nacre.synthesizers.parts import revealed
+from nacre.synthesizers.parts import one_way, revealed
 from nacre.synthesizers.parts.layout import Layout
 from nacre.table import Schema
 
@@ -55,7 +54,7 @@ class PrivateGan(Synthesizer):
     def plan(self, schema: Schema, rows: int | None, budget: Budget, before: tuple[Entry, ...] = ()) -> Plan:
         layout = self.layout(schema)
         scope = scope_of(schema, budget)
-        entries = (*before, marginals.entry(len(schema.modelled), budget, scope, before, self.tables))
+        entries = (*before, one_way.entry(len(schema.modelled), budget, scope, before, self.tables))
         training = self.training(layout, rows, budget, scope, entries)
         return Plan(self.name, (*entries, training), budget, scope.cap, rows)
 
@@ -116,7 +115,7 @@ def start(rules: Rules, known: bought.Bought, key: Any) -> dict[str, Any]:
     import jax
     import jax.numpy as jnp
 
-    from nacre.synthesizers.ppem.training import ADAM
+    from nacre.synthesizers.parts.adversarial import ADAM
 
     maker = known.begun(rules.maker.start(key)[0])
     return {
@@ -161,11 +160,9 @@ def made_for(rules: Rules, maker: Any, given: Any, key: Any, rows: int) -> Any:
 
 def improved(state: Any, slope: Any, rate: Any, total: int) -> Any:
     """The state after one of `total` steps of the generator along `slope`, with its average."""
-    import jax
 
-    from nacre.synthesizers.ppem.training import moved
+    from nacre.synthesizers.parts.adversarial import averaged, moved
 
     maker, making = moved(state["maker"], slope, state["making"], rate)
     share = min(MEMORY, max(0.0, 1 - START / max(total, 1)))
-    mean = jax.tree.map(lambda old, new: share * old + (1 - share) * new, state["mean"], maker)
-    return {**state, "maker": maker, "making": making, "mean": mean}
+    return {**state, "maker": maker, "making": making, "mean": averaged(state["mean"], maker, share)}

@@ -10,11 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from nacre.errors import ConvergenceError
 from nacre.nets.branched import forward, train_forward
 from nacre.synthesizers.gans.rules import Rules
-from nacre.synthesizers.ppem.game import kept
-from nacre.synthesizers.ppem.training import ADAM, Data, balanced, moved, pace
+from nacre.synthesizers.parts.adversarial import ADAM, Data, averaged, balanced, chunks, finite, kept, moved, pace
 
 CHUNK = 200
 REBUILDING = 2_000  # steps of an autoencoder before the game
@@ -39,7 +37,7 @@ def start(rules: Rules, key: jax.Array) -> dict[str, Any]:
 
 def rows_and_class(rules: Rules, data: Data, key: jax.Array) -> tuple[jax.Array, Any]:
     """A batch of real rows, half of it with every class equally often, and their one-hot class."""
-    j = balanced(data, key, rules)  # type: ignore[arg-type]
+    j = balanced(data, key, rules.batch, rules.classes)
     given = jax.nn.one_hot(data.kinds[j], rules.classes) if rules.classes > 1 else None
     return data.visible[j], given
 
@@ -76,7 +74,7 @@ def step(state: Any, data: Data, key: jax.Array, number: Any, total: Any, rules:
 
     slope, running = jax.grad(lose, has_aux=True)(state["makers"])
     makers, making = moved(state["makers"], slope, state["making"], speed * rules.maker_rate)
-    mean = jax.tree.map(lambda old, new: share * old + (1 - share) * new, state["mean"], makers)
+    mean = averaged(state["mean"], makers, share)
     return {**state, "makers": makers, "making": making, "running": running, "mean": mean}
 
 
@@ -116,8 +114,7 @@ def train(
     judge's. Deterministic given key and device; ConvergenceError if a weight is not finite."""
     state = _begun(data, rules, steps, key)
     total = max(1, steps // rules.turns)
-    for done in range(0, total, CHUNK):
-        length = min(CHUNK, total - done)
+    for done, length in chunks(total, CHUNK):
         state = _chunk(state, data, key, done, float(total), rules, length)
         progress(done + length, total)
     return _nets(state)
@@ -131,8 +128,8 @@ def train_together(
     begun = [_begun(one, rules, steps, key) for one, key in zip(data, keys)]
     states, rows, stacked = (jax.tree.map(lambda *x: jnp.stack(x), *several) for several in (begun, data, keys))
     total = max(1, steps // rules.turns)
-    for done in range(0, total, CHUNK):
-        states = _chunks(states, rows, stacked, done, float(total), rules, min(CHUNK, total - done))
+    for done, length in chunks(total, CHUNK):
+        states = _chunks(states, rows, stacked, done, float(total), rules, length)
     return [_nets(jax.tree.map(lambda leaf: leaf[i], states)) for i in range(len(begun))]  # noqa: B023
 
 
@@ -145,7 +142,4 @@ def _begun(data: Data, rules: Rules, steps: int, key: jax.Array) -> dict[str, An
 
 def _nets(state: Any) -> dict[str, dict[str, np.ndarray]]:
     nets = {**state["mean"], "maker": {**state["mean"]["maker"], **state["running"]}}
-    found = {n: {k: np.asarray(a, np.float32) for k, a in net.items()} for n, net in nets.items()}
-    if not all(np.isfinite(a).all() for net in found.values() for a in net.values()):
-        raise ConvergenceError("training left finite numbers; train fewer steps")
-    return found
+    return finite(nets, "; train fewer steps")

@@ -1,6 +1,6 @@
 """`wgan`: WGAN-GP over all columns (Gulrajani and others 2017; specs/ppem.md 8). Promises nothing.
 
-Of a table of a single number only slopes above 1 are penalised (`ppem.losses.steepness_off` says why)."""
+Of a table of a single number only slopes above 1 are penalised (`parts.lipschitz.penalty_at` says why)."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class WganRules(Rules):
         """mean f(fake) − mean f(real) + 10 (‖∇f‖ − 1)² between them."""
         import jax
 
-        from nacre.synthesizers.ppem.losses import lipschitz
+        from nacre.synthesizers.parts.lipschitz import penalty_between
 
         mix = jax.random.uniform(key, (len(real), 1))
-        steep = lipschitz(lambda x: self.value(judge, x, given), real, fake, mix)
+        steep = penalty_between(lambda x: self.value(judge, x, given), real, fake, mix)
         return (self.value(judge, fake, given) - self.value(judge, real, given) + STEEP * steep).mean()
 
     def maker_loss(self, judge: Any, fake: Any, given: Any) -> Any:

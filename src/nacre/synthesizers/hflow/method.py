@@ -16,10 +16,11 @@ from nacre.privacy.curator import Curator
 from nacre.privacy.plan import CLIPPINGS, Descend, Entry, Part, Plan
 from nacre.synthesizers.base import Progress, Synthesizer, chance, scope_of, silent
 from nacre.synthesizers.basis import FromRows
-from nacre.synthesizers.hflow import marginals, warm
+from nacre.synthesizers.hflow import warm
 from nacre.synthesizers.hflow.axes import ENCODINGS, Axes
 from nacre.synthesizers.hflow.model import DEQUANTISATIONS, SPACES, FlowModel, objective_of
 from nacre.synthesizers.options import MOST_STEPS, one_of, positive, share, truth, whole
+from nacre.synthesizers.parts import one_way
 from nacre.table import Schema
 
 TRIED = 64  # rows drawn from a flow before it is handed out
@@ -83,7 +84,7 @@ class Hflow(Synthesizer):
         if self.warm:
             entries = warm.entries(self.target, schema, rows, budget, before, self.warm)
         elif self.marginals:
-            entries = (*before, marginals.entry(len(schema.modelled), budget, scope, before, self.marginals))
+            entries = (*before, one_way.entry(len(schema.modelled), budget, scope, before, self.marginals))
         q = chance(self, self.batch, rows)
         noise = noise_for(budget, scope, q, self.steps, entries)
         clip = self.clip if noise else None
@@ -103,7 +104,7 @@ class Hflow(Synthesizer):
             shares = warm.shares(known, curator.grids)
         elif self.marginals:
             progress("counting", 0, None)
-            shares = marginals.shares(curator, plan[marginals.NAME])
+            shares = one_way.shares(curator, plan[one_way.NAME])
         axes = Axes.of(curator.schema, self.target, self.encoding, shares, self.name)
         shape = self.shape(axes)
         objective = objective_of(axes, shape, self.space, self.dequantisation, plan.cap)

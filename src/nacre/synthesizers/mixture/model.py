@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from nacre.errors import ConvergenceError, NacreError, ReleaseFileError, SchemaError
-from nacre.synthesizers.base import Draw, Model
+from nacre.errors import ConvergenceError, NacreError, SchemaError
+from nacre.synthesizers.base import Draw, Model, expect_sound, reading_parts
 from nacre.synthesizers.mixture.sampling import Particles
 from nacre.synthesizers.parts.grouping import bend
 from nacre.table import Condition, Schema
@@ -107,19 +107,15 @@ class TableModel(Model):
 
     @classmethod
     def from_parts(cls, schema: Schema, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> TableModel:
-        try:
+        with reading_parts():
             particles = Particles.from_arrays(arrays)
             slopes = [np.asarray(arrays[f"slopes.{j}"]) for j in range(len(particles.luts))]
             model = cls(schema, particles, slopes, int(facts["rows"]))
-            good = model._sound()
-        except (KeyError, TypeError, ValueError, IndexError, OverflowError, SchemaError) as error:
-            raise ReleaseFileError(f"release file: the model does not hold what it should ({error})") from None
-        if not good:
-            raise ReleaseFileError("release file: the model's arrays do not fit its schema")
+            expect_sound(model._sound())
         return model
 
     def _sound(self) -> bool:
-        """Shapes, types and ranges, so that a hostile file ends here and not in the middle of drawing."""
+        """Shapes, types and ranges."""
         p = self.particles
         if not (len(p.luts) == len(self.grids) and p.blocks.ndim == 2 and len(p.blocks) > 0 and self.rows >= 0):
             return False

@@ -19,9 +19,10 @@ from nacre.privacy.plan import Entry, Plan
 from nacre.synthesizers.base import Progress, Synthesizer, silent
 from nacre.synthesizers.options import MOST_STEPS, given, one_of, truth, whole
 from nacre.synthesizers.parts import revealed
+from nacre.synthesizers.parts.generator_model import GENERATOR
 from nacre.synthesizers.parts.heads import Heads
 from nacre.synthesizers.parts.layout import Layout
-from nacre.synthesizers.weighted.model import MadeRows
+from nacre.synthesizers.weighted.model import WeightedModel
 from nacre.table import Schema
 from nacre.targets import Target
 
@@ -42,7 +43,7 @@ class Mmdgan(Synthesizer):
     `target` is a column like any other."""
 
     name: ClassVar[str] = "mmdgan"
-    model: ClassVar[type[MadeRows]] = MadeRows
+    model: ClassVar[type[WeightedModel]] = WeightedModel
 
     weights: Target | None = given(None, read=revealed.checked_target)
     mode: str = one_of("ehr", MODES)
@@ -59,7 +60,7 @@ class Mmdgan(Synthesizer):
     def plan(self, schema: Schema, rows: int | None, budget: Budget, before: tuple[Entry, ...] = ()) -> Plan:
         return revealed.reveal_plan(self.name, schema, rows, budget, before)
 
-    def fit(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> MadeRows:
+    def fit(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> WeightedModel:
         import jax
 
         from nacre.synthesizers.weighted.training import prepared, train
@@ -81,7 +82,8 @@ class Mmdgan(Synthesizer):
         if not self.paper_exact:
             wanted = np.average(x[used][:, heads.numbers :], axis=0, weights=w[used])
             net = levelled(game.maker.net, heads, net, wanted, seed)
-        return MadeRows(found.coding, game.maker.net, net, np.ones(1), self.paper_exact, plan.rows or len(x))
+        nets = {GENERATOR: (game.maker.net, net)}
+        return WeightedModel(found.coding, nets, np.ones(1), plan.rows or len(x), self.paper_exact)
 
     def game(self, heads: Heads) -> Any:
         """Networks and losses of the mode."""

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from nacre.errors import ConvergenceError
+from nacre.synthesizers.parts.adversarial import chunks, finite
 from nacre.synthesizers.pearl import critic, generator
 from nacre.synthesizers.pearl.game import Embedding, Game
 
@@ -89,22 +89,16 @@ def train(
     released = Embedding(*(jnp.asarray(a, jnp.float32) for a in released))
     key, own = jax.random.split(key)
     state, log_start = begin(released, game, own)
-    for done in range(0, game.steps, CHUNK):
+    for done, length in chunks(game.steps, CHUNK):
         key, own = jax.random.split(key)
-        length = min(CHUNK, game.steps - done)
         state = advance(state, log_start, own, released, game, length, done)
         progress(done + length, game.steps)
         if game.every and LOG.isEnabledFor(logging.INFO):
             weight = critic.weights(released.frequencies, log_start, state[3], game.spread)
             left, step = float(critic.effective_size(weight)), done + length
             LOG.info("step %d of %d: %.0f of %d frequencies effective", step, game.steps, left, len(weight))
-    found = {name: np.asarray(a, np.float32) for part in state[:2] for name, a in part.items()}
-    if not all(np.isfinite(a).all() for a in found.values()):
-        raise ConvergenceError(
-            f"training left finite numbers in {game.steps} steps of {game.batch} rows: take fewer (option `steps`), or "
-            "more rows a step (`batch`)"
-        )
-    return found
+    told = f" in {game.steps} steps of {game.batch} rows: take fewer (option `steps`), or more rows a step (`batch`)"
+    return finite({**state[0], **state[1]}, told)
 
 
 def begin(released: Embedding, game: Game, key: jax.Array) -> tuple[Any, jax.Array]:

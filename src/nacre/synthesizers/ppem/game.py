@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from nacre.nets.branched import Branched
 from nacre.synthesizers.parts.heads import Heads
 
 LATENT = 128
-MEMORY = 0.999  # of the average of the generators' weights over their steps, where there are thousands of steps
-
-
-def kept(total: Any) -> Any:
-    """How much of the averaged weights a generator step keeps, of `total` steps: at most 1 − 8/total, so that less than
-    e⁻⁸ of the released weights are those before training, however short it is. May be traced."""
-    import jax.numpy as jnp
-
-    return jnp.clip(1.0 - 8.0 / jnp.maximum(total, 1.0), 0.0, MEMORY)
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,10 @@ from nacre.privacy.plan import Counts, Entry, Plan, Scope, Total
 from nacre.synthesizers.parts.coding import Coding
 from nacre.synthesizers.parts.grouping import simplex
 from nacre.synthesizers.parts.layout import Layout
+from nacre.synthesizers.parts.one_way import CLIP, place
 from nacre.table.grid import Grid
 
 SHARES = {"one-way": 0.06, "means": 0.08, "covariance": 0.06}  # of μ²
-CLIP = 8.0  # of standardised numbers
 RIDGE = 0.02
 LEAST_SHARE = 1e-4  # that a label starts with
 
@@ -97,22 +97,6 @@ def label_logits(layout: Layout, tables: Mapping[str, np.ndarray], part: tuple[s
             share = np.array([1 - missing, missing])
         found.append(np.log(np.maximum(share[:size], LEAST_SHARE)))
     return np.concatenate(found)
-
-
-def place(grid: Grid, counts: np.ndarray, sigma: float) -> tuple[float, float]:
-    """(middle, spread) in units of the public range, from noisy counts: the median, and a quarter of the distance of
-    the 2.3 % and 97.7 % quantiles, which is the standard deviation of a normal law."""
-    cells = len(grid.low)
-    held = np.where(counts[:cells] > 2 * sigma, counts[:cells], 0).astype(np.float64)
-    low, high = grid.low.astype(np.float64), np.maximum(grid.high, grid.low).astype(np.float64)
-    span = max(high[-1] - low[0], 1e-300)
-    if not held.sum() > 0:
-        return 0.5, 0.25
-    upto = np.concatenate([[0.0], np.cumsum(held) / held.sum()])
-    ends = np.append(low, high[-1])
-    at = [float(np.interp(q, upto, ends)) for q in (0.023, 0.5, 0.977)]
-    least = float(np.median(high - low)) / 2
-    return (at[1] - low[0]) / span, max((at[2] - at[0]) / 4, least, 1e-9 * span) / span
 
 
 def shrunk(mean: np.ndarray, noise: float) -> np.ndarray:

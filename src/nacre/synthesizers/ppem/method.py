@@ -302,7 +302,7 @@ class Ppem(Synthesizer):
     def data(self, rows: revealed.Rows, pool: np.ndarray) -> Any:
         """The arrays of training, with the median bandwidth of every hidden set and of all hidden columns."""
         from nacre.distances import median_distance
-        from nacre.synthesizers.ppem.training import prepared
+        from nacre.synthesizers.parts.adversarial import prepared
 
         hidden, visible = rows.vectors
         places = [list(rows.coding.places(0, one)) for one in (*self.hide, self.hidden)]

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from nacre.errors import ReleaseFileError, SchemaError
+from nacre.errors import SchemaError
 from nacre.nets.branched import DEEPEST, WIDEST, Branched, forward
+from nacre.synthesizers.base import reading_parts
 from nacre.synthesizers.parts import files
 from nacre.synthesizers.parts.coding import Coding
 from nacre.synthesizers.parts.conditioning import RowsByRejection
@@ -115,7 +116,7 @@ class PpemModel(RowsByRejection):
 
     @classmethod
     def from_parts(cls, schema: Schema, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> PpemModel:
-        try:
+        with reading_parts():
             layout = Layout.of(schema, facts["target"], "this release")
             parts = split(schema, layout.target, tuple(facts["hidden"]))
             width, depth, rows = (int(facts[name]) for name in ("width", "depth", "rows"))
@@ -127,8 +128,6 @@ class PpemModel(RowsByRejection):
             nets: dict[str, Branched] = {"omega": game.omega, "v": game.v, "chooser": game.chooser}
             found = files.unpacked(arrays, nets, optional={FINISH: shapes(game)})
             return cls(files.coding_of(layout, parts, arrays), game, found, rows, finish=found.get(FINISH))
-        except (KeyError, TypeError, ValueError, IndexError, OverflowError, SchemaError) as error:
-            raise ReleaseFileError(f"release file: the model does not hold what it should ({error})") from None
 
 
 def _marginal(net: Branched, weights: Any) -> Any:

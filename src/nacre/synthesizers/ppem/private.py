@@ -20,9 +20,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from nacre.nets.branched import forward
+from nacre.synthesizers.parts.adversarial import ADAM, averaged, kept, moved, pace
+from nacre.synthesizers.parts.lipschitz import penalty_at
 from nacre.synthesizers.ppem import losses, outset
-from nacre.synthesizers.ppem.game import LATENT, Game, kept
-from nacre.synthesizers.ppem.training import ADAM, blurred, condition, moved
+from nacre.synthesizers.ppem.game import LATENT, Game
+from nacre.synthesizers.ppem.training import blurred, condition
 
 CUT = 10.0  # U: pair values beyond it are cut
 AVERAGE = 0.99  # of the sums over steps
@@ -153,7 +155,7 @@ def update(job: Descent, steps: int) -> Callable[[Any, Any, jax.Array], Any]:
         conditional = lambda x: losses.energy(game.gamma, judges["gamma"], x, given)  # noqa: E731
         total = jnp.maximum(0.0, game.margin - marginal(hidden)).mean()
         for energy_of, x in ((marginal, near), (conditional, beside)):
-            total += game.steep * losses.steepness_off(energy_of, x).mean()
+            total += game.steep * penalty_at(energy_of, x).mean()
         return total
 
     def generators(state: Any, key: jax.Array, speed: Any) -> Any:
@@ -166,12 +168,9 @@ def update(job: Descent, steps: int) -> Callable[[Any, Any, jax.Array], Any]:
         makers, making = moved(
             state["makers"], jax.grad(lose)(state["makers"]), state["making"], speed * game.generator_rate
         )
-        mean = jax.tree.map(lambda old, new: share * old + (1 - share) * new, state["mean"], makers)
-        return {**state, "makers": makers, "making": making, "mean": mean}
+        return {**state, "makers": makers, "making": making, "mean": averaged(state["mean"], makers, share)}
 
     def after(state: Any, noisy: Any, key: jax.Array) -> Any:
-        from nacre.synthesizers.ppem.training import pace
-
         one, two = jax.random.split(key)
         speed = pace(state["step"] / steps)
         slope = jax.grad(public_terms)(state["judges"], state, one)

@@ -18,32 +18,17 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from nacre.errors import ConvergenceError
 from nacre.nets.branched import forward, train_forward
+from nacre.synthesizers.parts.adversarial import ADAM, Data, averaged, balanced, chunks, finite, kept, moved, pace
+from nacre.synthesizers.parts.lipschitz import penalty_between
 from nacre.synthesizers.ppem import losses
-from nacre.synthesizers.ppem.game import LATENT, Game, kept
+from nacre.synthesizers.ppem.game import LATENT, Game
 from nacre.synthesizers.ppem.outset import with_norms
 
 CHUNK = 200  # generator steps per jitted call
 # Of the squared weights of p(class | x') in its loss: a rare class has few rows, which it sees thousands of times.
 # Chosen by the likelihood of held-out classes on splits of credit-card payments that no figure uses.
 DECAY = 1e-3
-
-
-class Data(NamedTuple):
-    """Encoded private rows: arguments of compiled code, never constants of it. With a decoy `hidden`, `visible` and
-    `kinds` are the tilted rows, from which all is learnt, and `real` the hidden columns that must not be met; without
-    one these are the same. `order`, `starts`, `counts` find the rows of a class; `bandwidths` has one h per hidden set
-    and, last, that of all hidden columns."""
-
-    real: Any
-    hidden: Any
-    visible: Any
-    kinds: Any
-    order: Any
-    starts: Any
-    counts: Any
-    bandwidths: Any
 
 
 class Lane(NamedTuple):
@@ -70,37 +55,10 @@ def start(game: Game, key: jax.Array) -> dict[str, Any]:
     }
 
 
-ADAM = optax.scale_by_adam(b1=0.5, b2=0.9)
-
-
-def moved(weights: Any, slope: Any, memory: Any, rate: Any) -> tuple[Any, Any]:
-    """The weights after one step of Adam, and Adam's memory."""
-    change, memory = ADAM.update(slope, memory)
-    return jax.tree.map(lambda w, c: w - rate * c, weights, change), memory
-
-
-def pace(share: Any) -> Any:
-    """Learning rates fall along a cosine to 2 % of their start."""
-    return 0.02 + 0.49 * (1 + jnp.cos(jnp.pi * share))
-
-
 def condition(game: Game, hidden: jax.Array, kinds: jax.Array) -> jax.Array:
     if game.classes == 1:
         return hidden
     return jnp.concatenate([hidden, jax.nn.one_hot(kinds, game.classes)], axis=1)
-
-
-def balanced(data: Data, key: jax.Array, game: Game) -> jax.Array:
-    """Places of a batch of rows: half of them uniformly, half by a uniform class."""
-    one, two, three = jax.random.split(key, 3)
-    plain = jax.random.randint(one, (game.batch,), 0, len(data.kinds))
-    if game.classes == 1:
-        return plain
-    kind = jax.random.randint(two, (game.batch,), 0, game.classes)
-    inside = jnp.floor(jax.random.uniform(three, (game.batch,)) * data.counts[kind]).astype(jnp.int32)
-    chosen = data.order[jnp.minimum(data.starts[kind] + inside, len(data.kinds) - 1)]
-    half = jnp.arange(game.batch) < game.batch // 2
-    return jnp.where(half & (data.counts[kind] > 0), chosen, plain)
 
 
 def class_loss(game: Game, chooser: Any, data: Data, j: jax.Array) -> jax.Array:
@@ -144,7 +102,7 @@ def judge(judges: Any, state: Any, data: Data, lane: Lane, key: jax.Array, game:
     """J_xi + J_gamma + the likelihood of the class: disjoint weights, one gradient."""
     keys = jax.random.split(key, 8)
     i = jax.random.randint(keys[0], (game.batch,), 0, len(data.hidden))
-    j = balanced(data, keys[1], game)
+    j = balanced(data, keys[1], game.batch, game.classes)
     real, given = data.hidden[i], condition(game, data.hidden[j], data.kinds[j])
     makers, running = state["makers"], state["running"]
     z = jax.random.normal(keys[2], (2, game.batch, LATENT))
@@ -161,10 +119,10 @@ def judge(judges: Any, state: Any, data: Data, lane: Lane, key: jax.Array, game:
 
     high, low = marginal(fake), marginal(real)
     total = jnp.mean(losses.margin_loss(low, high, game.margin)) + losses.sunk(low, high)
-    total += game.steep * jnp.mean(losses.lipschitz(marginal, real, fake, mix[0]))
+    total += game.steep * jnp.mean(penalty_between(marginal, real, fake, mix[0]))
     visible = data.visible[j]
     total += jnp.mean(losses.margin_loss(conditional(visible), conditional(other), game.margin))
-    total += game.steep * jnp.mean(losses.lipschitz(conditional, visible, other, mix[1]))
+    total += game.steep * jnp.mean(penalty_between(conditional, visible, other, mix[1]))
     if game.penalty != "none":
         k = jax.random.randint(keys[6], (game.batch,), 0, len(data.real)) if game.tilted else i
         total += game.rho * hiding(game, marginal, blurred(game, data.real[k], keys[7]), data, lane.weight)
@@ -176,7 +134,7 @@ def judge(judges: Any, state: Any, data: Data, lane: Lane, key: jax.Array, game:
 def make(makers: Any, state: Any, data: Data, lane: Lane, key: jax.Array, game: Game) -> tuple[jax.Array, Any]:
     """L_omega + L_v (+ the penalty on what is released), and the new running averages."""
     keys = jax.random.split(key, 5)
-    j = balanced(data, keys[0], game)
+    j = balanced(data, keys[0], game.batch, game.classes)
     given = condition(game, data.hidden[j], data.kinds[j])
     z = jax.random.normal(keys[1], (2, game.batch, LATENT))
     raw, run_omega = train_forward(game.omega, makers["omega"], state["running"]["omega"], (z[0],))
@@ -207,7 +165,7 @@ def step(state: Any, data: Data, lane: Lane, number: Any, total: Any, game: Game
     slope, running = jax.grad(make, has_aux=True)(state["makers"], state, data, lane, keys[0], game)
     makers, making = moved(state["makers"], slope, state["making"], speed * game.generator_rate)
     share = kept(total)
-    mean = jax.tree.map(lambda old, new: share * old + (1 - share) * new, state["mean"], makers)
+    mean = averaged(state["mean"], makers, share)
     return {**state, "makers": makers, "making": making, "running": running, "mean": mean}
 
 
@@ -224,31 +182,6 @@ def _chunk(states: Any, data: Data, lanes: Lane, first: Any, total: Any, game: G
     # A lane alone is not batched: on a processor, products of stacked matrices are several times slower.
     state, lane = jax.tree.map(lambda leaf: leaf[0], (states, lanes))
     return jax.tree.map(lambda leaf: leaf[None], one(state, data, lane))
-
-
-def prepared(
-    hidden: np.ndarray,
-    visible: np.ndarray,
-    kinds: np.ndarray,
-    classes: int,
-    bandwidths: Sequence[float],
-    pool: np.ndarray | None = None,
-) -> Data:
-    """The arrays that training reads; `pool`: which rows to learn from, where not from each once."""
-    real = jnp.asarray(hidden, jnp.float32)
-    if pool is not None:
-        hidden, visible, kinds = hidden[pool], visible[pool], kinds[pool]
-    counts = np.bincount(kinds, minlength=classes)
-    return Data(
-        real,
-        jnp.asarray(hidden, jnp.float32),
-        jnp.asarray(visible, jnp.float32),
-        jnp.asarray(kinds, jnp.int32),
-        jnp.asarray(np.argsort(kinds, kind="stable"), jnp.int32),
-        jnp.asarray(np.cumsum(counts) - counts, jnp.int32),
-        jnp.asarray(counts, jnp.int32),
-        jnp.asarray(bandwidths, jnp.float32),
-    )
 
 
 def train(
@@ -268,16 +201,13 @@ def train(
     stacked = jax.tree.map(lambda *found: jnp.stack(found), *lanes)
     rows = data if isinstance(data, Data) else jax.tree.map(lambda *found: jnp.stack(found), *data)
     states = jax.vmap(lambda k: start(game, jax.random.fold_in(k, 2**31 - 1)))(stacked.key)
-    for done in range(0, total, CHUNK):
-        length = min(CHUNK, total - done)
+    for done, length in chunks(total, CHUNK):
         states = _chunk(states, rows, stacked, done, float(total), quiet, length)
         progress(done + length, total)
     found = []
     for number in range(len(lanes)):
         own = jax.tree.map(lambda leaf: leaf[number], states)  # noqa: B023
         nets = {**own["mean"], "chooser": own["judges"]["chooser"], "xi": own["judges"]["xi"]}
-        nets = {n: {k: np.asarray(a, np.float32) for k, a in net.items()} for n, net in nets.items()}
+        nets = finite(nets, ": lower the option `weight`, or train fewer steps")
         found.append(with_norms(game, nets) if game.norm == "batch" else nets)
-    if not all(np.isfinite(a).all() for nets in found for net in nets.values() for a in net.values()):
-        raise ConvergenceError("training left finite numbers: lower the option `weight`, or train fewer steps")
     return found

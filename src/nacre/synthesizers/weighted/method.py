@@ -20,8 +20,9 @@ from nacre.privacy.plan import Entry, Plan
 from nacre.synthesizers.base import Progress, Synthesizer, silent
 from nacre.synthesizers.options import MOST_GROUPS, MOST_STEPS, given, one_of, truth, whole
 from nacre.synthesizers.parts import revealed
+from nacre.synthesizers.parts.generator_model import GENERATOR
 from nacre.synthesizers.parts.layout import Layout
-from nacre.synthesizers.weighted.model import MadeRows
+from nacre.synthesizers.weighted.model import WeightedModel
 from nacre.table import Schema
 from nacre.targets import Shares, Target, Weights
 from nacre.targets.weights import duplicated
@@ -43,7 +44,7 @@ class Weighted(Synthesizer):
     with the settings of Li and others (autoencoder). Elsewhere `target` is a column like any other."""
 
     name: ClassVar[str] = "weighted"
-    model: ClassVar[type[MadeRows]] = MadeRows
+    model: ClassVar[type[WeightedModel]] = WeightedModel
 
     weights: Target | None = given(None, read=revealed.checked_target)
     loss: str = one_of("mmd", LOSSES)
@@ -88,7 +89,7 @@ class Weighted(Synthesizer):
     def plan(self, schema: Schema, rows: int | None, budget: Budget, before: tuple[Entry, ...] = ()) -> Plan:
         return revealed.reveal_plan(self.name, schema, rows, budget, before)
 
-    def fit(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> MadeRows:
+    def fit(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> WeightedModel:
         import jax
 
         from nacre.synthesizers.weighted.training import prepared, train
@@ -103,7 +104,8 @@ class Weighted(Synthesizer):
         game = self.game(found.coding.heads(0), 0 if given is None else layout.classes)
         data = prepared(found.vectors[0], np.ones(len(weights)) if conditional else weights, given, copies)
         net = train(data, game, self.steps, jax.random.key(seed), lambda done, of: progress("training", done, of))
-        return MadeRows(found.coding, game.maker.net, net, found.shares, False, plan.rows or len(found.kinds))
+        nets = {GENERATOR: (game.maker.net, net)}
+        return WeightedModel(found.coding, nets, found.shares, plan.rows or len(found.kinds))
 
     def weighed(self, weights: Weights | None, rows: int, seed: int) -> tuple[np.ndarray, np.ndarray | None]:
         """(weights of mean 1, copies of each row where rows are repeated)."""

@@ -12,7 +12,7 @@ import numpy as np
 import optax
 
 from nacre.distances.kernels import RBFSum
-from nacre.errors import ConvergenceError
+from nacre.synthesizers.parts.adversarial import averaged, chunks, finite, moved, pace
 from nacre.synthesizers.weighted import losses
 from nacre.synthesizers.weighted.game import Data, Game
 
@@ -54,16 +54,6 @@ def start(game: Game, key: jax.Array) -> dict[str, Any]:
         "making": rule.init(maker),
         "judging": rule.init(judge),
     }
-
-
-def moved(game: Game, weights: Any, slope: Any, memory: Any, rate: Any) -> tuple[Any, Any]:
-    change, memory = RULES[game.optimiser].update(slope, memory)
-    return jax.tree.map(lambda w, c: w - rate * c, weights, change), memory
-
-
-def pace(share: Any) -> Any:
-    """Learning rates fall along a cosine to 2 % of their start."""
-    return 0.02 + 0.49 * (1 + jnp.cos(jnp.pi * share))
 
 
 # ------------------------------------------------------------------------------------------------------- batches
@@ -151,7 +141,7 @@ def turn(state: Any, data: Data, key: jax.Array, speed: Any, game: Game) -> Any:
     x, w, given = batch(game, data, a)
     y = jax.lax.stop_gradient(made(game, state["maker"], given, b))
     slope = jax.grad(judge_loss)(judge, game, data, x, y, w, given, c)
-    judge, judging = moved(game, judge, slope, state["judging"], speed * game.judge_rate)
+    judge, judging = moved(judge, slope, state["judging"], speed * game.judge_rate, RULES[game.optimiser])
     return {**state, "judge": judge, "judging": judging}
 
 
@@ -164,10 +154,9 @@ def step(state: Any, data: Data, key: jax.Array, number: Any, total: Any, game: 
             turns = jnp.where((number < 25) | (number % 500 == 0), 100, game.turns)
         state = jax.lax.fori_loop(0, turns, lambda i, s: turn(s, data, jax.random.fold_in(one, i), speed, game), state)
     slope = jax.grad(maker_loss)(state["maker"], state["judge"], game, data, two)
-    maker, making = moved(game, state["maker"], slope, state["making"], speed * game.rate)
+    maker, making = moved(state["maker"], slope, state["making"], speed * game.rate, RULES[game.optimiser])
     kept = jnp.minimum(game.memory, (1.0 + number) / (10.0 + number))  # the average forgets its start soon
-    mean = jax.tree.map(lambda old, new: kept * old + (1 - kept) * new, state["mean"], maker)
-    return {**state, "maker": maker, "making": making, "mean": mean}
+    return {**state, "maker": maker, "making": making, "mean": averaged(state["mean"], maker, kept)}
 
 
 @partial(jax.jit, static_argnames=("game", "length", "lanes"))
@@ -196,13 +185,11 @@ def train(
     first = jax.vmap(partial(start, game)) if lanes else partial(start, game)
     state = first(begin(key, 2**31 - 1))
     data = jax.tree.map(jnp.asarray, data)
-    for done in range(0, steps, CHUNK):
-        length = min(CHUNK, steps - done)
+    for done, length in chunks(steps, CHUNK):
         state = chunk(state, data, key, done, float(steps), game, length, lanes)
         progress(done + length, steps)
         if keep is not None and keep(state, done + length):
             break
-    found = jax.tree.map(lambda a: np.asarray(a, np.float32), state["mean"])
-    if not lanes and not all(np.isfinite(a).all() for a in jax.tree.leaves(found)):
-        raise ConvergenceError("training left finite numbers; train fewer steps, or lower the rates")
-    return found
+    if lanes:
+        return jax.tree.map(lambda a: np.asarray(a, np.float32), state["mean"])
+    return finite(state["mean"], "; train fewer steps, or lower the rates")

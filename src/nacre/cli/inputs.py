@@ -76,7 +76,9 @@ def _typed(name: str, text: str, kind: Kind) -> Any:
     }[kind]
     if not isinstance(value, types) or (isinstance(value, bool) and kind not in ("truth", "any")):
         raise NacreError(f"--option {name}={text}: expected {expected}")
-    return tuple(value) if kind == "list" else float(value) if kind == "number" else value
+    if isinstance(value, list) and kind == "list":
+        return tuple(value)
+    return float(value) if kind == "number" else value
 
 
 @dataclasses.dataclass(frozen=True)

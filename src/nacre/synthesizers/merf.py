@@ -21,7 +21,7 @@ from nacre.synthesizers.basis import FromSum, bought_sum
 from nacre.synthesizers.options import MOST_FREQUENCIES, MOST_STEPS, given, whole
 from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.pearl import embedding, fourier
-from nacre.synthesizers.pearl.game import Embedding, Game
+from nacre.synthesizers.pearl.config import Embedding, TrainingConfig
 from nacre.synthesizers.pearl.network_model import NetworkModel
 from nacre.table import Schema
 
@@ -51,13 +51,13 @@ class Merf(Synthesizer):
         return embedding.plan(self.name, layout, rows, budget, before, (max(size, 1), norm), self.scale)
 
     def forecast(self, plan: Plan, schema: Schema, rows: int | None) -> FromSum:
-        game = self.game(Layout.of(schema, self.target, self.name))
-        return FromSum(bought_sum(plan), waves=game.steps * game.batch * self.frequencies)
+        config = self.config(Layout.of(schema, self.target, self.name))
+        return FromSum(bought_sum(plan), waves=config.steps * config.batch * self.frequencies)
 
     def fit(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> NetworkModel:
         layout = Layout.of(curator.schema, self.target, self.name, pieces=True)
         bought = self.buy(curator, plan, seed, progress)
-        return embedding.trained(bought, layout, self.game(layout), seed, progress)
+        return embedding.trained(bought, layout, self.config(layout), seed, progress)
 
     def buy(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> Embedding:
         """Open the doors: the noisy mean features of every class."""
@@ -69,9 +69,9 @@ class Merf(Synthesizer):
         waves = embedding.Waves(frequencies, fourier.mixed_map(layout))
         return embedding.buy(curator, plan, layout, self.scale, waves, progress)
 
-    def game(self, layout: Layout) -> Game:
+    def config(self, layout: Layout) -> TrainingConfig:
         steps, batch = TABLES if layout.image is None else IMAGES
-        return Game(
+        return TrainingConfig(
             numbers=layout.count,
             blocks=tuple(size for _, size in layout.blocks),
             classes=layout.classes,

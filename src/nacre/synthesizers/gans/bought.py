@@ -32,14 +32,14 @@ class Bought:
     outset: np.ndarray
     moments: np.ndarray
 
-    def begun(self, maker: dict[str, Any]) -> dict[str, Any]:
+    def begun(self, generator: dict[str, Any]) -> dict[str, Any]:
         """The generator's weights with its outputs moved to the outset; labels depend little on the noise at first."""
         numbers = self.coding.heads(0).numbers
         pull = np.where(np.arange(len(self.outset)) < numbers, 1.5, 0.3).astype(np.float32)
         return {
-            **maker,
-            "out.bias": maker["out.bias"] + self.outset.astype(np.float32),
-            "out.weight": maker["out.weight"] * pull,
+            **generator,
+            "out.bias": generator["out.bias"] + self.outset.astype(np.float32),
+            "out.weight": generator["out.weight"] * pull,
         }
 
 

@@ -12,19 +12,20 @@ from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan
 from nacre.synthesizers.base import Progress, Synthesizer, silent
 from nacre.synthesizers.basis import FromRows
+from nacre.synthesizers.gans.config import TrainingConfig
 from nacre.synthesizers.gans.model import GanModel
-from nacre.synthesizers.gans.rules import Rules
 from nacre.synthesizers.options import MOST_STEPS, whole
 from nacre.synthesizers.parts import revealed
+from nacre.synthesizers.parts.generator_model import GENERATOR
 from nacre.synthesizers.parts.layout import Layout
 from nacre.table import Schema
 
 
 @dataclass(frozen=True)
 class GanMethod(Synthesizer):
-    """`steps`: steps of the judge. The class, where a target is named, is drawn by its share and is a condition."""
+    """`steps`: steps of the critic. The class, where a target is named, is drawn by its share and is a condition."""
 
-    rules: ClassVar[type[Rules]]
+    config: ClassVar[type[TrainingConfig]]
     model: ClassVar[type[GanModel]] = GanModel
 
     steps: int = whole(30_000, most=MOST_STEPS)
@@ -53,10 +54,10 @@ class GanMethod(Synthesizer):
         progress("reading rows", 0, None)
         names = tuple(n for n in curator.schema.modelled if n != layout.target)
         found = revealed.read(curator, plan, layout, (names,))
-        rules: Any = self.rules(found.coding.heads(0), layout.classes, self.width, batch=self.batch)
+        config: Any = self.config(found.coding.heads(0), layout.classes, self.width, batch=self.batch)
         nothing = np.zeros((len(found.kinds), 0))
         data = prepared(nothing, found.vectors[0], found.kinds, layout.classes)
-        nets = train(data, rules, self.steps, jax.random.key(seed), lambda done, of: progress("training", done, of))
-        kinds = {"maker": rules.maker, "decoder": rules.decoder}
+        nets = train(data, config, self.steps, jax.random.key(seed), lambda done, of: progress("training", done, of))
+        kinds = {GENERATOR: config.generator, "decoder": config.decoder}
         whole = {name: (kinds[name], weights) for name, weights in nets.items()}
         return GanModel(found.coding, whole, found.shares, plan.rows or len(found.kinds))

@@ -22,10 +22,10 @@ class GanModel(GeneratorModel):
     # ------------------------------------------------------------------ in and out
 
     def parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        maker = self.generator
-        code = maker.outputs if "decoder" in self.nets else 0
-        facts = {"rows": self.rows, "target": self.coding.layout.target, "latent": maker.inputs[0],
-                 "width": maker.width, "norm": maker.norm, "code": code}  # fmt: skip
+        generator = self.generator
+        code = generator.outputs if "decoder" in self.nets else 0
+        facts = {"rows": self.rows, "target": self.coding.layout.target, "latent": generator.inputs[0],
+                 "width": generator.width, "norm": generator.norm, "code": code}  # fmt: skip
         arrays = files.packed({name: weights for name, (_, weights) in self.nets.items()}, self.coding)
         return facts, {**arrays, "shares": self.shares}
 

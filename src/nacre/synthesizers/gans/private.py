@@ -16,10 +16,11 @@ from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan, Scope, Teach
 from nacre.synthesizers.base import Progress, Synthesizer, scope_of, silent
 from nacre.synthesizers.gans import bought
+from nacre.synthesizers.gans.config import TrainingConfig
 from nacre.synthesizers.gans.model import GanModel
-from nacre.synthesizers.gans.rules import Rules
 from nacre.synthesizers.options import MOST_STEPS, between, whole
 from nacre.synthesizers.parts import one_way, revealed
+from nacre.synthesizers.parts.generator_model import GENERATOR
 from nacre.synthesizers.parts.layout import Layout
 from nacre.table import Schema
 
@@ -71,13 +72,13 @@ class PrivateGan(Synthesizer):
         layout = self.layout(curator.schema)
         progress("counting", 0, None)
         known = bought.buy(curator, plan, layout)
-        rules = self.rules(known)
+        config = self.config(known)
         tell = lambda done, of: progress("training", done, of)  # noqa: E731
-        maker = self.train(curator, plan, known, rules, seed, tell)
-        weights = jax.tree.map(lambda a: np.asarray(a, np.float32), maker)
-        return GanModel(known.coding, {"maker": (rules.maker, weights)}, known.shares, max(1, plan.rows or 1))
+        generator = self.train(curator, plan, known, config, seed, tell)
+        weights = jax.tree.map(lambda a: np.asarray(a, np.float32), generator)
+        return GanModel(known.coding, {GENERATOR: (config.generator, weights)}, known.shares, max(1, plan.rows or 1))
 
-    def rules(self, known: bought.Bought) -> Any:
+    def config(self, known: bought.Bought) -> Any:
         raise NotImplementedError
 
     def train(
@@ -85,7 +86,7 @@ class PrivateGan(Synthesizer):
         curator: Curator,
         plan: Plan,
         known: bought.Bought,
-        rules: Any,
+        config: Any,
         seed: int,
         tell: Tell,
     ) -> Any:
@@ -110,35 +111,35 @@ def records(columns: Any, public: Any) -> dict[str, Any]:
 # ------------------------------------------------------------------------------- the generator's part of the state
 
 
-def start(rules: Rules, known: bought.Bought, key: Any) -> dict[str, Any]:
+def start(config: TrainingConfig, known: bought.Bought, key: Any) -> dict[str, Any]:
     """Weights, their average, Adam's memory, and the public shares of the classes."""
     import jax
     import jax.numpy as jnp
 
     from nacre.synthesizers.parts.adversarial import ADAM
 
-    maker = known.begun(rules.maker.start(key)[0])
+    generator = known.begun(config.generator.start(key)[0])
     return {
-        "maker": maker,
-        "mean": jax.tree.map(jnp.array, maker),
-        "making": ADAM.init(maker),
+        "generator": generator,
+        "mean": jax.tree.map(jnp.array, generator),
+        "generator_memory": ADAM.init(generator),
         "log_shares": jnp.log(jnp.asarray(known.shares, jnp.float32) + 1e-9),
         "step": jnp.zeros((), jnp.int32),
     }
 
 
-def made(rules: Rules, maker: Any, log_shares: Any, key: Any, rows: int) -> tuple[Any, Any]:
+def made(config: TrainingConfig, generator: Any, log_shares: Any, key: Any, rows: int) -> tuple[Any, Any]:
     """(generated rows with whole labels, their one-hot class or None); gradients pass as through relaxed labels."""
     import jax
 
     a, b = jax.random.split(key)
-    if rules.classes == 1:
-        return made_for(rules, maker, None, a, rows), None
-    given = jax.nn.one_hot(jax.random.categorical(b, log_shares, shape=(rows,)), rules.classes)
-    return made_for(rules, maker, given, a, rows), given
+    if config.classes == 1:
+        return generated_for(config, generator, None, a, rows), None
+    given = jax.nn.one_hot(jax.random.categorical(b, log_shares, shape=(rows,)), config.classes)
+    return generated_for(config, generator, given, a, rows), given
 
 
-def made_for(rules: Rules, maker: Any, given: Any, key: Any, rows: int) -> Any:
+def generated_for(config: TrainingConfig, generator: Any, given: Any, key: Any, rows: int) -> Any:
     """Generated rows of these classes."""
     import jax
     import jax.numpy as jnp
@@ -146,23 +147,28 @@ def made_for(rules: Rules, maker: Any, given: Any, key: Any, rows: int) -> Any:
     from nacre.nets.branched import forward
 
     a, b = jax.random.split(key)
-    z = jax.random.normal(a, (rows, rules.latent))
-    soft = rules.heads.relaxed(forward(rules.maker, maker, rules.inputs(z, given)), b)
-    numbers, sizes = rules.heads.numbers, rules.heads.sizes
+    z = jax.random.normal(a, (rows, config.latent))
+    soft = config.heads.relaxed(forward(config.generator, generator, config.inputs(z, given)), b)
+    numbers, sizes = config.heads.numbers, config.heads.sizes
     if not sizes:
         return soft
-    owner = jnp.asarray(rules.heads.owner)
+    owner = jnp.asarray(config.heads.owner)
     labels = soft[:, numbers:]
     top = jax.ops.segment_max(labels.T, owner, len(sizes))[owner].T
     whole = jnp.concatenate([soft[:, :numbers], (labels >= top).astype(soft.dtype)], axis=1)
     return soft + jax.lax.stop_gradient(whole - soft)
 
 
-def improved(state: Any, slope: Any, rate: Any, total: int) -> Any:
+def generator_step(state: Any, slope: Any, rate: Any, total: int) -> Any:
     """The state after one of `total` steps of the generator along `slope`, with its average."""
 
     from nacre.synthesizers.parts.adversarial import averaged, moved
 
-    maker, making = moved(state["maker"], slope, state["making"], rate)
+    generator, generator_memory = moved(state["generator"], slope, state["generator_memory"], rate)
     share = min(MEMORY, max(0.0, 1 - START / max(total, 1)))
-    return {**state, "maker": maker, "making": making, "mean": averaged(state["mean"], maker, share)}
+    return {
+        **state,
+        "generator": generator,
+        "generator_memory": generator_memory,
+        "mean": averaged(state["mean"], generator, share),
+    }

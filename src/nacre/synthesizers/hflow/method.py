@@ -96,7 +96,7 @@ class Hflow(Synthesizer):
         import jax
         import numpy as np
 
-        from nacre.synthesizers.hflow.training import Descending, query, taught
+        from nacre.synthesizers.hflow.training import Descending, pretrained, query
 
         shares = known = None
         if self.warm:
@@ -113,7 +113,7 @@ class Hflow(Synthesizer):
         parameters = objective.start(jax.random.key(seed))
         if known is not None:
             key = jax.random.fold_in(jax.random.key(seed), 2)
-            parameters = taught(objective, parameters, axes.encode(known), self.lessons, key, progress)
+            parameters = pretrained(objective, parameters, axes.encode(known), self.lessons, key, progress)
         state = curator.descend(
             plan["training"],
             query(objective),

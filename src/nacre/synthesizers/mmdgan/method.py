@@ -73,48 +73,51 @@ class Mmdgan(Synthesizer):
         w = np.ones(len(x)) if found.weights is None else found.weights.scaled
         order = np.random.default_rng([seed, 7]).permutation(len(x))
         held, used = np.split(order, [min(len(x) // HELD, MOST_HELD)])
-        game = self.game(heads)
-        best = Best(game.maker.net, heads, self.paper_exact, x[held], w[held], seed)
+        config = self.config(heads)
+        best = Best(config.generator.net, heads, self.paper_exact, x[held], w[held], seed)
         data = prepared(x[used], w[used] / w[used].mean())
-        train(data, game, self.steps, jax.random.key(seed), lambda done, of: progress("training", done, of),
+        train(data, config, self.steps, jax.random.key(seed), lambda done, of: progress("training", done, of),
               keep=lambda state, done: best.look(state, done, self.steps))  # fmt: skip
         net = best.net
         if not self.paper_exact:
             wanted = np.average(x[used][:, heads.numbers :], axis=0, weights=w[used])
-            net = levelled(game.maker.net, heads, net, wanted, seed)
-        nets = {GENERATOR: (game.maker.net, net)}
+            net = levelled(config.generator.net, heads, net, wanted, seed)
+        nets = {GENERATOR: (config.generator.net, net)}
         return WeightedModel(found.coding, nets, np.ones(1), plan.rows or len(x), self.paper_exact)
 
-    def game(self, heads: Heads) -> Any:
+    def config(self, heads: Heads) -> Any:
         """Networks and losses of the mode."""
-        from nacre.synthesizers.weighted.game import Critic, Game
+        from nacre.synthesizers.weighted.config import CriticConfig, TrainingConfig
         from nacre.synthesizers.weighted.nets import Plain
 
         def net(inputs: int, outputs: int) -> Plain:
             return Plain(Branched((inputs,), outputs, self.width, DEPTH, activation="elu"))
 
-        critic, rate = {
-            "ehr": (Critic(rebuild=1.0, pull=0.1, root=False, steep=1.0, warm=True), 1e-3),
-            "ae01": (Critic(rebuild=0.1, pull=1.0, root=False, steep=1.0, warm=True), 1e-3),
+        critic_config, rate = {
+            "ehr": (CriticConfig(rebuild=1.0, pull=0.1, root=False, steep=1.0, warm=True), 1e-3),
+            "ae01": (CriticConfig(rebuild=0.1, pull=1.0, root=False, steep=1.0, warm=True), 1e-3),
             "li2017": (
-                Critic(8.0, 1.0, 16.0, root=True, clamp=0.01, steep=0.0, warm=True, rank_in_maker=self.paper_exact),
+                CriticConfig(
+                    8.0, 1.0, 16.0, root=True, clamp=0.01, steep=0.0, warm=True, rank_in_generator=self.paper_exact
+                ),
                 5e-5,
             ),
         }[self.mode]
-        return Game(
-            net(LATENT, heads.width), judge=net(heads.width, CODE), back=net(CODE, heads.width), critic=critic,
-            heads=None if self.paper_exact else heads, latent=LATENT, batch=self.batch, form="v",
-            scales=(1.0, 2.0, 4.0, 8.0, 16.0), rate=rate, judge_rate=rate, optimiser="rmsprop",
+        return TrainingConfig(
+            net(LATENT, heads.width), critic=net(heads.width, CODE), back=net(CODE, heads.width),
+            critic_config=critic_config, heads=None if self.paper_exact else heads, latent=LATENT,
+            batch=self.batch, form="v", scales=(1.0, 2.0, 4.0, 8.0, 16.0),
+            rate=rate, critic_rate=rate, optimiser="rmsprop",
         )  # fmt: skip
 
 
-def levelled(maker: Branched, heads: Heads, net: dict[str, Any], wanted: np.ndarray, seed: int) -> dict[str, Any]:
+def levelled(generator: Branched, heads: Heads, net: dict[str, Any], wanted: np.ndarray, seed: int) -> dict[str, Any]:
     """The network with the biases of its last layer moved until labels have these shares: training leaves them a few
     points off (specs/mmd_gan_ehr.md 3 allows .02). Each round is one of iterative scaling."""
     from scipy.special import softmax
 
-    noise = np.random.default_rng([seed, 10]).standard_normal((LEVEL_ROWS, maker.inputs[0])).astype(np.float32)
-    logits = forward(maker, net, (noise,))[:, heads.numbers :]
+    noise = np.random.default_rng([seed, 10]).standard_normal((LEVEL_ROWS, generator.inputs[0])).astype(np.float32)
+    logits = forward(generator, net, (noise,))[:, heads.numbers :]
     cuts = np.cumsum(heads.sizes)[:-1]
     shift = np.zeros(logits.shape[1])
     for _ in range(LEVEL_ROUNDS if heads.sizes else 0):
@@ -128,13 +131,15 @@ def levelled(maker: Branched, heads: Heads, net: dict[str, Any], wanted: np.ndar
 class Best:
     """The generator with the least energy distance to held-out rows so far."""
 
-    def __init__(self, maker: Branched, heads: Heads, exact: bool, rows: np.ndarray, weights: np.ndarray, seed: int):
+    def __init__(
+        self, generator: Branched, heads: Heads, exact: bool, rows: np.ndarray, weights: np.ndarray, seed: int
+    ):
         from nacre.targets.weights import resample
 
         rng = np.random.default_rng([seed, 8])
-        self.maker, self.heads, self.exact = maker, heads, exact
+        self.generator, self.heads, self.exact = generator, heads, exact
         self.rows = rows[resample(weights, len(rows), rng)]  # rows of the target, where weights state one
-        self.noise = rng.standard_normal((len(rows), maker.inputs[0])).astype(np.float32)
+        self.noise = rng.standard_normal((len(rows), generator.inputs[0])).astype(np.float32)
         self.seed, self.least, self.since = seed, np.inf, 0
         self.net: Any = None
 
@@ -145,7 +150,7 @@ class Best:
         if done % EVERY and done < steps:
             return False
         net = {k: np.asarray(v, np.float32) for k, v in state["mean"].items()}
-        raw = forward(self.maker, net, (self.noise,))
+        raw = forward(self.generator, net, (self.noise,))
         if not np.isfinite(raw).all():
             return self.net is not None
         made = self.heads.whole(raw) if self.exact else self.heads.hard(raw, np.random.default_rng([self.seed, 9]))

@@ -22,7 +22,7 @@ from nacre.synthesizers.options import expect, is_number
 from nacre.synthesizers.parts.grouping import simplex
 from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.pearl import fourier
-from nacre.synthesizers.pearl.game import Embedding, Game
+from nacre.synthesizers.pearl.config import Embedding, TrainingConfig
 from nacre.synthesizers.pearl.network_model import NetworkModel
 from nacre.table import Schema
 
@@ -102,14 +102,16 @@ class Waves(NamedTuple):
     features: Callable[[Any, Any], np.ndarray]
 
 
-def trained(bought: Embedding, layout: Layout, game: Game, seed: int, progress: Progress = silent) -> NetworkModel:
+def trained(
+    bought: Embedding, layout: Layout, config: TrainingConfig, seed: int, progress: Progress = silent
+) -> NetworkModel:
     """The network fitted to what was bought."""
     import jax
 
     from nacre.synthesizers.pearl.training import train
 
-    net = train(bought, game, jax.random.key(seed), lambda done, of: progress("training", done, of))
-    return NetworkModel(layout, net, bought.shares, game.outputs == "soft", int(bought.rows))
+    net = train(bought, config, jax.random.key(seed), lambda done, of: progress("training", done, of))
+    return NetworkModel(layout, net, bought.shares, config.outputs == "soft", int(bought.rows))
 
 
 def supports(method: Any, schema: Schema) -> None:
@@ -122,7 +124,7 @@ def supports(method: Any, schema: Schema) -> None:
             f"target {method.target!r} is the only column to model, and method {method.name!r} learns the others given "
             "it; leave the target out, or use method 'independent'"
         )
-    batch = method.game(layout).batch
+    batch = method.config(layout).batch
     if batch < 2 * layout.classes:
         raise NacreError(f"batch={batch}: expected at least two rows for each of {layout.classes} classes")
 

@@ -23,7 +23,7 @@ from nacre.synthesizers.basis import FromSum, bought_sum
 from nacre.synthesizers.options import MOST_FREQUENCIES, MOST_STEPS, expect, given, is_number, is_whole, one_of, whole
 from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.pearl import embedding, fourier
-from nacre.synthesizers.pearl.game import Embedding, Game
+from nacre.synthesizers.pearl.config import Embedding, TrainingConfig
 from nacre.synthesizers.pearl.network_model import NetworkModel
 from nacre.table import Schema
 
@@ -71,13 +71,13 @@ class PearlPaper(Synthesizer):
         return embedding.plan(self.name, layout, rows, budget, before, (2 * self.frequencies, 1.0), self.scale)
 
     def forecast(self, plan: Plan, schema: Schema, rows: int | None) -> FromSum:
-        game = self.game(Layout.of(schema, self.target, self.name))
-        return FromSum(bought_sum(plan), waves=game.steps * game.batch * self.frequencies)
+        config = self.config(Layout.of(schema, self.target, self.name))
+        return FromSum(bought_sum(plan), waves=config.steps * config.batch * self.frequencies)
 
     def fit(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> NetworkModel:
         layout = Layout.of(curator.schema, self.target, self.name, pieces=True)
         bought = self.buy(curator, plan, seed, progress)
-        return embedding.trained(bought, layout, self.game(layout), seed, progress)
+        return embedding.trained(bought, layout, self.config(layout), seed, progress)
 
     def buy(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> Embedding:
         """Open the doors: the noisy characteristic function of every class, projected to what is possible."""
@@ -90,9 +90,9 @@ class PearlPaper(Synthesizer):
         bought = embedding.buy(curator, plan, layout, self.scale, waves, progress)
         return bought._replace(value=_projected(bought.value, bought.shares))
 
-    def game(self, layout: Layout) -> Game:
+    def config(self, layout: Layout) -> TrainingConfig:
         steps, batch, critic = TABLES if layout.image is None else IMAGES
-        return Game(
+        return TrainingConfig(
             numbers=layout.count,
             blocks=tuple(size for _, size in layout.blocks),
             classes=layout.classes,

@@ -119,7 +119,7 @@ def linear_parts(cov: np.ndarray, coding: Coding) -> tuple[np.ndarray, np.ndarra
 def chooser_weights(coding: Coding, shares: np.ndarray, width: int) -> dict[str, np.ndarray]:
     """p(class | x') by Bayes' rule with one covariance for all classes: linear in the numbers of x'.
 
-    The network of `Game.chooser` without a middle layer holds it exactly: leaky(a) − leaky(−a) = (1 + slope)·a.
+    The `chooser` of a `TrainingConfig` without a middle layer holds it exactly: leaky(a) − leaky(−a) = (1 + slope)·a.
     """
     from nacre.nets.branched import SLOPE
 

@@ -17,7 +17,7 @@ from nacre.nets.branched import Branched, forward
 
 ANCHOR = 1e-3  # of ‖x'‖² in the marginal energy: exp(−E) is integrable, as Stein's identity asks (E9)
 FLOOR = 2.0  # of the marginal energy on average: softplus is nearly straight there
-LABEL_BLUR = 0.1  # noise on one-hot coordinates before a score is taken there: a spike has none (E4)
+LABEL_NOISE = 0.1  # noise on one-hot coordinates before a score is taken there: a spike has none (E4)
 PENALTIES = ("normalised", "one-sided", "none")
 
 
@@ -32,7 +32,7 @@ def margin_loss(real: jax.Array, fake: jax.Array, margin: float) -> jax.Array:
     return real + jnp.maximum(0.0, margin - fake)
 
 
-def sunk(real: jax.Array, fake: jax.Array) -> jax.Array:
+def floor_penalty(real: jax.Array, fake: jax.Array) -> jax.Array:
     """How far the mean energy of a batch has fallen below `FLOOR`, squared. The margin loss does not say how high an
     energy is, and one that has drifted down to 0 is flat there by its softplus: it says nothing any more."""
     return jnp.maximum(0.0, FLOOR - (real.mean() + fake.mean()) / 2) ** 2

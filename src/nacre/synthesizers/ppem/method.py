@@ -194,9 +194,9 @@ class Ppem(Synthesizer):
         warn_of_read_bounds(curator.schema, self.hidden)
         parts = split(curator.schema, layout.target, self.hidden)
         found = revealed.read(curator, plan, layout, parts, show=partial(self.show, tell=curator.diagnostics))
-        game, pool = self.game(found.coding), self.pool(found, seed)
+        config, pool = self.config(found.coding), self.pool(found, seed)
         data = self.data(found, pool)
-        nets = train(data, game, [self.lane(seed)], lambda done, of: progress("training", done, of))[0]
+        nets = train(data, config, [self.lane(seed)], lambda done, of: progress("training", done, of))[0]
         return self.released(found.coding, nets, plan.rows or len(found.kinds), self.moments(found, pool))
 
     def _fit_private(self, curator: Curator, plan: Plan, seed: int, progress: Progress) -> PpemModel:
@@ -207,21 +207,21 @@ class Ppem(Synthesizer):
         layout = Layout.of(curator.schema, self._class(curator.schema), self.name)
         progress("buying scales and means", 0, None)
         coding, shares, labels = linear.buy(curator, plan, layout, split(curator.schema, layout.target, self.hidden))
-        game = self.game(coding, private=True)
-        wide = outset.width_for(max(game.visible.numbers, game.hidden.numbers), game.width)
-        game = replace(game, linear=True, maker_width=wide)
+        config = self.config(coding, private=True)
+        wide = outset.width_for(max(config.visible.numbers, config.hidden.numbers), config.width)
+        config = replace(config, linear=True, generator_width=wide)
         entry = plan["pairs"]
         pairs = entry.q * (int(plan.rows or 2) // 2)
         sums = [p for p in entry.parts if p.name == "sums"]
         noise = sums[0].sigma * sums[0].clip if sums else 0.0
-        h = tuple(math.sqrt(len(one)) for one in game.sets)  # public: standardised columns (specs/ppem.md E4)
-        job = private.Descent(game, pairs, noise, self.strength(True) if game.penalty != "none" else 0.0, h)
-        chooser = linear.chooser_weights(coding, shares, game.hidden.width)
+        h = tuple(math.sqrt(len(one)) for one in config.sets)  # public: standardised columns (specs/ppem.md E4)
+        job = private.Descent(config, pairs, noise, self.strength(True) if config.penalty != "none" else 0.0, h)
+        chooser = linear.chooser_weights(coding, shares, config.hidden.width)
         public = {"coding": coding, "job": job, "chooser": chooser}
         state = curator.descend(
             entry,
             private.query(job),
-            private.start(game, jax.random.key(seed), chooser, labels),
+            private.start(config, jax.random.key(seed), chooser, labels),
             private.update(job, entry.steps),
             records=private.records,
             units=int(plan.rows or 2) // 2,
@@ -229,11 +229,11 @@ class Ppem(Synthesizer):
             seed=seed,
             progress=lambda done, of: progress("training", done, of),
         )
-        nets = {**state["mean"], "chooser": state["chooser"], "xi": state["judges"]["xi"]}
+        nets = {**state["mean"], "chooser": state["chooser"], "xi": state["critics"]["xi"]}
         arrays = {n: {k: np.asarray(a, np.float32) for k, a in net.items()} for n, net in nets.items()}
-        if game.classes > 1:
-            arrays["chooser"] = outset.with_shares(game, arrays, shares, seed)
-        return PpemModel(coding, game, arrays, int(plan.rows or 0), arrays["xi"], self.settings(True))
+        if config.classes > 1:
+            arrays["chooser"] = outset.with_shares(config, arrays, shares, seed)
+        return PpemModel(coding, config, arrays, int(plan.rows or 0), arrays["xi"], self.settings(True))
 
     def show(self, rows: revealed.Rows, tell: dict[str, Any] | None = None) -> np.ndarray | str | None:
         """Of which rows the release may hold moments. With a decoy, of the tilted ones: those of all rows would give
@@ -267,12 +267,12 @@ class Ppem(Synthesizer):
         """The decoy's distance where there is no budget."""
         return 0.2 if self.decoy is None else self.decoy
 
-    def game(self, coding: Coding, private: bool = False) -> Any:
+    def config(self, coding: Coding, private: bool = False) -> Any:
         """The settings of training, from public facts and this method's options."""
-        from nacre.synthesizers.ppem.game import Game
+        from nacre.synthesizers.ppem.config import TrainingConfig
         from nacre.synthesizers.ppem.losses import level_of
 
-        return Game(
+        return TrainingConfig(
             coding.heads(0),
             coding.heads(1),
             coding.layout.classes,
@@ -325,9 +325,9 @@ class Ppem(Synthesizer):
 
     def released(self, coding: Coding, nets: Any, rows: int, moments: finish.Moments | None) -> PpemModel:
         """What is released of trained networks."""
-        game = self.game(coding)
-        linear = None if moments is None else finish.finish_of(game, nets, moments)
-        return PpemModel(coding, game, nets, rows, nets["xi"], self.settings(False), linear)
+        config = self.config(coding)
+        linear = None if moments is None else finish.finish_of(config, nets, moments)
+        return PpemModel(coding, config, nets, rows, nets["xi"], self.settings(False), linear)
 
     def lane(self, seed: int) -> Any:
         """One training."""

@@ -101,10 +101,10 @@ class Weighted(Synthesizer):
         found = revealed.read(curator, plan, layout, (names,), self.weights, truncate=self.truncate)
         weights, copies = self.weighed(found.weights, len(found.kinds), seed)
         given = np.eye(layout.classes)[found.kinds] if layout.classes > 1 else None
-        game = self.game(found.coding.heads(0), 0 if given is None else layout.classes)
+        config = self.config(found.coding.heads(0), 0 if given is None else layout.classes)
         data = prepared(found.vectors[0], np.ones(len(weights)) if conditional else weights, given, copies)
-        net = train(data, game, self.steps, jax.random.key(seed), lambda done, of: progress("training", done, of))
-        nets = {GENERATOR: (game.maker.net, net)}
+        net = train(data, config, self.steps, jax.random.key(seed), lambda done, of: progress("training", done, of))
+        nets = {GENERATOR: (config.generator.net, net)}
         return WeightedModel(found.coding, nets, found.shares, plan.rows or len(found.kinds))
 
     def weighed(self, weights: Weights | None, rows: int, seed: int) -> tuple[np.ndarray, np.ndarray | None]:
@@ -116,27 +116,31 @@ class Weighted(Synthesizer):
             copies = np.bincount(places, minlength=rows).astype(np.float64)
         return found.scaled, copies
 
-    def game(self, heads: Any, given: int = 0) -> Any:
+    def config(self, heads: Any, given: int = 0) -> Any:
         """Networks and losses for rows of this shape; `given`: the size of a condition."""
-        from nacre.synthesizers.weighted.game import Critic, Game
+        from nacre.synthesizers.weighted.config import CriticConfig, TrainingConfig
         from nacre.synthesizers.weighted.nets import Plain
 
         condition = (given,) if given else ()
-        maker = Plain(Branched((LATENT, *condition), heads.width, self.width, 2, "none", True, "elu"))
+        generator = Plain(Branched((LATENT, *condition), heads.width, self.width, 2, "none", True, "elu"))
         scheme = "plain" if self.scheme in ("id", "conditional") else self.scheme
         same: dict[str, Any] = {"scheme": scheme, "heads": heads, "latent": LATENT, "batch": self.batch,
                                 "groups": self.groups, "by_weight": self.batches == "weighted"}  # fmt: skip
         if self.loss == "ce":
-            judge = Plain(Branched((heads.width, *condition), 1, self.width, 2))
-            return Game(maker, "ce", judge=judge, turns=2, rate=3e-4, judge_rate=3e-4, **same)
+            critic = Plain(Branched((heads.width, *condition), 1, self.width, 2))
+            return TrainingConfig(generator, "ce", critic=critic, turns=2, rate=3e-4, critic_rate=3e-4, **same)
         if self.kernel == "fixed":
-            return Game(maker, **same)
+            return TrainingConfig(generator, **same)
         coder = Plain(Branched((heads.width,), CODE, self.width, 2, activation="elu"))
         back = Plain(Branched((CODE,), heads.width, self.width, 2, activation="elu"))
         if self.paper_exact:
-            critic = Critic(rebuild=8.0, rank=16.0, clamp=0.01, steep=0.0, warm=True, rank_in_maker=True)
-            rates: dict[str, Any] = {"rate": 5e-5, "judge_rate": 5e-5, "optimiser": "rmsprop"}
+            critic_config = CriticConfig(
+                rebuild=8.0, rank=16.0, clamp=0.01, steep=0.0, warm=True, rank_in_generator=True
+            )
+            rates: dict[str, Any] = {"rate": 5e-5, "critic_rate": 5e-5, "optimiser": "rmsprop"}
         else:
-            critic, rates = Critic(), {"rate": 3e-4, "judge_rate": 3e-4}
+            critic_config, rates = CriticConfig(), {"rate": 3e-4, "critic_rate": 3e-4}
         scales = (1.0, 2.0, 4.0, 8.0, 16.0)
-        return Game(maker, judge=coder, back=back, critic=critic, form="v", scales=scales, **rates, **same)
+        return TrainingConfig(
+            generator, critic=coder, back=back, critic_config=critic_config, form="v", scales=scales, **rates, **same
+        )

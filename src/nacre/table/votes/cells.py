@@ -11,7 +11,8 @@ from nacre.table.casting import mask
 from nacre.table.votes import dates, numbers
 from nacre.table.votes.words import NULL_WORDS, SINGLE_TRUTH_WORDS
 
-# The classes in order: missing, text, letters among digits (V27, 0007-A), what typed columns hold besides numbers, words, numbers, dates.
+# The classes in order: missing, text, letters among digits (V27, 0007-A), what typed columns hold besides numbers,
+# words, numbers, dates.
 NULL, TEXT, CODE, TRUTH, DAY, MOMENT, MIDNIGHT = range(7)
 NULL_WORD = 7
 TRUTH_WORD = NULL_WORD + len(NULL_WORDS)

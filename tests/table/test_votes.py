@@ -126,9 +126,9 @@ def test_what_is_text_stays_text(name, sigma):
         assert decide(exact + noise, sigma, True).kind == "categorical"
 
 
-@pytest.mark.parametrize("sigma", [0.0, 60.0])
+@pytest.mark.parametrize("sigma", [0.0, 100.0])
 def test_no_decimals_are_rounded_away(sigma):
-    texts = pa.array(RNG.choice(["428", "250.83"], N, p=[0.96, 0.04]).tolist())
+    texts = pa.array(RNG.choice(["428", "250.83"], N, p=[0.94, 0.06]).tolist())
     for seed in range(8):
         found = decide(_votes(texts) + np.rint(np.random.default_rng(seed).normal(0, sigma, cells.COUNT)), sigma, True)
         assert found.kind == "categorical" or (found.decimals or 9) >= 2

@@ -23,7 +23,7 @@ from benchmarks.catalogue import Options
 from benchmarks.reading import messy
 from benchmarks.results import Results, Setting
 from nacre.engines import open_rows
-from nacre.privacy.discovery import unknown
+from nacre.privacy.doors.discovery import unknown
 from nacre.table import Categorical, Column, Identifier, Schema, Unit
 from nacre.table import sources as reading
 from nacre.table.encoding import encode_column

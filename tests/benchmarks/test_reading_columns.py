@@ -17,7 +17,7 @@ def test_codes_as_numbers_new_labels_and_other_truth_words_are_wrong():
         "code": Numeric((0, 999)), "ward": Categorical(("a", "b")), "rest": Categorical(("a",), other="other"),
         "drug": Boolean(), "who": Identifier(),
     })  # fmt: skip
-    real = {"code": ["V27", "428"], "ward": ["a", None], "rest": ["a", "z"], "drug": ["Yes", "No"], "who": ["1", "2"]}
+    real = {"code": ["V27", "428"], "ward": ["a", None], "rest": ["a", "z"], "drug": ["Yes", "No"], "who": ["1"] * 2}
     fake = {
         "code": ["27", "428"],
         "ward": ["a", "b"],

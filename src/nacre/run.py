@@ -14,11 +14,11 @@ from typing import Any
 from nacre.aiming import share_target, weighing_options, with_target, without_weights
 from nacre.engines import Rows, finished, open_rows, storage_assumptions
 from nacre.errors import DataError, DomainNotDeclared, NacreError, TooLittleData
+from nacre.privacy import discovery
 from nacre.privacy.budget import Budget, default_delta, warn_weak_delta
 from nacre.privacy.certificate.rounding import up
 from nacre.privacy.certificate.statement import certify
-from nacre.privacy.curator import Curator
-from nacre.privacy.doors import discovery
+from nacre.privacy.curator import Curator, Record
 from nacre.privacy.ledger.payment import Account, paid, stamped
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.passes.units import refuse_blurred_persons, refuse_repeated_persons
@@ -157,7 +157,7 @@ def fit(
     with finished(rows), paid(account, job.plan, unit) as held:
         check_persons(rows, job.schema)
         reading = functools.partial(tell_rows, progress)
-        curator = Curator(rows, job.plan, job.schema, noise, transcript, reading, held)
+        curator = Curator(rows, job.plan, job.schema, noise, Record(transcript, held), reading)
         schema = _buy(curator, job, target)
         model = job.synthesizer.fit(curator, job.plan.for_rows(schema.rows), seed, progress)
         schema = discovery.paid_for(schema, job.schema, job.plan, noise.seeded)

@@ -12,7 +12,7 @@ from nacre.planning.costs import Place
 from nacre.planning.expected import Expected, expected
 from nacre.planning.forecast import forecast
 from nacre.privacy.budget import Budget
-from nacre.privacy.doors.discovery import unknown
+from nacre.privacy.discovery import unknown
 from nacre.run import prepare
 from nacre.table.simulate.people import people_schema
 

@@ -140,22 +140,11 @@ def _tell(plan: Any, seen: Any) -> list[Any]:
 
 
 def _doors(plan: Any) -> Any:
-    from nacre.privacy.certificate.rounding import down, up
-
     made = table(
         "entry", "door", "tables", "noise per cell", title="What will be asked", right=("tables", "noise per cell")
     )
     for entry in plan.entries:
-        sigmas = getattr(entry, "sigmas", ())
-        noise = (
-            down(min(sigmas)) if sigmas else f"range {up(entry.epsilon)}" if entry.door in ("select", "sample") else ""
-        )
-        if entry.door == "total":
-            noise = f"{down(entry.sigma)} (norm {up(entry.bound)})"
-        if entry.door in ("descend", "teach"):
-            times = entry.noise if entry.door == "descend" else entry.sigma
-            noise = f"{f'{down(times)} times the clip' if times else 'none'}, {entry.steps:,} steps"
-        made.add_row(entry.name, entry.door, str(len(sigmas) or getattr(entry, "picks", "")), noise)
+        made.add_row(entry.name, entry.door, *entry.sheet)
     return made
 
 

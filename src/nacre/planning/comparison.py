@@ -14,9 +14,9 @@ from typing import Any
 from nacre.errors import NacreError
 from nacre.planning.costs import Place
 from nacre.planning.forecast import Forecast, by_resolution, forecast
+from nacre.privacy import discovery
 from nacre.privacy.budget import Budget
 from nacre.privacy.certificate.rounding import up
-from nacre.privacy.doors import discovery
 from nacre.synthesizers.registry import make
 from nacre.table import Schema
 

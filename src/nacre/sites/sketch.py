@@ -22,7 +22,7 @@ from nacre.errors import CertificateError, DomainNotDeclared, NacreError, Releas
 from nacre.privacy.budget import Budget, default_delta, warn_weak_delta
 from nacre.privacy.certificate.statement import Certificate, certify
 from nacre.privacy.certificate.verification import verify
-from nacre.privacy.curator import Curator
+from nacre.privacy.curator import Curator, Record
 from nacre.privacy.ledger.payment import Account, paid, stamped
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.plan import Plan
@@ -125,7 +125,7 @@ def sketch(
     with finished(rows), paid(account, plan, schema.unit.column if schema.unit else None) as held:
         check_persons(rows, schema)
         reading = functools.partial(tell_rows, progress)
-        curator = Curator(rows, plan, schema, noise, transcript, reading, held)
+        curator = Curator(rows, plan, schema, noise, Record(transcript, held), reading)
         sums = common.measure(curator, plan, recipe)
         stated = certify(
             plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=assumptions(schema, rows)

@@ -19,7 +19,7 @@ import numpy as np
 
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
-from nacre.privacy.doors.selection import Nearness, RecordScore
+from nacre.privacy.doors.select import STEPS, Nearness, RecordScore
 from nacre.privacy.plan import NO_NOISE, Entry, Plan, Scope, Select, Total, gaussian_share
 from nacre.synthesizers.options import expect, is_number
 from nacre.synthesizers.support_points.geometry import Geometry
@@ -63,7 +63,7 @@ def find(bandwidth: Any, curator: Curator, plan: Plan, geometry: Geometry, numbe
     if bandwidth == "gaussian":
         (total,) = curator.total(entry, squares(geometry), public)
         return math.sqrt(WIDEST * float(np.clip(total / max(plan.rows or 1, 1), 1 / SQUARES, 1)))
-    steps = RecordScore._STEPS * (plan.rows or 1)  # of all records at the clip
+    steps = STEPS * (plan.rows or 1)  # of all records at the clip
     places = np.array([j * steps // SQUARES for j in range(1, SQUARES + 1)])
     (pick,) = curator.select(entry, Nearness(RecordScore(squares(geometry), 1, 0.0, 1.0, public), places))
     return math.sqrt(WIDEST * (pick + 1) / SQUARES)

@@ -18,7 +18,7 @@ from nacre.errors import BudgetError, NacreError
 from nacre.privacy.accounting.ranges import range_share
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
-from nacre.privacy.doors.sampling import Listed, Utility
+from nacre.privacy.doors.sample import Listed, Utility
 from nacre.privacy.doors.walk import BLOCK, Walk
 from nacre.privacy.passes import feature_sums
 from nacre.privacy.plan import Entry, Plan, Reveal, Sample, Scope, Total, gaussian_share

@@ -31,7 +31,7 @@ ALLOWED = {
     "bought_schema": {"table", "engines", "privacy", "synthesizers", "run"},
     "sites": {"table", "engines", "privacy", "synthesizers", "planning", "release", "run"},
     "certificates": {"table", "privacy", "synthesizers", "learners"},
-    "metrics": set(),
+    "metrics": {"table", "distances"},
     "report": {"table", "privacy", "metrics", "certificates"},
     "evaluation": {"table", "engines", "distances", "nets", "metrics", "report", "certificates"},
     "audit": {"table", "engines", "privacy", "release", "distances", "metrics", "report"},

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from nacre.evaluation import fidelity
-from nacre.evaluation.fidelity import cells, distances, kendall_error, marginals, taus
+from nacre.metrics import counts as fidelity
+from nacre.metrics.counts import cells, distances, kendall_error, marginals, taus
 
 DESCRIPTION = {"x": (0.0, 10.0), "y": (-5.0, 5.0), "c": ["a", "b", "d"]}
 

@@ -9,12 +9,12 @@ import numpy as np
 
 import nacre
 from nacre.evaluation.columns import compare_columns
-from nacre.evaluation.fidelity import cells, marginals, taus
 from nacre.evaluation.score import Judge, Protocol
+from nacre.metrics.counts import cells, marginals, taus
 from nacre.privacy.budget import Budget
 from nacre.privacy.certificate.statement import certify
 from nacre.privacy.noise import ENTROPY
-from nacre.report.findings import Comparison, Matrix, Report, Score
+from nacre.report.report import Comparison, Matrix, Report, Score
 from nacre.synthesizers.registry import make
 from nacre.table.simulate.people import people, people_schema
 

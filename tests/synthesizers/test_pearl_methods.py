@@ -198,7 +198,7 @@ def test_a_target_without_labels_is_refused_by_the_network_methods():
 
 def test_more_budget_is_better():
     """ε = 20 against ε = 0.05 on the two-way distances of this table."""
-    from nacre.evaluation.fidelity import cells, marginals
+    from nacre.metrics.counts import cells, marginals
 
     def far(epsilon):
         options = {**SMALL["pearl"], "steps": 100}

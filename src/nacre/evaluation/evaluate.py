@@ -15,11 +15,11 @@ from nacre.certificates import verified
 from nacre.errors import NacreError, SchemaError
 from nacre.evaluation import likeness, outside, usefulness
 from nacre.evaluation.columns import compare_columns
-from nacre.evaluation.domain import Domain
-from nacre.evaluation.models import models_of
 from nacre.evaluation.parallel import Progress, run_jobs, silent
 from nacre.evaluation.tables import Sample, read
-from nacre.report.findings import Report
+from nacre.metrics.domain import Domain
+from nacre.metrics.models import models_of
+from nacre.report.report import Report
 from nacre.table import Schema
 from nacre.table.naming import choices
 

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nacre.evaluation import joint
-from nacre.evaluation.dependence import cramers_v, kendall_matrix, pearson, upper
-from nacre.evaluation.distinguish import p_value, two_sample
-from nacre.evaluation.distributions import Figure, dimension_wise, numeric_figures
-from nacre.evaluation.domain import Domain
-from nacre.evaluation.fidelity import Cells, Distances, cells, distances, kendall_error, taus
-from nacre.evaluation.queries import QUERIES, range_queries
-from nacre.evaluation.scoring import interval
-from nacre.metrics import metric
-from nacre.report.findings import Matrix, Score
+from nacre.metrics import joint, metric
+from nacre.metrics.columns import Figure, dimension_wise, numeric_figures
+from nacre.metrics.counts import Cells, Distances, cells, distances, kendall_error, taus
+from nacre.metrics.dependence import cramers_v, kendall_matrix, pearson, upper
+from nacre.metrics.distinguish import p_value, two_sample
+from nacre.metrics.domain import Domain
+from nacre.metrics.predictions import interval
+from nacre.metrics.queries import QUERIES, range_queries
+from nacre.report.report import Matrix, Score
 
 if TYPE_CHECKING:
     from nacre.evaluation.evaluate import Tables

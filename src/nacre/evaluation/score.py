@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nacre.evaluation.domain import Domain
 from nacre.evaluation.downstream import TRAIN_ROWS, scores
-from nacre.evaluation.fidelity import KENDALL_ROWS, Cells, Taus, cells, kendall_error, marginals, taus
-from nacre.evaluation.models import SUITES, models_of
+from nacre.metrics.counts import KENDALL_ROWS, Cells, Taus, cells, kendall_error, marginals, taus
+from nacre.metrics.domain import Domain
+from nacre.metrics.models import SUITES, models_of
 
 if TYPE_CHECKING:
     import pandas as pd

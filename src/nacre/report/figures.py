@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 
 from nacre.metrics import metric
-from nacre.report.findings import Score
 from nacre.report.markup import details, number, shown, signed, table, text
+from nacre.report.report import Score
 from nacre.report.svg import against_ceiling
 
 # Kinds of downstream figures by how their names begin; the first present is shown openly.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nacre.metrics import MODELS, REGRESSORS, metric
-from nacre.report.findings import Comparison, Report, Score
+from nacre.report.report import Comparison, Report, Score
 
 
 def weakest(report: Report, k: int = 5) -> list[Score]:

@@ -12,10 +12,10 @@ import numpy as np
 from nacre.errors import DataError
 from nacre.metrics import METRICS
 from nacre.report.attacks import NOT_PROOF
-from nacre.report.findings import Attack, Comparison, Hidden, Matrix, Report, Score
 from nacre.report.hidden import NOT_DP, of_words, verdict
 from nacre.report.markup import chance
 from nacre.report.ranking import describe, distance_of, weakest
+from nacre.report.report import Attack, Comparison, Hidden, Matrix, Report, Score
 from nacre.table.documents import UNFIT
 
 WARNING = "Contains unprotected statistics of private rows: for the owner of the data, not for release."

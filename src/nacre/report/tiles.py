@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from nacre.metrics import metric
 from nacre.report.figures import MEASURES, Scores, gap, label
-from nacre.report.findings import Matrix, Report, Score
 from nacre.report.heat import KINDS, ranked
 from nacre.report.markup import chance, number, percent, prose, short, signed, text
 from nacre.report.ranking import distance_of, share_lost
+from nacre.report.report import Matrix, Report, Score
 
 NEXT = 4  # runners-up named below the worst
 

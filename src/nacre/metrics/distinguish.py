@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nacre.evaluation.domain import Domain
-from nacre.evaluation.features import Features
-from nacre.evaluation.models import build
-from nacre.evaluation.scoring import RESAMPLES, ranking, resamples
+from nacre.metrics.domain import Domain
+from nacre.metrics.features import Features
+from nacre.metrics.models import build
+from nacre.metrics.predictions import RESAMPLES, ranking, resamples
 
 if TYPE_CHECKING:
     import pandas as pd

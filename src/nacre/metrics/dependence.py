@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nacre.evaluation.domain import Domain
-from nacre.evaluation.fidelity import Cells, Taus
-from nacre.report.findings import Matrix
+from nacre.metrics.counts import Cells, Taus
+from nacre.metrics.domain import Domain
+from nacre.report.report import Matrix
 
 if TYPE_CHECKING:
     import pandas as pd

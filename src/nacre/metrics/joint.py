@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nacre.evaluation.domain import Domain
-from nacre.evaluation.features import Features
+from nacre.metrics.domain import Domain
+from nacre.metrics.features import Features
 
 if TYPE_CHECKING:
     import pandas as pd

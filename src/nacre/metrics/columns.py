@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nacre.evaluation.domain import Variable
+from nacre.metrics.domain import Variable
 
 
 @dataclass(frozen=True)

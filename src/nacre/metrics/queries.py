@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nacre.evaluation.distributions import Figure
-from nacre.evaluation.domain import MISSING, Domain, Variable
+from nacre.metrics.columns import Figure
+from nacre.metrics.domain import MISSING, Domain, Variable
 
 if TYPE_CHECKING:
     import pandas as pd

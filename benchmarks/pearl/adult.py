@@ -13,9 +13,9 @@ from benchmarks.methods import METHODS, Case, Made, Maker, Task, nacre_method
 from benchmarks.pearl import balanced
 from benchmarks.protocol import Study, names_of, run_study
 from benchmarks.results import Results
-from nacre.evaluation.likeness import sampled
 from nacre.evaluation.score import Protocol
-from nacre.metrics.counts import cells, distances
+from nacre.metrics.cells import cells
+from nacre.metrics.counts import distances, sampled
 from nacre.metrics.domain import Domain
 from nacre.metrics.queries import range_queries
 

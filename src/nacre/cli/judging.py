@@ -12,8 +12,6 @@ from nacre.cli.shell import Shell
 from nacre.errors import NacreError
 
 KINDS = {".html": "to_html", ".htm": "to_html", ".json": "to_json", ".md": "to_markdown"}
-HEADLINES = ("tvd1", "tvd2", "kendall_rmse", "c2st_auc", "auc_mean10", "auroc_mean9", "auc_lr", "auc_tree", "auc_hgb",
-             "r2", "r2_hgb")  # fmt: skip
 SHEET_ROWS = 200_000
 
 
@@ -108,12 +106,14 @@ def write_sheet(made: Any, output: str, drawn: int, path: str, force: bool) -> N
 
 def summary_lines(report: Any) -> Sequence[str]:
     """The headline figures and what is weakest, for the end of a run."""
+    from nacre.metrics import METRICS
     from nacre.report.hidden import verdict
     from nacre.report.ranking import describe, weakest
 
     found = {(s.metric, s.of): s for s in report.scores if not s.columns}
     lines = []
-    for name in HEADLINES:
+    headlines = sorted((m.headline, m.name) for m in METRICS.values() if m.headline is not None)
+    for _, name in headlines:
         s, real = found.get((name, "synthetic")), found.get((name, "real")) or found.get((name, "bootstrap"))
         if s is not None:
             beside = (

@@ -1,43 +1,25 @@
-"""How far apart two tables are: total variation of tables of counts, Kendall's rank correlations."""
+"""Total variation of tables of counts: one, two and three columns at a time, and shares of categories."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from math import comb
 
 import numpy as np
 
-from nacre.metrics.domain import MISSING, UNKNOWN, Domain, Variable
+from nacre.metrics.cells import Cells, cells
+from nacre.metrics.metric import TRAINED, lower
+from nacre.metrics.pair import Pair
+from nacre.metrics.score import Figure, Measured
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-BINS = 20
 DENSE = 4_000_000  # cells of a table counted directly; larger ones hold only the cells that occur
-KENDALL_ROWS = 1_000_000  # about 7 s for the 45 pairs of ten columns
-
-
-@dataclass(frozen=True)
-class Marginals:
-    """Total variation distance (half the L1) of every one-way and two-way table, each in [0, 1]."""
-
-    one: Mapping[str, float]
-    two: Mapping[tuple[str, str], float]
-
-    @property
-    def tvd1(self) -> float:
-        return float(np.mean(list(self.one.values())))
-
-    @property
-    def tvd1_max(self) -> float:
-        return float(np.max(list(self.one.values())))
-
-    @property
-    def tvd2(self) -> float:
-        """Mean over all pairs; NaN for a table of one column, which has none."""
-        return float(np.mean(list(self.two.values()))) if self.two else float("nan")
+TEN = 10  # bins of marginal_l1
+FINITE = (
+    "Distances of tables of counts are above 0 even between two samples of one population: compare them with those "
+    "of a bootstrap of the private table. Intervals are for other rows, not for another run of the method."
+)
 
 
 @dataclass(frozen=True)
@@ -56,63 +38,6 @@ class Distances:
     def mean(self) -> float:
         """NaN when no set of columns was asked for."""
         return float(np.mean(list(self.values.values()))) if self.values else float("nan")
-
-
-@dataclass(frozen=True)
-class Cells:
-    """A table reduced to the cell number of every value: what the marginals are counted from."""
-
-    codes: Mapping[str, np.ndarray]
-    sizes: Mapping[str, int]
-    rows: int
-
-    def take(self, rows: np.ndarray) -> Cells:
-        """The rows at these positions, which may repeat."""
-        return Cells({name: codes[rows] for name, codes in self.codes.items()}, self.sizes, len(rows))
-
-
-@dataclass(frozen=True)
-class Taus:
-    """Kendall's tau-b for every pair of numeric columns (strict upper triangle, in column order).
-
-    `rows` were used; `error` bounds the standard error that sampling them added (0 when all were used).
-    A pair in which one column is constant has no tau: NaN.
-    """
-
-    pairs: tuple[tuple[str, str], ...]
-    values: np.ndarray
-    rows: int
-    error: float
-
-
-def cells(table: pd.DataFrame, description: Any, bins: int = BINS) -> Cells:
-    """Numbers fall in `bins` equal-width bins on the public range. Nulls, numbers below and above the range and
-    labels outside the list get cells of their own: a table gains nothing by leaving values out or overshooting."""
-    domain = Domain.of(description)
-    domain.check(table, "compared")
-    coded = {v.name: _cells_of(v, table[v.name], bins) for v in domain}
-    return Cells({n: c for n, (c, _) in coded.items()}, {n: k for n, (_, k) in coded.items()}, len(table))
-
-
-def _cells_of(variable: Variable, values: Any, bins: int) -> tuple[np.ndarray, int]:
-    if variable.categories is not None:
-        k = len(variable.categories)
-        codes = variable.codes(values)
-        return np.where(codes == MISSING, k, np.where(codes == UNKNOWN, k + 1, codes)), k + 2
-    assert variable.bounds is not None
-    low, high = variable.bounds
-    x = variable.raw(values)
-    null, (below, above) = np.isnan(x), variable.beyond(x)
-    place = (np.clip(np.where(null, low, x), low, high) - low) / ((high - low) or 1.0) * bins
-    inside = np.clip(place.astype(np.int64), 0, bins - 1)
-    return np.select([null, below, above], [bins, bins + 1, bins + 2], inside), bins + 3
-
-
-def marginals(a: Cells, b: Cells) -> Marginals:
-    """All one-way and two-way distances between two tables reduced by `cells` on the same description."""
-    one = distances(a, b, [(c,) for c in a.sizes]).values
-    two = distances(a, b, combinations(a.sizes, 2)).values
-    return Marginals({c: value for (c,), value in one.items()}, {(c, d): value for (c, d), value in two.items()})
 
 
 def distances(a: Cells, b: Cells, sets: Iterable[tuple[str, ...]]) -> Distances:
@@ -153,46 +78,73 @@ def _joint(a: Cells, b: Cells, columns: tuple[str, ...]) -> tuple[np.ndarray, np
     return both[: a.rows], both[a.rows :], len(distinct)
 
 
-def taus(table: pd.DataFrame, description: Any, limit: int | None = KENDALL_ROWS, seed: int = 0) -> Taus:
-    """Tau-b of all pairs of numeric columns, over the rows where both are present.
-
-    A table of more than `limit` rows is sampled without replacement (by `seed`). The variance of a
-    sample tau of n rows is at most 2 (1 - tau^2) / n (Kendall 1948), hence `error` = sqrt(2 / n):
-    0.0045 at 100,000 rows, as an upper bound; at tau = 0 it is near 2 / (3 sqrt(n)) = 0.0021.
-    """
-    from scipy.stats import kendalltau
-
-    domain = Domain.of(description)
-    domain.check(table, "compared")
-    error = 0.0
-    if limit is not None and len(table) > limit:
-        keep = np.random.default_rng(seed).choice(len(table), size=limit, replace=False)
-        table, error = table.iloc[np.sort(keep)], float(np.sqrt(2 / limit))
-    columns = {v.name: v.numbers(table[v.name]) for v in domain.numbers}
-    pairs = tuple(combinations(columns, 2))
-    values = np.array([_tau(kendalltau, columns[c], columns[d]) for c, d in pairs])
-    return Taus(pairs, values, len(table), error)
+def sampled(names: tuple[str, ...], size: int, limit: int, seed: int) -> list[tuple[str, ...]]:
+    """All sets of `size` columns in order, or `limit` of them drawn at random."""
+    if comb(len(names), size) <= limit:
+        return list(combinations(names, size))
+    rng = np.random.default_rng([seed, size])
+    found: set[tuple[int, ...]] = set()
+    while len(found) < limit:
+        found.add(tuple(sorted(rng.choice(len(names), size, replace=False).tolist())))
+    return [tuple(names[i] for i in chosen) for chosen in sorted(found)]
 
 
-def _tau(kendalltau: Any, x: np.ndarray, y: np.ndarray) -> float:
-    present = ~(np.isnan(x) | np.isnan(y))
-    if present.sum() < 2:
-        return float("nan")
-    if not present.all():
-        x, y = x[present], y[present]
-    return float(kendalltau(x, y, variant="b").statistic)
+# ---------------------------------------------------------------------------------------------------------- metrics
 
 
-def kendall_error(a: Taus, b: Taus) -> dict[str, float]:
-    """`kendall_rmse` and `kendall_mae` over the pairs defined in both tables, and how many were not.
+def _sets(pair: Pair, size: int) -> list[tuple[str, ...]]:
+    limit = {2: pair.limits.pairs, 3: pair.limits.triples}.get(size)
+    names = pair.domain.names
+    return sampled(names, size, comb(len(names), size) if limit is None else limit, pair.seed)
 
-    NaN when no pair is defined. `kendall_undefined` belongs beside the errors: a synthetic table with a
-    constant column is judged on fewer pairs.
-    """
-    if a.pairs != b.pairs:
-        raise ValueError("the two tables have different numeric columns; describe both the same way")
-    gap = a.values - b.values
-    defined = gap[~np.isnan(gap)]
-    rmse = float(np.sqrt(np.mean(defined**2))) if len(defined) else float("nan")
-    mae = float(np.mean(np.abs(defined))) if len(defined) else float("nan")
-    return {"kendall_rmse": rmse, "kendall_mae": mae, "kendall_undefined": float(len(gap) - len(defined))}
+
+def _marginals(name: str, size: int, each: bool = False) -> Callable[[Pair], Measured]:
+    """The mean over sets of columns, and where asked the worst and each of them."""
+
+    def computation(pair: Pair) -> Measured:
+        sets = _sets(pair, size)
+        found = distances(pair.ours.cells, pair.real.cells, sets)
+        if not sets:
+            return Measured(())
+        scores = [Figure(found.mean, found.mean_error).score(name, pair.rows)]
+        if each and size == 1:
+            worst = max(found.values, key=lambda one: found.values[one])
+            scores.append(Figure(found.values[worst], found.errors[worst]).score(f"{name}_max", pair.rows))
+        if each:
+            scores += [Figure(v, found.errors[c]).score(name, pair.rows, c) for c, v in found.values.items()]
+        return Measured(tuple(scores), tuple(_notes(pair, size, len(sets))))
+
+    return computation
+
+
+def _notes(pair: Pair, size: int, compared: int) -> list[str]:
+    if size == 1:
+        return [FINITE]
+    if compared == comb(len(pair.domain.names), size):
+        return []
+    if size == 2:
+        return [f"Of all pairs of columns {compared:,} drawn at random were compared."]
+    return [f"Three-way tables: {compared} triples of columns drawn at random."]
+
+
+def _l1(pair: Pair) -> Measured:
+    a, b = (cells(side.frame, pair.domain, TEN) for side in (pair.ours, pair.real))
+    found = distances(a, b, _sets(pair, 2))
+    doubled = Figure(2 * found.mean, 2 * found.mean_error)
+    return Measured((doubled.score("marginal_l1", pair.rows),) if found.values else ())
+
+
+_one = _marginals("tvd1", 1, each=True)
+METRICS = (
+    lower("tvd1", 1.0, "total variation of one-way tables, mean over columns", _one, headline=1),
+    lower("tvd1_holdout", 1.0, "tvd1 against the real holdout instead", _marginals("tvd1_holdout", 1), reads=TRAINED),
+    lower(
+        "tvd2", 1.0, "total variation of two-way tables, mean over all pairs", _marginals("tvd2", 2, True), headline=2
+    ),
+    lower("tvd2_holdout", 1.0, "tvd2 against the real holdout instead", _marginals("tvd2_holdout", 2), reads=TRAINED),
+    lower(
+        "tvd3", 1.0, "total variation of three-way tables, mean over a random sample of triples", _marginals("tvd3", 3)
+    ),
+    lower("tvd1_max", 1.0, "total variation of the worst one-way table", _one),
+    lower("marginal_l1", 2.0, "sum of differences of two-way tables with ten bins, mean over all pairs", _l1),
+)

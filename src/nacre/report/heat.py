@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from nacre.metrics.score import Matrix
 from nacre.report.markup import details, number, short, signed, table, text
-from nacre.report.report import Matrix
 from nacre.report.style import STEPS, shade
 from nacre.report.svg import nice
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nacre.metrics import MODELS, REGRESSORS, metric
-from nacre.report.report import Comparison, Report, Score
+from nacre.metrics.score import Score
+from nacre.report.report import Comparison, Report
 
 
 def weakest(report: Report, k: int = 5) -> list[Score]:

@@ -7,15 +7,16 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from nacre.evaluation.likeness import sampled
 from nacre.evaluation.parallel import run_jobs
-from nacre.metrics.columns import dimension_wise, ks, numeric_figures, wasserstein
-from nacre.metrics.counts import cells, taus
-from nacre.metrics.dependence import cramers_v, kendall_matrix, pearson, upper
+from nacre.metrics.cells import cells
+from nacre.metrics.columns import ks, numeric_figures, wasserstein
+from nacre.metrics.counts import sampled
+from nacre.metrics.dependence import cramers_v, kendall_matrix, pearson, taus, upper
 from nacre.metrics.distinguish import p_value, two_sample
 from nacre.metrics.domain import Domain, Variable
 from nacre.metrics.queries import range_queries
-from nacre.report.report import Matrix
+from nacre.metrics.score import Matrix
+from nacre.metrics.shares import dimension_wise
 
 DOMAIN = Domain.of({"x": (0.0, 10.0), "y": (-5.0, 5.0), "c": ["a", "b", "d"]})
 

@@ -38,6 +38,7 @@ def _gap(base: Metric) -> Metric:
         direction="lower",
         range=(-(base.range[1] - base.range[0]), base.range[1] - base.range[0]),
         reads=("synthetic", "private", "holdout"),
+        gap_of=base.name,
         headline=None,
         text=f"{base.name} of the real table in the same run, minus that of the synthetic table",
     )

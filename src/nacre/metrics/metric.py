@@ -35,6 +35,8 @@ class Metric:
     whole_rows: bool = False
     suite: str | None = None
     group: str = ""  # the measure of predictions in whose table of a report it stands; "": with the other figures
+    model: str | None = None  # the one model that it scores
+    gap_of: str | None = None  # how far the figure of that name falls behind the one of real rows
     chance: bool = False  # a p-value, printed as one
     headline: int | None = None  # its place in the short table of the command line, if it has one
 

@@ -17,6 +17,7 @@ from nacre.metrics.models import MODELS, REGRESSORS, SUITES
 
 RESAMPLES = 200
 TOLD = "trained on synthetic rows, tested on real ones"
+_HEADLINES = {"auc_mean10": 5, "auroc_mean9": 6, "auc_lr": 7, "auc_tree": 8, "auc_hgb": 9, "r2": 10, "r2_hgb": 11}
 _CELLS = 4_000_000  # of a block of weights: bounds memory
 Figures = dict[str, np.ndarray]
 
@@ -96,9 +97,19 @@ class Measure:
             return self.of == "numbers"
         return self.of == "classes" or (self.of == "two classes" and classes == 2)
 
-    def metric(self, name: str, about: str, headline: int | None = None) -> Metric:
-        said = f"{self.text}, {about}; {TOLD}"
-        return Metric(name, self.direction, self.range, self.unit, TRAINED, said, group=self.name, headline=headline)
+    def metric(self, name: str, about: str) -> Metric:
+        model = name.removeprefix(f"{self.name}_")
+        return Metric(
+            name,
+            self.direction,
+            self.range,
+            self.unit,
+            TRAINED,
+            f"{self.text}, {about}; {TOLD}",
+            group=self.name,
+            model=model if model in MODELS or model in REGRESSORS else None,
+            headline=_HEADLINES.get(name),
+        )
 
 
 # In the order of a report, whose first table stands open.
@@ -202,7 +213,6 @@ def _mean(found: Mapping[str, Figures], score: str, models: Sequence[str]) -> np
 
 
 def _described() -> list[Metric]:
-    first = {"auc_lr": 7, "auc_tree": 8, "auc_hgb": 9, "r2_hgb": 11, "auc_mean10": 5, "r2": 10, "auroc_mean9": 6}
     classes = [m for m in MEASURES.values() if m.of != "numbers"]
     macro = replace(MEASURES["f1"], text="macro-F1")
     auc, ap, r2, mse = (MEASURES[name] for name in ("auc", "ap", "r2", "mse"))
@@ -219,7 +229,7 @@ def _described() -> list[Metric]:
         (r2, "r2", "mean of the regressors run"),
         (mse, "mse", "mean of the regressors run"),
     ]
-    return [s.metric(name, about, first.get(name)) for s, name, about in named]
+    return [s.metric(name, about) for s, name, about in named]
 
 
 METRICS = tuple(_described())

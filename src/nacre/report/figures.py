@@ -60,9 +60,9 @@ class Scores:
         """Measure to the synthetic table's scores of whole tables, gaps aside."""
         found: dict[str, list[Score]] = {}
         for s in self:
-            kind = metric(s.metric).group
-            if kind and s.of == "synthetic" and not s.columns and not s.metric.endswith("_gap"):
-                found.setdefault(kind, []).append(s)
+            known = metric(s.metric)
+            if known.group and known.gap_of is None and s.of == "synthetic" and not s.columns:
+                found.setdefault(known.group, []).append(s)
         return {k: found[k] for k in MEASURES if k in found}
 
     def whole_table(self) -> list[str]:

@@ -116,8 +116,8 @@ def to_markdown(report: Report) -> str:
     ]
     whole = [s for s in report.scores if not s.columns]
     trained = [s for s in whole if "majority" in {t.of for t in whole if t.metric == s.metric}]
-    others = [s for s in whole if s not in trained and not s.metric.endswith("_gap")]
-    gaps = {s.metric: s for s in whole if s.metric.endswith("_gap")}
+    others = [s for s in whole if s not in trained and METRICS[s.metric].gap_of is None]
+    gaps = {base: s for s in whole if (base := METRICS[s.metric].gap_of)}
     if trained:
         parts += [f"## Models that predict {_cell(report.target or '')}", _figures(trained, gaps)]
     if others:
@@ -160,7 +160,7 @@ def _figures(scores: Sequence[Score], gaps: Mapping[str, Score]) -> str:
     kinds = [of for of in _SHOWN if any(of in found for found in by.values())]
     rows = []
     for name, found in by.items():
-        gap = [_value(gaps.get(f"{name}_gap"))] if gaps else []
+        gap = [_value(gaps.get(name))] if gaps else []
         rows.append((f"`{name}`", *(_value(found.get(of)) for of in kinds), *gap, METRICS[name].text.split(";")[0]))
     return _table(("figure", *kinds, *(["gap"] if gaps else []), "what it is"), rows)
 

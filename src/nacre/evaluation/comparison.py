@@ -10,7 +10,7 @@ from nacre.metrics import METRICS, Metric, Score, metric
 from nacre.metrics.domain import Domain
 from nacre.metrics.metric import Computation
 from nacre.metrics.pair import Limits, Pair, Side
-from nacre.metrics.score import Matrix, Measured
+from nacre.metrics.score import Measured
 
 WHOSE = ("synthetic", "bootstrap", "real")
 Jobs = dict[tuple[Computation, str], Callable[[], Measured]]
@@ -60,8 +60,8 @@ def gathered(found: Mapping[tuple[Computation, str], Measured]) -> Measured:
     place = {name: i for i, name in enumerate(METRICS)}
     scores.sort(key=lambda s: (bool(s.columns), place[s.metric], WHOSE.index(s.of)))
     ours = [found[c, "synthetic"] for c in _computations() if (c, "synthetic") in found]
-    matrices: list[Matrix] = [m for one in ours for m in one.matrices]
-    return Measured(tuple(scores), tuple(note for one in ours for note in one.notes), tuple(matrices))
+    notes = dict.fromkeys(note for one in ours for note in one.notes)
+    return Measured(tuple(scores), tuple(notes), tuple(m for one in ours for m in one.matrices))
 
 
 def _computations() -> list[Computation]:

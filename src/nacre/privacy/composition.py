@@ -72,7 +72,7 @@ class _Grid:
 def compose(directions: Sequence[Sequence[Term]]) -> Curve:
     """The larger of the curves of several lists of terms: one list for each direction between neighbours.
 
-    The first direction chooses the grid.
+    The first direction chooses the grid. What is used once is not composed: its own curve stands on the grid.
     """
     grid = _grid(directions[0])
     if grid is None:
@@ -164,7 +164,12 @@ def _composed(terms: Sequence[Term], grid: _Grid) -> Curve:
     width, lost = grid.h * grid.cells, lost * math.exp(min(log_total, 600.0)) * slack
     end = math.exp(min(log_near - grid.tilt * width, log_far - grid.far * width, 0.0))
     moments = tuple((s, log + math.log(slack)) for s, log in ((grid.tilt, log_near), (grid.far, log_far)))
-    return Curve(grid.h, np.minimum((_hockey(measure, grid.h) + end) * slack + lost, 1.0), moments, lost)
+    deltas = (_hockey(measure, grid.h) + end) * slack + lost
+    if steps == 1:
+        ((law, _),) = terms
+        own = law.deltas(grid.h * np.arange(grid.cells))
+        deltas = np.minimum(deltas, np.maximum.accumulate(own[::-1])[::-1])
+    return Curve(grid.h, np.minimum(deltas, 1.0), moments, lost)
 
 
 def _tilted(masses: np.ndarray, losses: np.ndarray, tilt: float) -> tuple[np.ndarray, float]:

@@ -15,7 +15,7 @@ from nacre.aiming import share_target, weighing_options, with_target, without_we
 from nacre.engines import Rows, finished, open_rows, storage_assumptions
 from nacre.errors import DataError, DomainNotDeclared, NacreError, TooLittleData
 from nacre.privacy.budget import Budget, default_delta, warn_weak_delta
-from nacre.privacy.certificate.rounding import up
+from nacre.privacy.certificate import assumed
 from nacre.privacy.certificate.statement import certify
 from nacre.privacy.curator import Curator
 from nacre.privacy.doors import discovery
@@ -313,29 +313,4 @@ def check_rows(rows: Rows, schema: Schema) -> None:
 
 def assumptions(schema: Schema, rows: Rows) -> tuple[str, ...]:
     """What the promise rests on besides the proofs."""
-    attested = {fact for a in schema.attestations for fact in a.facts}
-    stated = [f"the facts marked public in the schema{', those attested apart,' if attested else ''} were not taken "
-              "from this table"]  # fmt: skip
-    stated += [
-        f"{len(a.facts)} facts were read from the data and declared public by {a.by}, because: {a.why}"
-        for a in schema.attestations
-    ]
-    earlier = sum(source == "bought" for source in schema.facts().values())
-    if earlier:
-        stated.append(f"{earlier} facts of the schema were bought by an earlier run, {_price(schema)}")
-    stated.append(f"column names and how the table stores its columns are public ({storage.told(rows.arrow_schema)})")
-    stated += storage_assumptions(rows)
-    if schema.unit is None:
-        stated.append("the promise is per row; declare a unit in the schema to protect persons with several rows")
-    return tuple(stated)
-
-
-def _price(schema: Schema) -> str:
-    """What facts bought earlier have cost, as far as the schema says it."""
-    if not schema.purchases:
-        return "at a cost that the schema does not state; if from these rows, it adds to this promise"
-    paid = "; ".join(
-        f"at ({up(p.epsilon)}, {up(p.delta)}), {p.neighbours}{f', {p.cap} rows of a unit' * (p.cap > 1)}"
-        for p in schema.purchases
-    )
-    return f"{paid}: if from these rows, that cost adds to this promise"
+    return assumed.of_table(schema, storage.told(rows.arrow_schema), storage_assumptions(rows))

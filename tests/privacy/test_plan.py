@@ -17,6 +17,7 @@ from nacre.certificates import verified
 from nacre.errors import BudgetError, DataError, DomainNotDeclared, NacreError, PlanError, SchemaError
 from nacre.privacy.accounting import accountant as accounting
 from nacre.privacy.budget import Budget, Level, default_delta
+from nacre.privacy.certificate.assumed import of_table
 from nacre.privacy.certificate.statement import Certificate, certify
 from nacre.privacy.doors import discovery
 from nacre.privacy.noise import ENTROPY
@@ -131,7 +132,7 @@ def test_methods_spend_their_budget_and_no_more(method, relation, bought):
         spent = accounting.delta_at(plan.events(), 0.7)
         assert spent <= 1e-7
         assert accounting.delta_at(plan.events(), 0.7 * 0.999) > 1e-7
-        stated = certify(plan, schema, seeded=False, noise=ENTROPY, assumptions=("they hold",))
+        stated = certify(plan, schema, seeded=False, noise=ENTROPY, assumptions=of_table(schema, "text: name", ()))
         verified(Certificate.from_json(json.loads(json.dumps(stated.to_json()))), schema)
 
 

@@ -15,6 +15,7 @@ from nacre.learners import labelled
 from nacre.learners.descending import DpSgd
 from nacre.learners.training import Task, Tell, Training, check_whole
 from nacre.privacy.budget import warn_weak_delta
+from nacre.privacy.certificate.assumed import LEARNED
 from nacre.privacy.certificate.statement import Certificate, certify
 from nacre.privacy.curator import Curator
 from nacre.privacy.ledger.payment import Account, paid, stamped
@@ -66,7 +67,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         with paid(account, task.plan, None) as held:
             task.curator = Curator(rows, task.plan, schema, noise, paid=held)
             parameters = training.train(task, tell_owner or (lambda told: None))
-            made = certify(task.plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=ASSUMED)
+            made = certify(task.plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=LEARNED)
             made = dataclasses.replace(made, extras={**made.extras, **dict(getattr(training, "extras", {}))})
             self.certificate_: Certificate = stamped(made, held)
         self.flow_ = task.model
@@ -139,6 +140,3 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
     def _read(self) -> dict[str, bool]:
         private = self.rows is None and self.neighbours == "add_or_remove_one"
         return {"bounds": self.bounds is None, "classes": self.classes is None, "rows": private}
-
-
-ASSUMED = ("bounds of the features and the classes were not taken from these rows", "the promise is per row")

@@ -20,6 +20,7 @@ from typing import Any
 from nacre.engines import finished, open_rows
 from nacre.errors import CertificateError, DomainNotDeclared, NacreError, ReleaseFileError, SketchError
 from nacre.privacy.budget import Budget, default_delta, warn_weak_delta
+from nacre.privacy.certificate.assumed import of_sites
 from nacre.privacy.certificate.statement import Certificate, certify
 from nacre.privacy.certificate.verification import verify
 from nacre.privacy.curator import Curator
@@ -296,15 +297,11 @@ def _joint(sites: tuple[Certificate, ...]) -> Certificate:
     weakest = min(sites, key=lambda c: (LEVELS[c.guarantee], -(c.epsilon or 0.0), -(c.delta or 0.0)))
     if len(sites) == 1:
         return weakest
-    stated = (
-        f"made of the sketches of {len(sites)} sites; each added its own noise to its own rows before they were added",
-        "the rows of one unit are at one site only; whoever has rows at several pays at each of them",
-    )
     private = weakest.epsilon is not None
     extras = {name: value for name, value in weakest.extras.items() if name != "ledger"} | {"sites": len(sites)}
     if books := [c.extras["ledger"] for c in sites if "ledger" in c.extras]:  # every site's own, not that of one
         extras["ledgers"] = books
-    assumed = (*weakest.assumptions, *stated) if private else ()
+    assumed = (*weakest.assumptions, *of_sites(len(sites))) if private else ()
     delta = max(c.delta or 0.0 for c in sites) if private else None  # not only that of the largest epsilon
     # At every delta the largest epsilon of all sites; where one has none, there is no point of the curve.
     points = [dict(c.curve) for c in sites] if private else []

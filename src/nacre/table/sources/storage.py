@@ -19,6 +19,7 @@ from nacre.errors import DataError
 from nacre.table.columns import Boolean, Datetime, Numeric
 from nacre.table.schema import Schema
 
+KEYS = "the columns are the keys of the first line of the file: that all lines are written with these keys is public"
 _AS_WRITTEN = {b"nacre.storage": b"as written"}
 
 

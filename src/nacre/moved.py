@@ -9,9 +9,7 @@ import types
 import warnings
 from collections.abc import Callable, Sequence
 
-HOMES = dict(
-    line.split()
-    for line in """
+_LINES = """
 fitting run
 privacy.buying privacy.doors.buying
 privacy.calibration privacy.accounting.calibration
@@ -86,18 +84,20 @@ table.pandas_columns table.sources.pandas_columns
 table.probe table.votes.probe
 table.reading table.values.reading
 table.simulate_codes table.simulate.codes
-""".strip().splitlines()
-)
+"""
+HOMES = {old: home for old, _, home in (line.partition(" ") for line in _LINES.strip().splitlines())}
 
 
 class Finder:
-    """Knows the old names, and no others."""
+    """Finds and loads the old names, and no others. (`importlib.abc` would take longer to import than all of nacre.)"""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: types.ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         old = fullname.removeprefix("nacre.")
-        return importlib.machinery.ModuleSpec(fullname, self) if old != fullname and old in HOMES else None
+        if old == fullname or old not in HOMES:
+            return None
+        return importlib.machinery.ModuleSpec(fullname, self)  # pyright: ignore[reportArgumentType]
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
         home = f"nacre.{HOMES[spec.name.removeprefix('nacre.')]}"

@@ -100,9 +100,9 @@ def _attacked() -> list[Metric]:
             (0.0, INF),
             "files",
             ("files", "clock"),
-            "of these, files that took more than two seconds",
+            "of these, files that took over two seconds of CPU time",
         ),
-        Metric("slowest_s", "lower", (0.0, INF), "s", ("files", "clock"), "wall time of the file that took longest"),
+        Metric("slowest_s", "lower", (0.0, INF), "s", ("files", "clock"), "CPU time of the file that took longest"),
     ]
 
 

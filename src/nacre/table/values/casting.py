@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nacre.table.columns import INTEGER_LIMIT
+from nacre.table.checking import INTEGER_LIMIT
 from nacre.table.values.labels import is_text, nulls
 
 Parts = tuple[np.ndarray, np.ndarray, np.ndarray]

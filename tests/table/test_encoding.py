@@ -311,3 +311,10 @@ def test_polars_text_types_are_read():
     schema = Schema({"a": Categorical(("y", "x"), nullable=True), "b": Numeric((0, 9), integer=True)})
     found = encode(frame.to_arrow(), schema)
     assert found["a"].values.tolist() == [1, -1, 0] and found["b"].values.tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("column", [Datetime(nullable=True), Tensor((2,), nullable=True)])
+def test_nan_is_missing_also_where_no_number_can_be_read(column):
+    """pandas stores None as NaN as soon as one number is in the column: no other row may make it unreadable."""
+    found = column.encode(pa.array([float("nan"), None, 1.0]))
+    assert found.null.all() and found.unreadable.tolist() == [False, False, True]

@@ -15,7 +15,7 @@ from nacre.table.checking import check_label, need, sequence
 from nacre.table.columns.base import Column, Labelled
 from nacre.table.naming import some
 from nacre.table.values import casting, labels
-from nacre.table.values.stored import Values, absent
+from nacre.table.values.stored import Values
 
 if TYPE_CHECKING:
     from nacre.table.draft import Look
@@ -95,7 +95,7 @@ class Categorical(Labelled):
         declared = labels.as_stored(self.labels, array.type)
         found = pc.index_in(text, value_set=pa.array(declared, text.type))
         code = pc.fill_null(found, -1).to_numpy(zero_copy_only=False)
-        null = absent(array)
+        null = casting.absent(array)
         return code, null, (code < 0) & ~null
 
     def fitted(self, values: np.ndarray, null: np.ndarray, bad: np.ndarray) -> Values:

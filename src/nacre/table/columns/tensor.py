@@ -71,7 +71,7 @@ class Tensor(Column):
         if pa.types.is_fixed_size_list(kind):
             array = array.cast(pa.large_list(kind.value_type))
         elif not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
-            return Values(values.reshape(-1, *self.shape), np.ones(len(array), bool), ~missing)
+            return Values(values.reshape(-1, *self.shape), np.ones(len(array), bool), ~casting.absent(array))
         offsets = array.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
         cells, null, _ = casting.floats(labels.unpack(array.values))
         fits = ~missing & (np.diff(offsets) == self.size)

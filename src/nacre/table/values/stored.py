@@ -73,12 +73,3 @@ def each_once(read: Callable[[pa.Array], casting.Parts], array: pa.Array) -> cas
     last = len(words)  # the null added at the end stands for a null index
     index = pc.fill_null(array.indices.cast(pa.int64()), last).to_numpy(zero_copy_only=False)
     return values[index], null[index], bad[index]
-
-
-def absent(words: pa.Array) -> np.ndarray:
-    """Where a value of an array that is no dictionary is null, the empty text or NaN."""
-    if labels.is_text(words.type):
-        return labels.nulls(words) | casting.mask(pc.equal(words, ""))
-    if pa.types.is_floating(words.type):
-        return labels.nulls(words) | casting.mask(pc.is_nan(words))
-    return labels.nulls(words)

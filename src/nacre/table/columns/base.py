@@ -136,8 +136,8 @@ class Column:
         """The kind, for people."""
         return self.kind
 
-    def domain_words(self) -> str:
-        """The declared domain, for people."""
+    def domain_words(self, most: int | None = 8) -> str:
+        """The declared domain, for people; of a list, at most so many."""
         return f"{self.missing[0]} not declared"
 
     def unbounded(self) -> Column:

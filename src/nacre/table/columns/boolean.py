@@ -42,7 +42,7 @@ class Boolean(Labelled):
     def words(self) -> tuple[str, ...]:
         return ("false", "true")
 
-    def domain_words(self) -> str:
+    def domain_words(self, most: int | None = 8) -> str:
         return ", ".join(self.words if self.format is None else (self.format.false, self.format.true))
 
     def read(self, array: pa.Array) -> casting.Parts:

@@ -74,11 +74,11 @@ class Categorical(Labelled):
     def missing(self) -> tuple[str, ...]:
         return () if self.categories is not None else ("categories",)
 
-    def domain_words(self) -> str:
+    def domain_words(self, most: int | None = 8) -> str:
         if self.missing:
-            return super().domain_words()
-        text = ", ".join(self.labels[:8])
-        return text if len(self.labels) <= 8 else f"{text}, ... ({len(self.labels)} in all)"
+            return super().domain_words(most)
+        text = ", ".join(self.labels[:most])
+        return text if most is None or len(self.labels) <= most else f"{text}, ... ({len(self.labels)} in all)"
 
     @classmethod
     def drafted(cls, look: Look) -> Column | None:

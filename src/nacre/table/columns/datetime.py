@@ -85,9 +85,9 @@ class Datetime(Measured):
     def zone(self) -> str | None:
         return self.tz
 
-    def domain_words(self) -> str:
+    def domain_words(self, most: int | None = 8) -> str:
         if self.bounds is None:
-            return super().domain_words()
+            return super().domain_words(most)
         return " .. ".join(self.bounds if self.format is None else self.spelled(np.array(self.ends)).to_pylist())
 
     @classmethod

@@ -36,7 +36,7 @@ class Identifier(Column):
                 f"{name} is {getattr(self, name)!r}; write true or false",
             )
 
-    def domain_words(self) -> str:
+    def domain_words(self, most: int | None = 8) -> str:
         return "not learnt, made anew"
 
     @classmethod

@@ -113,9 +113,9 @@ class Numeric(Measured):
     def title(self) -> str:
         return "integer" if self.integer else self.kind
 
-    def domain_words(self) -> str:
+    def domain_words(self, most: int | None = 8) -> str:
         if self.bounds is None:
-            return super().domain_words()
+            return super().domain_words(most)
         if self.format is not None:
             return " .. ".join(self.spelled(np.array(self.bounds)).to_pylist())
         return " .. ".join(f"{b:,}" if isinstance(b, int) else f"{b:,.10g}" for b in self.bounds)

@@ -54,8 +54,8 @@ class Tensor(Column):
         """How many numbers a row has."""
         return math.prod(self.shape)
 
-    def domain_words(self) -> str:
-        return super().domain_words() if self.bounds is None else " .. ".join(f"{b:,.10g}" for b in self.bounds)
+    def domain_words(self, most: int | None = 8) -> str:
+        return super().domain_words(most) if self.bounds is None else " .. ".join(f"{b:,.10g}" for b in self.bounds)
 
     @classmethod
     def drafted(cls, look: Look) -> Column | None:

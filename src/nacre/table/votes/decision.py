@@ -142,11 +142,7 @@ def _numbers_with(affix: int, votes: np.ndarray, sigma: float, untyped: bool) ->
     def option(c: int) -> _Option:
         written, whole, rounded = _number_masks(places, (writes[c], *(r[c] for r in read)), affix, signed)
         score = float(scores[c]) + (0.0 if signed is None else float(votes[signed]))
-<<<<<<< HEAD
-        return _Option(_number_column(c, affix, sign, untyped), *masks, score)
-=======
         return _Option(_number_column(c, affix, sign, untyped), written, whole, score, rounded)
->>>>>>> origin/main
 
     if scores[best] <= 0:
         return option(best)

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import nacre
-from nacre.privacy.doors import buying
+from nacre.privacy import buying
 from nacre.table import Categorical, Datetime, Identifier, Numeric, Schema
 from nacre.table.formats import NumberFormat
 from nacre.table.votes import probe

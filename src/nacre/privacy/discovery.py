@@ -16,11 +16,11 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from nacre.errors import BudgetError, SchemaError, TooLittleData, UnreadableColumn
+from nacre.privacy import buying
 from nacre.privacy.accounting import accountant as accounting
 from nacre.privacy.budget import Budget
 from nacre.privacy.certificate.rounding import exact
 from nacre.privacy.curator import Curator
-from nacre.privacy.doors import buying
 from nacre.privacy.plan import Bounds, Categories, Counts, Entry, Plan, Scope, gaussian_share
 from nacre.table import Categorical, Datetime, Identifier, Numeric, Schema
 from nacre.table.naming import is_index

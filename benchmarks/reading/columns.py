@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from nacre.privacy.doors.discovery import unknown
+from nacre.privacy.discovery import unknown
 
 import nacre
 from benchmarks import data

@@ -12,6 +12,9 @@ from collections.abc import Callable, Sequence
 HOMES = dict(
     line.split()
     for line in """
+aiming run.requests
+bought_schema run.buying
+cli.owner owner
 fitting run
 privacy.buying privacy.doors.buying
 privacy.calibration privacy.accounting.calibration
@@ -51,7 +54,7 @@ privacy.work privacy.passes.work
 rebalancing release.rebalance
 release_file release.file
 sketch_checks sites.checks
-sketching sites.sketch
+sketching sites.shared
 synthesizers.allocation synthesizers.sketch.allocation
 synthesizers.costs planning.costs
 synthesizers.denoising synthesizers.mixture.denoise

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.csv as pacsv
 import pytest
 
-from nacre.cli.running import diagnostic_lines
+from nacre.owner import diagnostic_lines
 
 TINY = ("--option", "steps=2", "--option", "batch=16", "--option", "width=8")
 EVEN = "late_payment=true:0.5,false:0.5"

@@ -12,7 +12,6 @@ import pytest
 from tests.privacy_contract import checks, tables
 
 import nacre
-from nacre import run as fitting
 from nacre.certificates import verified
 from nacre.errors import BudgetError, DataError, DomainNotDeclared, NacreError, PlanError, SchemaError
 from nacre.privacy.accounting import accountant as accounting
@@ -234,7 +233,7 @@ def test_repeated_person_is_refused_with_advice_before_spending():
     table = tables.with_row(tables.people(30), person=3)
     opened = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fitting.Curator, "_open", lambda self, entry, *rest: opened.append(entry))
+        patch.setattr(Curator, "_open", lambda self, entry, *rest: opened.append(entry))
         with pytest.raises(DataError, match=re.escape('"unit": {"column": "person", "cap": K}')):
             nacre.fit(table, epsilon=1.0, schema=schema, method="independent")
     assert not opened

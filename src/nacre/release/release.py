@@ -31,7 +31,7 @@ from nacre.targets.raking import checked, from_json, to_json
 
 CHUNK = 250_000  # rows drawn at a time: memory does not grow with the number of rows asked for
 CHUNK_NUMBERS = 10_000_000  # of arrays in such a chunk
-SKETCH = "shared sketch"  # stands for the method in the file of a sketch (nacre.sites.sketch)
+SKETCH = "shared sketch"  # stands for the method in the file of a sketch (nacre.sites.shared)
 _ROUNDS = 200  # redraws of rows that break a declared impossibility
 
 

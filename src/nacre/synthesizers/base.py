@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -18,17 +18,12 @@ from nacre.errors import NacreError, SchemaError
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan
+from nacre.progress import Progress, silent
 from nacre.table import Condition, Schema
 from nacre.table.encoding import Values
 from nacre.table.naming import choices
 
 RATE = 1 / 32  # of the rows in a step, where their number is not declared
-
-Progress = Callable[[str, int, int | None], None]  # what is being done, how far, out of how many
-
-
-def silent(what: str, done: int, total: int | None) -> None:
-    """A progress that shows nothing."""
 
 
 def refuse_tensors(schema: Schema, method: str) -> None:

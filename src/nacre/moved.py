@@ -9,9 +9,7 @@ import types
 import warnings
 from collections.abc import Callable, Sequence
 
-HOMES = dict(
-    line.split()
-    for line in """
+_LINES = """
 aiming run.requests
 bought_schema run.buying
 cli.owner owner
@@ -54,7 +52,7 @@ privacy.work privacy.passes.work
 rebalancing release.rebalance
 release_file release.file
 sketch_checks sites.checks
-sketching sites.shared
+sketching sites.sketch
 synthesizers.allocation synthesizers.sketch.allocation
 synthesizers.costs planning.costs
 synthesizers.denoising synthesizers.mixture.denoise
@@ -89,18 +87,20 @@ table.pandas_columns table.sources.pandas_columns
 table.probe table.votes.probe
 table.reading table.values.reading
 table.simulate_codes table.simulate.codes
-""".strip().splitlines()
-)
+"""
+HOMES = {old: home for old, _, home in (line.partition(" ") for line in _LINES.strip().splitlines())}
 
 
 class Finder:
-    """Knows the old names, and no others."""
+    """Finds and loads the old names, and no others. (`importlib.abc` would take longer to import than all of nacre.)"""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: types.ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         old = fullname.removeprefix("nacre.")
-        return importlib.machinery.ModuleSpec(fullname, self) if old != fullname and old in HOMES else None
+        if old == fullname or old not in HOMES:
+            return None
+        return importlib.machinery.ModuleSpec(fullname, self)  # pyright: ignore[reportArgumentType]
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
         home = f"nacre.{HOMES[spec.name.removeprefix('nacre.')]}"

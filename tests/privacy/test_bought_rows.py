@@ -30,7 +30,7 @@ def test_the_count_comes_first_and_costs_a_hundredth():
     job = prepare(["a", "b"], schema, terms)
     entry = job.plan.entries[0]
     assert (entry.name, entry.cliques) == ("rows", ((),))
-    whole = gaussian_share(budget, Scope("add_or_remove_one"))
+    whole = gaussian_share(terms.budget, Scope("add_or_remove_one"))
     assert entry.sigmas[0] ** -2 == pytest.approx(0.01 * whole)
 
 

@@ -52,7 +52,7 @@ privacy.work privacy.passes.work
 rebalancing release.rebalance
 release_file release.file
 sketch_checks sites.checks
-sketching sites.sketch
+sketching sites.shared
 synthesizers.allocation synthesizers.sketch.allocation
 synthesizers.costs planning.costs
 synthesizers.denoising synthesizers.mixture.denoise

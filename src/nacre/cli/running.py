@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from nacre.cli.conditions import parse_rebalance
-from nacre.cli.inputs import Declared, WatchedRows, check_target_column, estimated_rows, schema_for
+from nacre.cli.groups import Declared
+from nacre.cli.inputs import WatchedRows, check_target_column, estimated_rows, schema_for
 from nacre.cli.progress import Bars
 from nacre.cli.shell import Interrupted, Shell
 from nacre.engines import Rows, open_rows

@@ -257,7 +257,13 @@ def _pages(
 
 @grouped
 def fit(
-    output: o.ReleaseOut, file: o.MaybeTableFile, asked: MaybeAsked, declared: Declared, files: FitFiles, voice: Voice
+    output: o.ReleaseOut,
+    file: o.MaybeTableFile = None,
+    *,
+    asked: MaybeAsked,
+    declared: Declared,
+    files: FitFiles,
+    voice: Voice,
 ) -> None:
     """Fit a private model and keep it as a release file: public, with its certificate inside, to sample from at will.
 

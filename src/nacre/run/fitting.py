@@ -80,7 +80,6 @@ def fit(
     stored as text cannot be read as declared; with `go_on` nothing is spent on that question and such values are
     missing.
     """
-    check_seed(seed)
     schema = None if schema is None else Schema.given(schema)
     terms = Terms(
         epsilon, delta, neighbours, large, method, target, domain, with_hiding(method, options, hide, alpha),
@@ -95,6 +94,7 @@ def fit(
 
 def carry_out(table: Any, schema: Schema | None, terms: Terms, access: Access) -> Release:
     """The release of a table on these terms; `nacre.fit` says what they mean."""
+    check_seed(terms.seed)
     weighing = in_the_loss(terms)
     access.account.check(reads=terms.reads, seeded=terms.noise_seed is not None)
     terms = terms.settled(schema.rows if schema else None)

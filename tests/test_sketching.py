@@ -287,7 +287,7 @@ def test_every_site_checks_its_own_books_against_the_joint_release(tmp_path, mon
     sites = []
     for number in range(3):
         assert cli.run(["ledger", "init", f"{number}.sqlite", "-p", "p", "-e", "20", "--delta", "1e-4", "-q"]) == 0
-        books = {"ledger": f"{number}.sqlite", "population": "p"} if number < 2 else {}
+        books = {"ledger": nacre.Account(f"{number}.sqlite", "p")} if number < 2 else {}
         sites.append(nacre.sketch(table(50, number), **SETTINGS, **books))
     nacre.merge(sites).release(particles=8, steps=1).save("all.nacre")
     for number, code in ((0, 0), (1, 0), (2, 2)):  # the third spent nothing from its books

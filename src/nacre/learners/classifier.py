@@ -21,7 +21,7 @@ from nacre.privacy.certificate.statement import Certificate
 from nacre.privacy.ledger.books import Ledger
 from nacre.privacy.ledger.payment import Account
 from nacre.privacy.plan import Plan
-from nacre.run.former import Former, account_of
+from nacre.run.former import Former, Tell, account_of
 from nacre.run.session import session
 from nacre.run.terms import Access, Terms
 
@@ -54,7 +54,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
 
     def _train(
         self, x: np.ndarray, y: np.ndarray, network: GruD | None, ledger: Account | Ledger | str | None,
-        owner: OwnerNotes | None, former: Former,
+        owner: OwnerNotes | Tell | None, former: Former,
     ) -> np.ndarray:  # fmt: skip
         """The parameters, trained through a curator on records `x` in [−1, 1]; keeps the certificate and the flow."""
         training = self._training()
@@ -63,6 +63,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         schema = labelled.describe(task.features, task.classes, task.rows, self._read())
         budget = training.budget(task)
         warn_weak_delta(budget, task.rows)
+        if callable(owner):  # the former third argument
+            owner, former = None, {**former, "tell_owner": owner}
         notes = OwnerNotes() if owner is None else owner
         access = Access(account_of(ledger, former), owner=notes)
         read = schema.weakest()[0] == "read" or budget.epsilon is None

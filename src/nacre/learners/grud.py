@@ -15,7 +15,7 @@ from nacre.nets.gru_d import GruD
 from nacre.owner import OwnerNotes
 from nacre.privacy.ledger.books import Ledger
 from nacre.privacy.ledger.payment import Account
-from nacre.run.former import Former
+from nacre.run.former import Former, Tell
 
 CHUNK = 1024  # records predicted at a time
 
@@ -54,8 +54,8 @@ class GRUD(PrivateClassifier):
         self,
         X: Any,
         y: Any,
+        owner: OwnerNotes | Tell | None = None,
         *,
-        owner: OwnerNotes | None = None,
         ledger: Account | Ledger | str | None = None,
         **former: Unpack[Former],
     ) -> GRUD:

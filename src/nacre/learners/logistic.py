@@ -13,7 +13,7 @@ from nacre.learners.training import Training
 from nacre.owner import OwnerNotes
 from nacre.privacy.ledger.books import Ledger
 from nacre.privacy.ledger.payment import Account
-from nacre.run.former import Former
+from nacre.run.former import Former, Tell
 
 __all__ = ["LogisticRegression", "OneClass"]
 
@@ -52,8 +52,8 @@ class LogisticRegression(PrivateClassifier):
         self,
         X: Any,
         y: Any,
+        owner: OwnerNotes | Tell | None = None,
         *,
-        owner: OwnerNotes | None = None,
         ledger: Account | Ledger | str | None = None,
         **former: Unpack[Former],
     ) -> LogisticRegression:

@@ -10,6 +10,8 @@ from nacre.owner import OwnerNotes
 from nacre.privacy.ledger.books import Ledger
 from nacre.privacy.ledger.payment import Account
 
+Tell = Callable[[dict[str, Any]], None]
+
 
 class Former(TypedDict, total=False):
     """`ledger=Account(url, population, request)` and `owner=OwnerNotes()` have taken their places."""
@@ -17,7 +19,7 @@ class Former(TypedDict, total=False):
     population: str | None
     request: str | None
     account: Account | None
-    tell_owner: Callable[[dict[str, Any]], None] | None
+    tell_owner: Tell | None
     tell_diagnostics: Callable[[dict[str, dict[str, Any]]], None] | None
 
 

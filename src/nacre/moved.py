@@ -14,7 +14,6 @@ aiming run.requests
 bought_schema run.buying
 cli.owner owner
 fitting run
-privacy.buying privacy.doors.buying
 privacy.calibration privacy.accounting.calibration
 privacy.captured privacy.passes.captured
 privacy.checkpoint privacy.training.checkpoint
@@ -22,7 +21,6 @@ privacy.clipping privacy.training.clipping
 privacy.composition privacy.accounting.composition
 privacy.descent privacy.training.descent
 privacy.diagnostics privacy.doors.diagnostics
-privacy.discovery privacy.doors.discovery
 privacy.document privacy.certificate.document
 privacy.entry privacy.doors.entry
 privacy.events privacy.accounting.events
@@ -35,14 +33,14 @@ privacy.ranges privacy.accounting.ranges
 privacy.rejection privacy.doors.rejection
 privacy.renyi privacy.accounting.renyi
 privacy.rounding privacy.certificate.rounding
-privacy.sampling privacy.doors.sampling
-privacy.selection privacy.doors.selection
-privacy.stepwise privacy.doors.stepwise
+privacy.sampling privacy.doors.sample
+privacy.selection privacy.doors.select
+privacy.stepwise privacy.doors.descend
 privacy.stream privacy.training.stream
 privacy.tables privacy.passes.tables
 privacy.tally privacy.passes.tally
 privacy.teaching privacy.training.teaching
-privacy.training_doors privacy.doors.training
+privacy.training_doors privacy.doors.teach
 privacy.unit_arrays privacy.training.unit_arrays
 privacy.units privacy.passes.units
 privacy.verification privacy.certificate.verification

@@ -7,7 +7,7 @@ from tests.privacy_contract import tables
 
 from nacre.errors import SchemaError
 from nacre.run import Terms, prepare
-from nacre.synthesizers.base import METHODS
+from nacre.synthesizers.registry import METHODS
 
 
 @pytest.mark.parametrize("method", METHODS)

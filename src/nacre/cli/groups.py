@@ -120,13 +120,13 @@ class Reading:
             decimal=self.decimal,
             null_words=tuple(self.null or ()),
             skip_lines=self.skip_lines,
-            columns=None if self.columns is None else _names(self.columns),
+            columns=None if self.columns is None else names_of(self.columns),
             sheet=self.sheet_name,
         )
         return found if schema is None else found.named(Schema.load(schema).names)
 
 
-def _names(text: str) -> tuple[str, ...]:
+def names_of(text: str) -> tuple[str, ...]:
     import csv
 
     names = next(csv.reader([text]), [])

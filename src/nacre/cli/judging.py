@@ -78,7 +78,7 @@ def judge(split: Split, made: Release, output: str, terms: Terms, shell: Shell, 
         )
     if not made.certificate.extras.get("hidden"):
         return report
-    how = getattr(made.model, "hiding", None) or {}
+    how = made.model.hiding or {}
     facts = {"Hiding": ", ".join(f"{name} {value}" for name, value in how.items())} if how else {}
     return replace(report, hidden=_hidden(split, made, output, control, terms.seed), facts={**report.facts, **facts})
 
@@ -90,7 +90,7 @@ def _hidden(split: Split, made: Release, output: str, control: Release | None, s
     asked = made.certificate.extras["hidden"]
     other = None if control is None else control.sample(min(READ, made.rows), as_="pyarrow", seed=seed)
     return hidden_marginals(output, train=split.train, schema=made.schema, hide=asked["sets"], alpha=asked["alpha"],
-                            control=other, scores=getattr(made.model, "scores", None), seed=seed)  # fmt: skip
+                            control=other, scores=made.model.scores, seed=seed)  # fmt: skip
 
 
 def write_sheet(made: Release, output: str, drawn: int, path: str, force: bool) -> None:

@@ -13,8 +13,8 @@ from typing import Any, Unpack
 from nacre.engines import open_rows
 from nacre.errors import SchemaError
 from nacre.owner import OwnerNotes
+from nacre.privacy import discovery
 from nacre.privacy.certificate.statement import Certificate
-from nacre.privacy.doors import discovery
 from nacre.privacy.ledger.books import Ledger
 from nacre.privacy.ledger.payment import Account
 from nacre.privacy.plan import Plan

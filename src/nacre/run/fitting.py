@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 from nacre.engines import Rows, open_rows
 from nacre.errors import DataError, TooLittleData
 from nacre.owner import OwnerNotes
+from nacre.privacy import discovery
 from nacre.privacy.budget import Budget, warn_weak_delta
-from nacre.privacy.doors import discovery
 from nacre.privacy.ledger.books import Ledger
 from nacre.privacy.ledger.payment import Account
 from nacre.privacy.transcript import Transcript
@@ -113,9 +113,8 @@ def carry_out(table: Any, schema: Schema | None, terms: Terms, access: Access) -
         model = job.synthesizer.fit(run.curator, job.plan.for_rows(found.rows), terms.seed, access.progress)
         found = discovery.paid_for(found, job.schema, job.plan, run.noise.seeded)
         certificate = run.certificate(found)
-    if public := getattr(job.synthesizer, "public_facts", None):
-        extras = {**certificate.extras, **public(terms.epsilon is not None)}
-        certificate = dataclasses.replace(certificate, extras=extras)
+    extras = {**certificate.extras, **job.synthesizer.public_facts(terms.epsilon is not None)}
+    certificate = dataclasses.replace(certificate, extras=extras)
     certificate = stating(certificate, found, terms)
     return Release(terms.method, found, model, certificate, None if weighing else terms.target_shares)
 
@@ -146,9 +145,9 @@ def _bought(run: Session, job: Job) -> Schema:
 
 def _warn_if_little(job: Job, rows: int | None, source: str) -> None:
     """What `nacre plan` says, or would have said, had the number of rows been declared. The plan goes on."""
-    from nacre.planning.forecast import forecast, forecasts
+    from nacre.planning.forecast import forecast
 
-    if rows is None or job.plan.budget.epsilon is None or not forecasts(job.plan):
+    if rows is None or job.plan.budget.epsilon is None:
         return
     seen = forecast(job.plan, job.schema, rows, job.synthesizer)
     if seen.verdict in ("little", "too little"):

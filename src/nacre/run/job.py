@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from nacre.engines import open_rows
 from nacre.errors import DomainNotDeclared, NacreError
-from nacre.privacy.doors import discovery
+from nacre.privacy import discovery
 from nacre.privacy.plan import Plan
 from nacre.run.requests import in_the_loss, share_target, with_hiding, without
 from nacre.run.terms import DOMAINS, Access, AskedShares, Terms
-from nacre.synthesizers.base import make
+from nacre.synthesizers.base import Synthesizer
+from nacre.synthesizers.registry import make
 from nacre.table import Schema
 from nacre.table.sources import Options
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 class Job:
     """A planned run: the method, what is known, the doors it will open; and what it was planned from."""
 
-    synthesizer: Any
+    synthesizer: Synthesizer
     schema: Schema
     plan: Plan
     terms: Terms

@@ -10,7 +10,7 @@ from typing import Any
 from nacre.errors import NacreError
 from nacre.privacy.certificate.statement import Certificate
 from nacre.run.terms import Terms
-from nacre.synthesizers.base import METHODS
+from nacre.synthesizers.registry import METHODS
 from nacre.table import Schema
 from nacre.table.checking import HIDDEN
 from nacre.table.grid import Grid
@@ -21,7 +21,7 @@ FEW_CLASSES = 12  # labels of a column whose tables are bought by class because 
 
 def takes(method: str, option: str) -> bool:
     """Whether a method has such an option."""
-    return method in METHODS and option in {f.name for f in dataclasses.fields(METHODS[method].load())}
+    return method in METHODS and option in METHODS[method].load().options()
 
 
 def with_hiding(
@@ -79,7 +79,7 @@ def share_target(terms: Terms, schema: Schema) -> str | None:
         return terms.target
     (name,) = asked
     few = schema.columns[name].kind in ("categorical", "boolean") and Grid.of(schema.columns[name]).cells <= FEW_CLASSES
-    return name if few and takes(terms.method, "target") and name in schema.modelled else None
+    return name if few and name in schema.modelled else None
 
 
 def stating(certificate: Certificate, schema: Schema, terms: Terms) -> Certificate:

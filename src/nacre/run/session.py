@@ -15,7 +15,7 @@ from typing import Any
 
 from nacre.engines import Rows, finished
 from nacre.privacy.certificate.statement import Certificate, certify
-from nacre.privacy.curator import Curator
+from nacre.privacy.curator import Curator, Record
 from nacre.privacy.ledger.books import Reservation
 from nacre.privacy.ledger.payment import paid, stamped
 from nacre.privacy.noise import NoiseSource
@@ -56,7 +56,7 @@ def session(rows: Rows, plan: Plan, schema: Schema, terms: Terms, access: Access
     noise = NoiseSource(terms.noise_seed)
     with finished(rows), paid(access.account, plan, schema.unit.column if schema.unit else None) as held:
         check_persons(rows, schema)
-        curator = Curator(rows, plan, schema, noise, access.transcript, of_rows(access.progress), held)
+        curator = Curator(rows, plan, schema, noise, Record(access.transcript, held), of_rows(access.progress))
         made = Session(curator, plan, rows, schema, noise, held)
         yield made
     access.owner.hear(made.schema, curator.outside, curator.diagnostics)

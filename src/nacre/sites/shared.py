@@ -33,9 +33,9 @@ from nacre.run.former import Former, account_of, tell_as_before
 from nacre.run.session import session
 from nacre.run.terms import Access, Terms
 from nacre.sites.checks import LEVELS, METHOD, checked_ids, covered, possible, sound
-from nacre.synthesizers.base import METHODS
 from nacre.synthesizers.pearl import common
 from nacre.synthesizers.pearl.common import Recipe, Sums
+from nacre.synthesizers.registry import METHODS
 from nacre.table import Schema
 from nacre.table.documents import UNFIT
 from nacre.table.sources import Options

@@ -12,7 +12,6 @@ import pytest
 from tests.privacy_contract import checks, tables
 
 import nacre
-from nacre import run as fitting
 from nacre.certificates import verified
 from nacre.errors import BudgetError, DataError, DomainNotDeclared, NacreError, PlanError, SchemaError
 from nacre.privacy import discovery
@@ -20,6 +19,7 @@ from nacre.privacy.accounting import accountant as accounting
 from nacre.privacy.budget import Budget, Level, default_delta
 from nacre.privacy.certificate.assumed import of_table
 from nacre.privacy.certificate.statement import Certificate, certify
+from nacre.privacy.curator import Curator
 from nacre.privacy.noise import ENTROPY
 from nacre.privacy.plan import (
     Bounds,
@@ -235,7 +235,7 @@ def test_repeated_person_is_refused_with_advice_before_spending():
     table = tables.with_row(tables.people(30), person=3)
     opened = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fitting.Curator, "_open", lambda self, entry, *rest: opened.append(entry))
+        patch.setattr(Curator, "_open", lambda self, entry, *rest: opened.append(entry))
         with pytest.raises(DataError, match=re.escape('"unit": {"column": "person", "cap": K}')):
             nacre.fit(table, epsilon=1.0, schema=schema, method="independent")
     assert not opened

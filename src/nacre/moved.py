@@ -10,9 +10,12 @@ import warnings
 from collections.abc import Callable, Sequence
 
 _LINES = """
+aiming run.requests
 audit.lessons audit.shadow_teachers
 audit.likeness audit.canary_scores
 audit.witness audit.likelihood_ratio
+bought_schema run.buying
+cli.owner owner
 evaluation.dependence metrics.dependence
 evaluation.distinguish metrics.distinguish
 evaluation.distributions metrics.columns
@@ -62,7 +65,7 @@ release_file release.file
 report.findings report.report
 report.words report.plain_words
 sketch_checks sites.checks
-sketching sites.sketch
+sketching sites.shared
 synthesizers.allocation synthesizers.sketch.allocation
 synthesizers.costs planning.costs
 synthesizers.denoising synthesizers.mixture.denoise
@@ -95,8 +98,9 @@ table.lettering table.values.lettering
 table.misfits table.values.misfits
 table.pandas_columns table.sources.pandas_columns
 table.probe table.votes.probe
-table.reading table.values.reading
+table.reading table.columns
 table.simulate_codes table.simulate.codes
+table.structure table.rules
 """
 HOMES = {old: home for old, _, home in (line.partition(" ") for line in _LINES.strip().splitlines())}
 

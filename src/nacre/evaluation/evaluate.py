@@ -16,11 +16,12 @@ from nacre.errors import NacreError, SchemaError
 from nacre.evaluation import outside, usefulness
 from nacre.evaluation.columns import compare_columns
 from nacre.evaluation.comparison import Sides, gathered, jobs
-from nacre.evaluation.parallel import Progress, run_jobs, silent
+from nacre.evaluation.parallel import run_jobs
 from nacre.evaluation.tables import Sample, read
 from nacre.metrics.domain import Domain
 from nacre.metrics.models import models_of
 from nacre.metrics.pair import Side
+from nacre.progress import Progress, silent
 from nacre.report.report import Report
 from nacre.table import Schema
 from nacre.table.naming import choices

@@ -17,7 +17,8 @@ INF = float("inf")
 @dataclass(frozen=True)
 class Metric:
     """One figure. `direction` says what is better ("none": a plain fact); `range` holds its possible values;
-    `reads` names what it is computed from: synthetic, private, holdout, clock, memory, ledger.
+    `reads` names what it is computed from: synthetic, private, holdout, clock, memory, ledger, accountant,
+    files.
 
     A metric of two tables has a `computation`, which several may share. It compares the synthetic table with the
     private one, or with the holdout where that is what it reads; `beside` its figure stands that of real rows, for what

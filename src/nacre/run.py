@@ -12,7 +12,7 @@ from numbers import Integral
 from typing import Any
 
 from nacre.aiming import share_target, weighing_options, with_target, without_weights
-from nacre.engines import Rows, finished, open_rows, storage_assumptions
+from nacre.engines import Rows, finished, open_rows, stored
 from nacre.errors import DataError, DomainNotDeclared, NacreError, TooLittleData
 from nacre.privacy import discovery
 from nacre.privacy.budget import Budget, default_delta, warn_weak_delta
@@ -300,7 +300,7 @@ def check_persons(rows: Rows, schema: Schema) -> None:
     """Refuse persons that repeat without a unit, or that cannot be told apart. It reads rows, so with a ledger it comes
     after the debit: a population that has nothing left is not read at all, and a refusal leaves its trace in the books,
     given back."""
-    whole = getattr(rows, "whole", rows)  # a person may repeat across a holdout
+    whole = stored(rows).whole  # a person may repeat across a holdout
     refuse_blurred_persons(whole, schema)
     refuse_repeated_persons(whole, schema)
 
@@ -324,7 +324,7 @@ def assumptions(schema: Schema, rows: Rows) -> tuple[str, ...]:
     if earlier:
         stated.append(f"{earlier} facts of the schema were bought by an earlier run, {_price(schema)}")
     stated.append(f"column names and how the table stores its columns are public ({storage.told(rows.arrow_schema)})")
-    stated += storage_assumptions(rows)
+    stated += stored(rows).assumptions
     if schema.unit is None:
         stated.append("the promise is per row; declare a unit in the schema to protect persons with several rows")
     return tuple(stated)

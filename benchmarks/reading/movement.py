@@ -153,7 +153,8 @@ def seen(source: Any, schema: Schema) -> dict[str, Counter]:
         for name in schema.modelled:
             array = kept.column(name)
             for grid in probe.CELLS:
-                found.setdefault(f"{name}.{grid}", Counter()).update(probe.codes(array, grid).tolist())
+                asked = probe.unreadable(schema.columns[name]) if grid == "unreadable" else grid
+                found.setdefault(f"{name}.{grid}", Counter()).update(probe.codes(array, asked).tolist())
             found.setdefault(f"{name}.labels", Counter()).update(_labels(array))
     return found
 

@@ -80,8 +80,9 @@ table.lettering table.values.lettering
 table.misfits table.values.misfits
 table.pandas_columns table.sources.pandas_columns
 table.probe table.votes.probe
-table.reading table.values.reading
+table.reading table.columns
 table.simulate_codes table.simulate.codes
+table.structure table.rules
 """
 HOMES = {old: home for old, _, home in (line.partition(" ") for line in _LINES.strip().splitlines())}
 

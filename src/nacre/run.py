@@ -25,7 +25,8 @@ from nacre.privacy.passes.units import refuse_blurred_persons, refuse_repeated_p
 from nacre.privacy.plan import Plan
 from nacre.privacy.transcript import Transcript
 from nacre.release.release import Release
-from nacre.synthesizers.base import METHODS, Progress, make, silent
+from nacre.synthesizers.base import Progress, Synthesizer, silent
+from nacre.synthesizers.registry import METHODS, make
 from nacre.table import Schema
 from nacre.table.sources import Options, storage
 from nacre.targets import Target
@@ -37,7 +38,7 @@ DOMAINS = ("buy", "declared", "from-data")
 class Job:
     """Everything that is decided before a row is read: the method, what is known, and the plan of doors."""
 
-    synthesizer: Any
+    synthesizer: Synthesizer
     schema: Schema
     plan: Plan
 
@@ -167,8 +168,8 @@ def fit(
         tell_owner({name: n.outside for name, n in curator.outside.items() if n})
     if tell_diagnostics is not None:
         tell_diagnostics(diagnostics(curator))
-    if public := getattr(job.synthesizer, "public_facts", None):
-        certificate = dataclasses.replace(certificate, extras={**certificate.extras, **public(epsilon is not None)})
+    extras = {**certificate.extras, **job.synthesizer.public_facts(epsilon is not None)}
+    certificate = dataclasses.replace(certificate, extras=extras)
     certificate = with_target(certificate, schema, target_shares, weights)
     return Release(method, schema, model, certificate, None if weighing else target_shares)
 
@@ -183,7 +184,7 @@ def hiding_options(method: str, options: dict[str, Any] | None, hide: Any, alpha
     """The options with the hidden columns and the level among them; refused where a method cannot hide."""
     asked = {name: value for name, value in (("hide", hide), ("alpha", alpha)) if value is not None}
     if asked and method != "ppem":
-        own = "alpha" in asked and method in METHODS and hasattr(METHODS[method].load(), "alpha")
+        own = "alpha" in asked and method in METHODS and "alpha" in METHODS[method].load().options()
         more = f"; its own alpha is an option: options={{'alpha': {alpha}}}, --option alpha={alpha}" if own else ""
         raise NacreError(f"{', '.join(asked)}: method {method!r} hides no columns; use method 'ppem'{more}")
     if twice := [name for name in asked if name in (options or {})]:
@@ -227,9 +228,9 @@ def _buy(curator: Curator, job: Job, target: str | None) -> Schema:
 
 def _warn_if_little(job: Job, rows: int | None, source: str) -> None:
     """What `nacre plan` says, or would have said, had the number of rows been declared. The plan goes on."""
-    from nacre.planning.forecast import forecast, forecasts
+    from nacre.planning.forecast import forecast
 
-    if rows is None or job.plan.budget.epsilon is None or not forecasts(job.plan):
+    if rows is None or job.plan.budget.epsilon is None:
         return
     seen = forecast(job.plan, job.schema, rows, job.synthesizer)
     if seen.verdict in ("little", "too little"):

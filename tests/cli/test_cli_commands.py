@@ -340,7 +340,7 @@ def test_a_terminal_is_not_told_what_a_file_says(call, release, tmp_path):
 
 
 def test_methods(call):
-    from nacre.synthesizers.base import METHODS
+    from nacre.synthesizers.registry import METHODS
 
     end = call("methods", "--json")
     assert set(end.json["methods"]) == set(METHODS)

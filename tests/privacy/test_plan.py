@@ -31,7 +31,7 @@ from nacre.privacy.plan import (
     Total,
     gaussian_share,
 )
-from nacre.synthesizers.base import METHODS, make
+from nacre.synthesizers.registry import METHODS, make
 from nacre.table import Categorical, Identifier, Numeric, Schema, Unit
 
 

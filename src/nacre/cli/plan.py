@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from dataclasses import asdict
 from typing import Annotated, Any
@@ -214,13 +213,13 @@ def methods(as_json: o.Json = False) -> None:
       nacre methods
       nacre methods --json
     """
-    from nacre.synthesizers.base import METHODS
+    from nacre.synthesizers.registry import METHODS
 
     shell = Shell(as_json)
     made = table("method", "guarantee", "what it does", "settings (--option)")
     found = {}
     for name, method in METHODS.items():
-        settings = {f.name: f.default for f in dataclasses.fields(method.load()) if f.name != "target"}
+        settings = method.load().defaults()
         told = ", ".join(f"{k}={_setting(v)}" for k, v in settings.items())
         made.add_row(name, method.guarantee, method.summary, told)
         found[name] = {"guarantee": method.guarantee, "summary": method.summary, "settings": settings}

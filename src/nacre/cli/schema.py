@@ -205,7 +205,7 @@ def attest(
     facts = attested.attestations[-1].facts
     if columns is None:
         refuse_long_lists(before, facts)
-    ask(before, facts, yes, quiet, domain)
+    ask(before, facts, yes, quiet)
     attested.save(output or schema, force=output is None or force)
     shell.show(f"{output or schema}: {len(facts)} facts attested by {by}; {_sources(attested)}")
     shell.answer({"command": "schema attest", "output": output or schema, "facts": [list(f) for f in facts]})
@@ -238,45 +238,17 @@ def schema_table(schema: Any, title: str) -> Any:
     for name, column in schema.columns.items():
         sources = sorted(set(column.provenance.values()))
         made.add_row(
-            plain(name), _kind(column), plain(domain(column)), "yes" if column.nullable else "", ", ".join(sources)
+            plain(name),
+            column.title,
+            plain(column.domain_words()),
+            "yes" if column.nullable else "",
+            ", ".join(sources),
         )
     rows = f"{schema.rows:,} rows ({schema.provenance['rows']})" if schema.rows else "number of rows not declared"
     unit = f"; unit {schema.unit.column}, at most {schema.unit.cap} rows each" if schema.unit else ""
     made.caption = plain(rows + unit)  # type: ignore[assignment]
     made.caption_justify = "left"
     return made
-
-
-def _kind(column: Any) -> str:
-    return "integer" if getattr(column, "integer", False) else column.kind
-
-
-def domain(column: Any) -> str:
-    if column.kind == "identifier":
-        return "not learnt, made anew"
-    if column.missing:
-        return f"{column.missing[0]} not declared"
-    if column.kind == "categorical":
-        labels = [*column.labels]
-        text = ", ".join(labels[:8])
-        return text if len(labels) <= 8 else f"{text}, ... ({len(labels)} in all)"
-    if column.kind == "boolean":
-        return "false, true" if column.format is None else f"{column.format.false}, {column.format.true}"
-    if getattr(column, "format", None) is not None:
-        return " .. ".join(_written_bounds(column))
-    return " .. ".join(
-        f"{b:,}" if isinstance(b, int) else f"{b:,.10g}" if isinstance(b, float) else b for b in column.bounds
-    )
-
-
-def _written_bounds(column: Any) -> list[str]:
-    """The bounds as values of the column are written."""
-    import numpy as np
-
-    from nacre.table.values.lettering import texts
-
-    ends = column.bounds if column.kind == "numeric" else column.ends
-    return texts(np.array(ends), None, column).to_pylist()
 
 
 def _sources(schema: Any) -> str:

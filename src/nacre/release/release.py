@@ -16,14 +16,15 @@ from nacre.errors import CertificateError, ConvergenceError, NacreError, Release
 from nacre.privacy.certificate.statement import Certificate
 from nacre.privacy.certificate.verification import verify
 from nacre.release.rebalance import TellWeights, balanced
-from nacre.synthesizers.base import METHODS, Model
-from nacre.table import Schema, Tensor
+from nacre.synthesizers.base import Model
+from nacre.synthesizers.registry import METHODS
+from nacre.table import Schema
 from nacre.table.conditions import Condition, parsed
 from nacre.table.documents import UNFIT
 from nacre.table.encoding import Encoded
 from nacre.table.formulas import some_risky
+from nacre.table.rules import Impossible, violations
 from nacre.table.sources.frames import from_arrow
-from nacre.table.structure import Rule, violations
 from nacre.table.values.decoding import arrow_schema, decode
 from nacre.table.writing import TableWriter
 from nacre.targets import Target
@@ -166,32 +167,33 @@ class Release:
 
     def _chunk(self) -> int:
         """Rows at a time: fewer where they hold arrays."""
-        numbers = sum(math.prod(c.shape) for c in self.schema.columns.values() if isinstance(c, Tensor))
+        numbers = sum(math.prod(c.shape) for c in self.schema.columns.values() if c.shape)
         return max(1, min(CHUNK, CHUNK_NUMBERS // max(1, numbers)))
 
     def possible(self, rows: int, rng: np.random.Generator, where: Mapping[str, Condition]) -> Encoded:
         """Rows in which no declared impossibility occurs: the others are drawn again."""
         encoded = Encoded(self.model.draw(rows, rng, where), rows)
         rules = self._rules()
-        broken = np.flatnonzero(violations(encoded, self.schema, rules))
+        broken = np.flatnonzero(violations(encoded, rules))
         for _ in range(_ROUNDS):
             if not len(broken):
                 return encoded
             again = Encoded(self.model.draw(len(broken), rng, where), len(broken))
             for name, values in encoded.columns.items():
                 values.values[broken], values.null[broken] = again[name].values, again[name].null
-            broken = broken[violations(again, self.schema, rules)]
+            broken = broken[violations(again, rules)]
         raise ConvergenceError(
             f"after {_ROUNDS} rounds {len(broken)} of {rows} rows still break a declared impossibility; "
             "the condition asked for leaves almost nothing possible: widen it"
         )
 
-    def _rules(self) -> list[Rule]:
+    def _rules(self) -> list[Impossible]:
         """The declared impossibilities, with conditions on dependent columns turned to what determines them."""
         found = []
-        for rule in self.schema.impossible:
+        for rule in self.schema.rules:
             try:
-                found.append([pair for c, v in rule.items() for pair in self.on_determinants({c: v}).items()])
+                terms = (pair for c, v in rule.terms for pair in self.on_determinants({c: v}).items())
+                found.append(Impossible(tuple(terms)))
             except SchemaError:  # no value of the determinant gives it: it cannot occur anyway
                 continue
         return found
@@ -226,13 +228,12 @@ class Release:
         from nacre.engines import open_rows
         from nacre.table.encoding import encode
 
-        find = getattr(self.model, "log_prob", None)
-        if find is None:
+        if not self.model.likelihood:
             raise NacreError(f"method {self.method!r} has no log-probability; method 'hflow' has")
         if isinstance(samples, bool) or not isinstance(samples, int) or samples < 1:
             raise NacreError(f"samples={samples!r}: expected a whole number, at least 1")
         parts = [encode(batch, self.schema).columns for batch in open_rows(table).batches()]
-        return np.concatenate([np.zeros(0), *(find(part, samples, seed) for part in parts)])
+        return np.concatenate([np.zeros(0), *(self.model.log_prob(part, samples, seed) for part in parts)])
 
     def save(self, path: str | os.PathLike, force: bool = False) -> None:
         """Write the release file (zip of JSON and safetensors); an existing file is kept unless `force`."""

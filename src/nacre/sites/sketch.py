@@ -30,9 +30,10 @@ from nacre.privacy.transcript import Transcript
 from nacre.release.release import SKETCH, Release
 from nacre.run import assumptions, check_columns, check_persons, diagnostics, tell_rows
 from nacre.sites.checks import LEVELS, METHOD, checked_ids, covered, possible, sound
-from nacre.synthesizers.base import METHODS, Progress, silent
+from nacre.synthesizers.base import Progress, silent
 from nacre.synthesizers.pearl import common
 from nacre.synthesizers.pearl.common import Recipe, Sums
+from nacre.synthesizers.registry import METHODS
 from nacre.table import Schema
 from nacre.table.documents import UNFIT
 from nacre.table.sources import Options

@@ -9,19 +9,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from nacre.errors import NacreError, SchemaError
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
-from nacre.privacy.plan import Counts, Entry, Plan, Scope, Total, gaussian_share
-from nacre.synthesizers.base import Progress, silent
+from nacre.privacy.plan import Counts, Entry, Plan, Total, gaussian_share
+from nacre.synthesizers.base import Progress, Synthesizer, scope_of, silent
+from nacre.synthesizers.basis import FromSum, bought_sum
+from nacre.synthesizers.options import MOST_FREQUENCIES, expect, is_number, whole
 from nacre.synthesizers.parts.grouping import simplex
 from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.pearl import fourier
-from nacre.synthesizers.pearl.game import Embedding, Game
+from nacre.synthesizers.pearl.config import Embedding, TrainingConfig
 from nacre.synthesizers.pearl.network_model import NetworkModel
 from nacre.table import Schema
 
@@ -41,7 +44,7 @@ def plan(
     """Entries `classes` (not without a target and with a known number of rows), `scale` (where it is bought) and
     `embedding` of (size, norm)."""
     schema = layout.schema
-    scope = Scope(budget.neighbours, schema.unit.cap if schema.unit else 1)
+    scope = scope_of(schema, budget)
     mu2 = gaussian_share(budget, scope, before)
     size, norm = embedding
     class_share, scale_share = CLASSES if layout.target or not rows else 0.0, SCALE if scale == "bought" else 0.0
@@ -101,32 +104,57 @@ class Waves(NamedTuple):
     features: Callable[[Any, Any], np.ndarray]
 
 
-def trained(bought: Embedding, layout: Layout, game: Game, seed: int, progress: Progress = silent) -> NetworkModel:
+def trained(
+    bought: Embedding, layout: Layout, config: TrainingConfig, seed: int, progress: Progress = silent
+) -> NetworkModel:
     """The network fitted to what was bought."""
     import jax
 
     from nacre.synthesizers.pearl.training import train
 
-    net = train(bought, game, jax.random.key(seed), lambda done, of: progress("training", done, of))
-    return NetworkModel(layout, net, bought.shares, game.outputs == "soft", int(bought.rows))
+    net = train(bought, config, jax.random.key(seed), lambda done, of: progress("training", done, of))
+    return NetworkModel(layout, net, bought.shares, config.outputs == "soft", int(bought.rows))
 
 
-def supports(method: Any, schema: Schema) -> None:
-    """A declared schema of single values, or of images and their label; at least two rows of every class in a batch."""
-    if not schema.modelled:
-        raise SchemaError("the schema has no column to model: all are identifiers or follow from others")
-    layout = Layout.of(schema, method.target, method.name, pieces=True)
-    if not layout.width:
-        raise SchemaError(
-            f"target {method.target!r} is the only column to model, and method {method.name!r} learns the others given "
-            "it; leave the target out, or use method 'independent'"
-        )
-    batch = method.game(layout).batch
-    if batch < 2 * layout.classes:
-        raise NacreError(f"batch={batch}: expected at least two rows for each of {layout.classes} classes")
+@dataclass(frozen=True)
+class FromEmbedding(Synthesizer):
+    """A method that buys an embedding and trains a network on it. `frequencies`: k of the embedding."""
+
+    model: ClassVar[type[NetworkModel]] = NetworkModel
+
+    frequencies: int = whole(1000, most=MOST_FREQUENCIES)
+
+    def config(self, layout: Layout) -> TrainingConfig:
+        raise NotImplementedError
+
+    def buy(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> Embedding:
+        raise NotImplementedError
+
+    def supports(self, schema: Schema) -> None:
+        """A declared schema of single values, or of images and their label; at least two rows of every class in a
+        batch."""
+        if not schema.modelled:
+            raise SchemaError("the schema has no column to model: all are identifiers or follow from others")
+        layout = Layout.of(schema, self.target, self.name, pieces=True)
+        if not layout.width:
+            raise SchemaError(
+                f"target {self.target!r} is the only column to model, and method {self.name!r} learns the others given "
+                "it; leave the target out, or use method 'independent'"
+            )
+        batch = self.config(layout).batch
+        if batch < 2 * layout.classes:
+            raise NacreError(f"batch={batch}: expected at least two rows for each of {layout.classes} classes")
+
+    def forecast(self, plan: Plan, schema: Schema, rows: int | None) -> FromSum:
+        config = self.config(Layout.of(schema, self.target, self.name))
+        return FromSum(bought_sum(plan), waves=config.steps * config.batch * self.frequencies)
+
+    def fit(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> NetworkModel:
+        layout = Layout.of(curator.schema, self.target, self.name, pieces=True)
+        return trained(self.buy(curator, plan, seed, progress), layout, self.config(layout), seed, progress)
 
 
-def check_scale(scale: Any) -> None:
-    good = scale == "bought" or (isinstance(scale, int | float) and not isinstance(scale, bool) and scale > 0)
-    if not good or scale == math.inf:
-        raise NacreError(f"scale={scale!r}: expected 'bought' or a number above 0, chosen without the table")
+def checked_scale(name: str, scale: Any) -> str | float:
+    good = scale == "bought" or (is_number(scale) and scale > 0)
+    expect(good, name, scale, "'bought' or a number above 0, chosen without the table")
+    return scale

@@ -28,14 +28,15 @@ from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.plan import Counts, Plan, Select
-from nacre.run import prepare
+from nacre.run import Terms, prepare
 from nacre.table import Schema
 
 SCHEMA = tables.schema(rows=500)
 
 
 def job(method="independent", epsilon=4.0, schema=SCHEMA, neighbours="add_or_remove_one", **options):
-    return prepare(list(schema.names), schema, Budget(epsilon, 1e-5, neighbours), method, None, "declared", options)
+    terms = Terms(epsilon, 1e-5, neighbours, method=method, domain="declared", options=options)
+    return prepare(schema.names, schema, terms)
 
 
 def ratios(planned, runs, neighbours="add_or_remove_one"):
@@ -236,7 +237,8 @@ def test_coins_come_from_the_operating_system():
 
 
 def test_a_twentieth_of_the_noise_is_refuted_in_one_run(monkeypatch):
-    """At level 1e-5 too, six of its spreads above the claim. Canaries of 20,000 labels stand alone in their cells, so that they do not hide each other."""
+    """At level 1e-5 too, six of its spreads above the claim. Canaries of 20,000 labels stand alone in their cells, so
+    that they do not hide each other."""
     labels = tables.Categorical(categories=tuple(f"c{i}" for i in range(20_000)))
     planned = job(epsilon=1.0, schema=Schema({"label": labels}, rows=500))
     assert not audit_method(planned, Effort(runs=0, canaries=1000), 1e-5).refuted

@@ -173,7 +173,7 @@ def inside(folder: Path) -> Iterator[None]:
 # ------------------------------------------------------------------------------------------------- what must differ
 
 _CLOCK = re.compile(r"20(2[5-9]|[3-9]\d)-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?( UTC|Z|\+00:00)?")  # no data is so new
-_SECONDS = re.compile(r'("seconds": )"[\d.]+"|((?:Seconds|seconds)(?:</t[hd]><td>|</dt><dd>|</td><td>| \| ))[\d.]+')
+_SECONDS = re.compile(r'("seconds": ")[\d.]+|(\bseconds(?:</\w+><\w+[^>]*>|\W*\| ))[\d.]+')
 _VERSION = re.compile(r'("nacre": )"[^"]+"|\bnacre \d+\.\d+\.\d+\S*')
 _HASH = re.compile(r"\b[0-9a-f]{64}\b")
 
@@ -181,7 +181,7 @@ _HASH = re.compile(r"\b[0-9a-f]{64}\b")
 def normalised(text: str) -> str:
     """Without clock, seconds and version."""
     text = _CLOCK.sub("<now>", text)
-    text = _SECONDS.sub(lambda m: f'{m[1] or m[2]}"<s>"', text)
+    text = _SECONDS.sub(lambda m: f"{m[1] or m[2]}<s>", text)
     return _VERSION.sub(lambda m: f'{m[1]}"<version>"' if m[1] else "nacre <version>", text)
 
 

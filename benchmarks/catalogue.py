@@ -88,6 +88,7 @@ LISTED = (
     ("lira", "audits.lira", "who was a model trained on? likelihood-ratio attack, log-log curves"),
     ("peers-adult", "peers.adult", "nacre and other packages side by side on Adult"),
     ("peers-covertype", "peers.covertype", "nacre and the strongest private peer on Covertype"),
+    ("reading-columns", "reading.columns", "what comes out beside what went in, column by column, nothing declared"),
     ("ledger", "ledger.races", "the ledger under races and deaths, and what a release pays for it"),
     ("scale", "speed.scale", "1 to 100 million rows, read here and by Ray: memory, rows per second"),
     ("speed", "speed.everyday", "start, fit, sample, evaluate, one pass over 20 million rows, noise"),

@@ -23,10 +23,11 @@ from benchmarks.reading.pools import SOURCES, Table
 from benchmarks.results import Results, Setting
 from nacre.engines import open_rows
 from nacre.errors import NacreError
-from nacre.fitting import check_rows
-from nacre.privacy.units import UnitCap
-from nacre.table import Boolean, Categorical, Column, Datetime, Identifier, Numeric, Schema, Unit, probe
+from nacre.privacy.passes.units import UnitCap
+from nacre.run import check_rows
+from nacre.table import Boolean, Categorical, Column, Datetime, Identifier, Numeric, Schema, Unit
 from nacre.table.encoding import encode
+from nacre.table.votes import probe
 
 ONLY = tuple(SOURCES)
 PAIRS = 10_000  # for each source
@@ -152,7 +153,8 @@ def seen(source: Any, schema: Schema) -> dict[str, Counter]:
         for name in schema.modelled:
             array = kept.column(name)
             for grid in probe.CELLS:
-                found.setdefault(f"{name}.{grid}", Counter()).update(probe.codes(array, grid).tolist())
+                asked = probe.unreadable(schema.columns[name]) if grid == "unreadable" else grid
+                found.setdefault(f"{name}.{grid}", Counter()).update(probe.codes(array, asked).tolist())
             found.setdefault(f"{name}.labels", Counter()).update(_labels(array))
     return found
 

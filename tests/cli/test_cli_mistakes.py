@@ -49,9 +49,9 @@ MISTAKES = {
         "--epsilon none: a cap is a number; *",
     ),
     "epsilon missing": (("synth", PEOPLE, "-o", OUT), "Missing option '--epsilon'*; see `nacre synth --help`"),
-    "delta zero": (swap("--delta", "0"), "delta=0.0: expected a number strictly between 0 and 1*"),
-    "delta one": (swap("--delta", "1"), "delta=1.0: expected a number strictly between 0 and 1*"),
-    "delta two": (swap("--delta", "2"), "delta=2.0: expected a number strictly between 0 and 1*"),
+    "delta zero": (swap("--delta", "0"), "delta=0.0: expected a number from 1e-16 to below 1, *"),
+    "delta one": (swap("--delta", "1"), "delta=1.0: expected a number from 1e-16 to below 1, *"),
+    "delta two": (swap("--delta", "2"), "delta=2.0: expected a number from 1e-16 to below 1, *"),
     "delta text": (swap("--delta", "tiny"), "Invalid value for '--delta': *; see `nacre synth --help`"),
     "neighbours": (swap("--neighbours", "nobody"), "neighbours='nobody': expected one of add_or_remove_one, *"),
     "method": (swap("--method", "gan"), "method 'gan' is not known; choose one of *sketch, pearl*"),
@@ -220,9 +220,9 @@ def test_mistakes_in_json_are_one_object_too(call, small, tmp_path):
 
 
 def test_a_bug_is_exit_code_1_without_a_traceback(call, release, monkeypatch):
-    import nacre.release
+    import nacre.release.release
 
-    monkeypatch.setattr(nacre.release, "load", lambda path: int("a value of the table"))
+    monkeypatch.setattr(nacre.release.release, "load", lambda path: int("a value of the table"))
     end = call("certificate", release, "--json")
     assert end.code == 1
     assert end.error.startswith("this is a bug in nacre (ValueError at plan.py, line ")
@@ -230,9 +230,9 @@ def test_a_bug_is_exit_code_1_without_a_traceback(call, release, monkeypatch):
 
 
 def test_a_bug_shows_its_traceback_when_asked(call, release, monkeypatch):
-    import nacre.release
+    import nacre.release.release
 
-    monkeypatch.setattr(nacre.release, "load", lambda path: 1 / 0)
+    monkeypatch.setattr(nacre.release.release, "load", lambda path: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         call("certificate", release, "--debug")
 

@@ -12,12 +12,13 @@ import pytest
 from tests.privacy_contract import checks, tables
 
 import nacre
-from nacre import fitting
+from nacre import run as fitting
 from nacre.certificates import verified
 from nacre.errors import BudgetError, DataError, DomainNotDeclared, NacreError, PlanError, SchemaError
-from nacre.privacy import accounting, discovery
+from nacre.privacy import discovery
+from nacre.privacy.accounting import accountant as accounting
 from nacre.privacy.budget import Budget, Level, default_delta
-from nacre.privacy.certificate import Certificate, certify
+from nacre.privacy.certificate.statement import Certificate, certify
 from nacre.privacy.noise import ENTROPY
 from nacre.privacy.plan import (
     Bounds,
@@ -30,7 +31,7 @@ from nacre.privacy.plan import (
     Total,
     gaussian_share,
 )
-from nacre.synthesizers.base import METHODS, make
+from nacre.synthesizers.registry import METHODS, make
 from nacre.table import Categorical, Identifier, Numeric, Schema, Unit
 
 
@@ -280,7 +281,7 @@ def test_what_no_kind_can_be_read_from_is_refused_before_it_is_read(stored):
 def test_a_time_of_day_is_a_label():
     times = [datetime.time(8), datetime.time(20)] * 1500
     made = nacre.fit(pa.table({"x": times}), epsilon=3.0, method="independent", noise_seed=0)
-    assert set(made.sample(200, seed=0)["x"]) <= {"08:00:00.000000", "20:00:00.000000", "other"}
+    assert set(made.sample(200, seed=0)["x"]) <= {"08:00:00", "20:00:00", "other"}
 
 
 def test_a_schema_may_be_named_by_its_file(tmp_path):

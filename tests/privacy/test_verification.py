@@ -12,10 +12,10 @@ from nacre.certificates import declared, verified
 from nacre.errors import CertificateError
 from nacre.learners.declared import TRAININGS
 from nacre.privacy.budget import Budget, Level
-from nacre.privacy.certificate import Certificate, certify
+from nacre.privacy.certificate.statement import Certificate, certify
 from nacre.privacy.noise import ENTROPY
 from nacre.privacy.plan import Counts, Plan
-from nacre.synthesizers.base import METHODS, make
+from nacre.synthesizers.registry import METHODS, make
 from nacre.table import Boolean, Categorical, Schema
 
 CASES = (

@@ -6,9 +6,9 @@ import pytest
 from tests.privacy_contract import tables
 
 from nacre.errors import SchemaError
-from nacre.fitting import prepare
 from nacre.privacy.budget import Budget
-from nacre.synthesizers.base import METHODS
+from nacre.run import prepare
+from nacre.synthesizers.registry import METHODS
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nacre.table import Categorical
+from nacre.table import Categorical, Numeric
 from nacre.table.formats import DateFormat, NumberFormat
 from nacre.table.votes import cells, dates, numbers
 from nacre.table.votes.decision import decide
@@ -103,7 +103,8 @@ def test_the_writing_is_found(name, sigma):
     for seed in range(12 if sigma else 1):
         noise = np.rint(np.random.default_rng(seed).normal(0, sigma, cells.COUNT)) if sigma else 0
         found = decide(exact + noise, sigma, True)
-        wrong += (found.format, found.decimals) != (format, decimals)
+        stated = found.decimals if isinstance(found, Numeric) else None
+        wrong += (found.format_given, stated) != (format, decimals)
     assert wrong <= (1 if sigma else 0)
 
 
@@ -112,6 +113,7 @@ TEXTS = {
     "ICD-9": RNG.choice(["250.00", "401.9", "V45.81", "038.9", "414.01", "486"], N).tolist(),
     "firsts": [f"0{m}/01/2020" for m in RNG.integers(1, 10, N)],  # which number is the month?
     "sex": RNG.choice(["M", "F"], N).tolist(),
+    "few letters": RNG.choice(["428", "250.8", "250.83", "V27", "E909"], N, p=[0.9, 0.04, 0.04, 0.01, 0.01]).tolist(),
     "mixed": ["12", "a", "31.12.2020", "yes"] * (N // 4),
 }
 
@@ -125,6 +127,19 @@ def test_what_is_text_stays_text(name, sigma):
         assert decide(exact + noise, sigma, True).kind == "categorical"
 
 
+@pytest.mark.parametrize("sigma", [0.0, 100.0])
+def test_no_decimals_are_rounded_away(sigma):
+    texts = pa.array(RNG.choice(["428", "250.83"], N, p=[0.94, 0.06]).tolist())
+    for seed in range(8):
+        found = decide(_votes(texts) + np.rint(np.random.default_rng(seed).normal(0, sigma, cells.COUNT)), sigma, True)
+        assert found.kind == "categorical" or (found.decimals or 9) >= 2
+
+
+def test_a_sign_of_missing_values_makes_no_codes():
+    texts = pa.array(RNG.choice(["428", "250.83", "see note", "n.d."], N, p=[0.5, 0.46, 0.02, 0.02]).tolist())
+    assert decide(_votes(texts), 0.0, True).kind == "numeric"
+
+
 def test_truth_words_and_null_words_are_kept():
     noise = np.rint(np.random.default_rng(1).normal(0, 60, cells.COUNT))
     words = decide(_votes(pa.array(["ja", "nein"] * 5000)) + noise, 60.0, True)
@@ -132,16 +147,17 @@ def test_truth_words_and_null_words_are_kept():
     holes = decide(_votes(pa.array(["NA"] * 600 + ["?"] * 1500 + ["17", "3"] * 5000)) + noise, 60.0, True)
     assert holes.integer and holes.nullable and holes.null_words == ("?", "NA")
     one = decide(_votes(pa.array(["Yes"] * 5000)) + noise, 60.0, True)
-    assert isinstance(one.column("bought"), Categorical)
+    assert isinstance(one, Categorical)
 
 
 @pytest.mark.parametrize("untyped", [True, False])
 def test_noise_alone_makes_no_dates_and_no_numbers(untyped):
     for seed in range(40):
         noise = np.rint(np.random.default_rng(seed).normal(0, 80, cells.COUNT))
-        assert decide(noise, 80.0, untyped).kind in ("categorical", "empty")
+        assert decide(noise, 80.0, untyped).kind == "categorical"
     missing = np.bincount([cells.NULL] * 5000, minlength=cells.COUNT)
-    assert decide(missing + noise, 80.0, untyped).kind == "empty"
+    empty = decide(missing + noise, 80.0, untyped)
+    assert isinstance(empty, Categorical) and empty.labels == ("other",) and empty.nullable
 
 
 def test_nullable_unless_the_noise_says_that_nothing_is_missing():

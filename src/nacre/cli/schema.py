@@ -9,6 +9,7 @@ import typer
 
 from nacre.cli import options as o
 from nacre.cli import streams
+from nacre.cli.attesting import ask, refuse_long_lists
 from nacre.cli.owner import misfit_lines, missing_lines
 from nacre.cli.reading import for_schema, reads
 from nacre.cli.shell import Shell, help_text, plain, table
@@ -171,30 +172,41 @@ def attest(
     schema: SchemaPath,
     by: Annotated[str, typer.Option(help="Who says so.")],
     why: Annotated[str, typer.Option(help="Why the facts are public, in words.")],
-    column: Annotated[str | None, typer.Option(help="Only this column. Default: all of them.")] = None,
+    columns: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="Only these columns, a,b,c. Default: all, but for long lists.")
+    ] = None,
     fact: Annotated[str | None, typer.Option(help="Only this fact: bounds, categories, ...")] = None,
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="FILE", help="Default: the same file.")
     ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     force: o.Force = False,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
     """Take responsibility for facts that were read from the data: they become public, with your name and reason.
 
+    Every fact is shown first, and you are asked. Texts that fill more than a line are attested only in columns that you
+    name: a list as long as that may hold texts of single persons.
+
     Examples:
       nacre schema attest people.json --by 'M. Curie' --why 'in the code book'
-      nacre schema attest people.json --column age --by 'M. Curie' --why 'adults'
+      nacre schema attest people.json --columns age,ward --by 'M. Curie' --why 'adults; the wards are on the website'
     """
     from nacre.cli.inputs import check_outputs
+    from nacre.cli.reading import names_of
     from nacre.table import Schema
 
     shell = Shell(as_json, quiet)
     if output is not None:
         check_outputs({"--output": output}, force)
-    attested = Schema.load(schema).attest(column, fact, by=by, why=why)
-    attested.save(output or schema, force=output is None or force)
+    before = Schema.load(schema)
+    attested = before.attest(None if columns is None else names_of(columns), fact, by=by, why=why)
     facts = attested.attestations[-1].facts
+    if columns is None:
+        refuse_long_lists(before, facts)
+    ask(before, facts, yes, quiet)
+    attested.save(output or schema, force=output is None or force)
     shell.show(f"{output or schema}: {len(facts)} facts attested by {by}; {_sources(attested)}")
     shell.answer({"command": "schema attest", "output": output or schema, "facts": [list(f) for f in facts]})
 
@@ -211,7 +223,7 @@ def show(
     """
     import zipfile
 
-    from nacre.release import load
+    from nacre.release.release import load
     from nacre.table import Schema
 
     shell = Shell(as_json)
@@ -226,45 +238,17 @@ def schema_table(schema: Any, title: str) -> Any:
     for name, column in schema.columns.items():
         sources = sorted(set(column.provenance.values()))
         made.add_row(
-            plain(name), _kind(column), plain(_domain(column)), "yes" if column.nullable else "", ", ".join(sources)
+            plain(name),
+            column.title,
+            plain(column.domain_words()),
+            "yes" if column.nullable else "",
+            ", ".join(sources),
         )
     rows = f"{schema.rows:,} rows ({schema.provenance['rows']})" if schema.rows else "number of rows not declared"
     unit = f"; unit {schema.unit.column}, at most {schema.unit.cap} rows each" if schema.unit else ""
     made.caption = plain(rows + unit)  # type: ignore[assignment]
     made.caption_justify = "left"
     return made
-
-
-def _kind(column: Any) -> str:
-    return "integer" if getattr(column, "integer", False) else column.kind
-
-
-def _domain(column: Any) -> str:
-    if column.kind == "identifier":
-        return "not learnt, made anew"
-    if column.missing:
-        return f"{column.missing[0]} not declared"
-    if column.kind == "categorical":
-        labels = [*column.labels]
-        text = ", ".join(labels[:8])
-        return text if len(labels) <= 8 else f"{text}, ... ({len(labels)} in all)"
-    if column.kind == "boolean":
-        return "false, true" if column.format is None else f"{column.format.false}, {column.format.true}"
-    if getattr(column, "format", None) is not None:
-        return " .. ".join(_written_bounds(column))
-    return " .. ".join(
-        f"{b:,}" if isinstance(b, int) else f"{b:,.10g}" if isinstance(b, float) else b for b in column.bounds
-    )
-
-
-def _written_bounds(column: Any) -> list[str]:
-    """The bounds as values of the column are written."""
-    import numpy as np
-
-    from nacre.table.lettering import texts
-
-    ends = column.bounds if column.kind == "numeric" else column.ends
-    return texts(np.array(ends), None, column).to_pylist()
 
 
 def _sources(schema: Any) -> str:
@@ -277,9 +261,9 @@ def _sources(schema: Any) -> str:
 def _compare(schema: Any, rows: Any, bars: Any) -> tuple[int, dict[str, Any], dict[str, int]]:
     """The number of rows and, per column, how many values lie outside the schema, and how many are missing where none
     may be."""
-    from nacre.fitting import check_rows
+    from nacre.run import check_rows
     from nacre.table.encoding import encode
-    from nacre.table.misfits import Misfits
+    from nacre.table.values.misfits import Misfits
 
     check_rows(rows, schema)
     declared = [n for n in schema.modelled if not schema.columns[n].missing]

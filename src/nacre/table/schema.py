@@ -6,14 +6,14 @@ import dataclasses
 import hashlib
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from nacre.errors import SchemaError
-from nacre.table.checking import HIDDEN
-from nacre.table.columns import PROVENANCES, Column, Identifier
+from nacre.table.checking import HIDDEN, keyed, short
+from nacre.table.columns import PROVENANCES, Column
 from nacre.table.naming import choices
-from nacre.table.rules import Dependency, Unit, check_dependency, check_rule
+from nacre.table.rules import Dependency, Impossible, Unit, check_dependencies
 
 MAX_COLUMNS = 2_000  # modelled columns: beyond this, tables of pairs do not fit any budget or machine
 SCHEMA_FACTS = ("rows", "unit", "dependencies", "impossible")
@@ -26,6 +26,20 @@ class Attestation:
     by: str
     why: str
     facts: tuple[tuple[str | None, str], ...]  # (column, or None for the table, fact)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"by": self.by, "why": self.why, "facts": [list(fact) for fact in self.facts]}
+
+    @classmethod
+    def from_json(cls, raw: Any, where: str) -> Attestation:
+        by, why, facts = keyed(raw, where, ("by", "why", "facts"))
+        good = isinstance(facts, list) and all(
+            isinstance(f, list) and len(f) == 2 and isinstance(f[0], (str, type(None))) and isinstance(f[1], str)
+            for f in facts
+        )
+        if not good:
+            raise SchemaError(f"{where}: facts is {short(facts)}; write pairs [column or null, fact]")
+        return cls(by, why, tuple((f[0], f[1]) for f in facts))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,13 +59,20 @@ class Purchase:
         if not isinstance(self.neighbours, str) or not isinstance(self.cap, int) or self.cap < 1:
             raise SchemaError(f"purchases: found {self!r}; expected the neighbours and the cap of the promise")
 
+    def to_json(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_json(cls, raw: Any, where: str) -> Purchase:
+        return cls(*keyed(raw, where, ("epsilon", "delta", "neighbours", "cap")))
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Schema:
     """Columns by name, in the order of the table, and what is known across them.
 
     `rows` is the declared public number of rows, None when it is not public. `impossible` holds combinations
-    that never occur: {column: value, list of values, or Between}, read into `Condition`s. `purchases` are what bought
+    that never occur: {column: value, list of values, or Between}, read into `Impossible`. `purchases` are what bought
     facts have cost. Equality includes the order of the columns.
     """
 
@@ -59,7 +80,7 @@ class Schema:
     rows: int | None = None
     unit: Unit | None = None
     dependencies: tuple[Dependency, ...] = ()
-    impossible: tuple[Mapping[str, Any], ...] = ()
+    impossible: tuple[Mapping[str, Any] | Impossible, ...] = ()
     provenance: Mapping[str, str] = dataclasses.field(default_factory=dict)
     attestations: tuple[Attestation, ...] = ()
     purchases: tuple[Purchase, ...] = ()
@@ -70,9 +91,13 @@ class Schema:
             not isinstance(self.rows, int) or isinstance(self.rows, bool) or not 1 <= self.rows <= 10**15
         ):
             raise SchemaError(f"rows is {self.rows!r}; write the public number of rows, at least 1, or leave it out")
-        self._check_unit()
-        self._check_dependencies()
-        rules = [check_rule(r, self.columns, f"impossible[{i}]") for i, r in enumerate(self.impossible)]
+        if self.unit is not None:
+            if not isinstance(self.unit, Unit):
+                raise SchemaError(f"unit is {self.unit!r}; write a Unit(column, cap)")
+            self.unit.check(self.columns)
+        self._set(dependencies=tuple(self.dependencies))
+        check_dependencies(self.dependencies, self.columns)
+        rules = [Impossible.of(r, self.columns, f"impossible[{i}]") for i, r in enumerate(self.impossible)]
         self._set(impossible=tuple(rules), attestations=tuple(self.attestations), purchases=tuple(self.purchases))
         self._set(provenance=self._checked_provenance())
         self._check_attestations()
@@ -85,35 +110,6 @@ class Schema:
     def _set(self, **fields: Any) -> None:
         for name, value in fields.items():
             object.__setattr__(self, name, value)
-
-    def _check_unit(self) -> None:
-        if self.unit is None:
-            return
-        if not isinstance(self.unit, Unit):
-            raise SchemaError(f"unit is {self.unit!r}; write a Unit(column, cap)")
-        column = self.columns.get(self.unit.column)
-        if not isinstance(column, Identifier):
-            found = "no column of the schema" if column is None else f"a {column.kind} column"
-            raise SchemaError(
-                f"unit: column {self.unit.column!r} is {found}; name an identifier column, one name per person"
-            )
-
-    def _check_dependencies(self) -> None:
-        self._set(dependencies=tuple(self.dependencies))
-        dependents: set[str] = set()
-        for rule in self.dependencies:
-            if not isinstance(rule, Dependency):
-                raise SchemaError(f"dependencies has {rule!r}; write Dependency(determinant, dependent, mapping)")
-            check_dependency(rule, self.columns)
-            if rule.dependent in dependents:
-                raise SchemaError(f"{rule}: {rule.dependent!r} already depends on another column; keep one of them")
-            dependents.add(rule.dependent)
-        for rule in self.dependencies:
-            if rule.determinant in dependents:
-                raise SchemaError(
-                    f"{rule}: the determinant itself depends on another column; "
-                    "make both depend on the first column of the chain"
-                )
 
     def _checked_provenance(self) -> dict[str, str]:
         if not isinstance(self.provenance, Mapping):
@@ -144,9 +140,12 @@ class Schema:
     def modelled(self) -> tuple[str, ...]:
         """The columns a method learns: neither identifiers nor dependents."""
         dependents = {rule.dependent for rule in self.dependencies}
-        return tuple(
-            name for name, c in self.columns.items() if not isinstance(c, Identifier) and name not in dependents
-        )
+        return tuple(name for name, c in self.columns.items() if c.learnt and name not in dependents)
+
+    @property
+    def rules(self) -> tuple[Impossible, ...]:
+        """What rows can break: `impossible`, as it was read."""
+        return tuple(rule for rule in self.impossible if isinstance(rule, Impossible))
 
     def facts(self) -> dict[tuple[str | None, str], str]:
         """(column, fact) -> provenance, for every stated fact; the column is None for facts about the
@@ -166,19 +165,22 @@ class Schema:
         level = max(facts.values(), key=PROVENANCES.index, default="public")
         return level, [where for where, source in facts.items() if source == level]
 
-    def attest(self, column: str | None = None, fact: str | None = None, *, by: str, why: str) -> Schema:
+    def attest(
+        self, column: str | Collection[str] | None = None, fact: str | None = None, *, by: str, why: str
+    ) -> Schema:
         """The same schema with `read` facts turned `public`, and a record of who said so and why.
 
-        Without `column`, facts of every column and of the table; without `fact`, every fact. Bought facts
-        stay bought. Raises SchemaError when no read fact matches: an attestation of nothing is a mistake.
+        Without `column` (a name or several), facts of every column and of the table; without `fact`, every fact. Bought
+        facts stay bought. Raises SchemaError when no read fact matches: an attestation of nothing is a mistake.
         """
         _check_words(by, why)
-        if column is not None and column not in self.columns:
-            raise SchemaError(f"attest: there is no column {column!r}; choose among {choices(column, self.names)}")
+        wanted = None if column is None else {column} if isinstance(column, str) else set(column)
+        for name in sorted((wanted or set()) - set(self.columns)):
+            raise SchemaError(f"attest: there is no column {name!r}; choose among {choices(name, self.names)}")
         facts = tuple(
             (name, f)
             for (name, f), source in self.facts().items()
-            if source == "read" and column in (None, name) and fact in (None, f)
+            if source == "read" and (wanted is None or name in wanted) and fact in (None, f)
         )
         if not facts:
             raise SchemaError(

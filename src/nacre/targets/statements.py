@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from nacre.errors import DataError
 from nacre.table import Schema
-from nacre.table.encoding import encode_column
 from nacre.table.naming import choices
 from nacre.targets import raking
 from nacre.targets.weights import Weights
@@ -41,9 +40,7 @@ class Shares:
 
     def weights(self, table: pa.Table, schema: Schema) -> Weights:
         asked = raking.checked(self.shares, schema, "target_shares")
-        spots = [
-            raking.places(encode_column(table.column(n), schema.columns[n]), list(own)) for n, own in asked.items()
-        ]
+        spots = [raking.places(schema.columns[n].encode(table.column(n)), list(own)) for n, own in asked.items()]
         values, shares = [list(own) for own in asked.values()], [list(own.values()) for own in asked.values()]
         return Weights(raking.rake(spots, shares, list(asked), values))
 
@@ -91,7 +88,7 @@ class Thinning:
             raise DataError(f"thinning: share={self.share!r}; expected the share of the population that was kept")
 
     def weights(self, table: pa.Table, schema: Schema) -> Weights:
-        from nacre.table.frames import from_arrow
+        from nacre.table.sources.frames import from_arrow
 
         kept = np.asarray(self.kept(from_arrow(table, self.as_)), np.float64)
         good = kept.shape == (table.num_rows,) and bool(((kept > 0) & (kept <= 1)).all())
@@ -115,7 +112,7 @@ class Labelled:
         self._pairs()
 
     def _pairs(self) -> tuple[pa.Table, np.ndarray]:
-        from nacre.table.frames import to_arrow
+        from nacre.table.sources.frames import to_arrow
 
         table, w = to_arrow(self.rows), np.asarray(self.values, np.float64)
         if w.shape != (table.num_rows,) or not (np.isfinite(w) & (w > 0)).all() or len(w) < 20:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
 
 import numpy as np
 
@@ -20,72 +19,47 @@ from nacre.table.votes.words import NULL_WORDS, SINGLE_TRUTH_WORDS, TRUTH_WORDS
 
 _PENALTY = 3.0  # standard errors that a count has to stand out
 _CHOICE = 4.2  # and the difference of two formats among hundreds
-_WORD = 3.5  # of a word among twenty
+_WORD = 3.5  # of a word among twenty, and of leading zeros
 _ALONE = 4.75  # and a single class among the thousands
 _STRAYS = 0.05  # share of values that a format may leave unread
 _RESPELT = 0.10  # and of values that it reads but writes in another way
+_ROUNDED = 0.01  # and of values whose last decimals it would drop
 _TIE = 1e-9
 _ZEROS = 0.002  # share of digits with a leading zero from which a column holds codes
-
-
-@dataclasses.dataclass(frozen=True)
-class Finding:
-    """What the votes say of one column. `kind` is that of a column, or `empty` where nothing but nulls stands out."""
-
-    kind: str
-    nullable: bool
-    null_words: tuple[str, ...] = ()
-    integer: bool = False
-    decimals: int | None = None
-    unit: str = "s"
-    format: NumberFormat | DateFormat | TruthFormat | None = None
-
-    def column(self, provenance: str) -> Column:
-        """The column that was found, without its domain; every fact of this provenance."""
-        common: dict[str, Any] = {"nullable": self.nullable, "null_words": self.null_words}
-        how: Any = self.format
-        column: Column
-        if self.kind == "numeric":
-            column = Numeric(integer=self.integer, decimals=self.decimals, format=how, **common)
-        elif self.kind == "datetime":
-            column = Datetime(unit=self.unit, format=how, **common)
-        elif self.kind == "boolean":
-            column = Boolean(format=how, **common)
-        elif self.kind == "empty":
-            column = Categorical(categories=("other",), other="other", nullable=True)
-        else:
-            column = Categorical(**common)
-        return dataclasses.replace(column, provenance=dict.fromkeys(column.facts, provenance))
+_CODES = 0.005  # and of values with letters among their digits
 
 
 @dataclasses.dataclass(frozen=True)
 class _Option:
     """One way to read the column: the classes it writes, those it reads beside, and what it says."""
 
-    finding: Finding
+    column: Column
     written: np.ndarray
-    read: np.ndarray  # all that it reads, the written included
+    read: np.ndarray  # all that it reads whole, the written included
     score: float
+    rounded: np.ndarray | None = None  # what it reads but would round
 
 
-def decide(votes: np.ndarray, sigma: float, untyped: bool) -> Finding:
-    """What a column is by its votes (`cells.COUNT` of them) with noise of scale `sigma` each."""
+def decide(votes: np.ndarray, sigma: float, untyped: bool) -> Column:
+    """What a column is by its votes (`cells.COUNT` of them) with noise of scale `sigma` each; without its domain, but
+    where nothing but nulls stands out."""
     votes = np.asarray(votes, np.float64)
     words = _null_words(votes, sigma)
     missing = max(votes[cells.NULL], 0.0) + sum(max(votes[cells.NULL_WORD + NULL_WORDS.index(w)], 0.0) for w in words)
     # Of equal ones the first: eight digits that are all days are days.
     options = [o for o in (_moment(votes, sigma, untyped), _number(votes, sigma, untyped), _truth(votes, sigma)) if o]
     best = max(options, key=lambda o: o.score, default=None)
-    text = votes[cells.TEXT]
+    text = votes[cells.TEXT] + votes[cells.CODE]
     if best is not None and best.score > text and _stands(best, votes, sigma, missing) and _good(best, votes, sigma):
         nullable = bool(words) or _nullable(votes[cells.NULL], sigma, best.score)
-        return dataclasses.replace(best.finding, nullable=nullable, null_words=words)
+        return dataclasses.replace(best.column, nullable=nullable, null_words=words)
     rest = votes.copy()
     rest[cells.NULL] = 0.0
     standing = text > _PENALTY * sigma or _standing(rest, sigma).any()
     if not standing and missing > _PENALTY * sigma:
-        return Finding("empty", True)
-    return Finding("categorical", _nullable(votes[cells.NULL], sigma, max(text, float(_standing(rest, sigma).sum()))))
+        return Categorical(("other",), other="other", nullable=True)
+    standing = float(_standing(rest, sigma).sum())
+    return Categorical(nullable=_nullable(votes[cells.NULL], sigma, max(text, standing)))
 
 
 def _null_words(votes: np.ndarray, sigma: float) -> tuple[str, ...]:
@@ -116,15 +90,19 @@ def _good(option: _Option, votes: np.ndarray, sigma: float) -> bool:
     standing = _standing(votes, sigma)
     standing[cells.NULL] = 0.0
     standing[cells.NULL_WORD : cells.TRUTH_WORD] = 0.0
-    standing[cells.TEXT] = max(votes[cells.TEXT], 0.0)
+    for place in (cells.TEXT, cells.CODE):
+        standing[place] = max(votes[place], 0.0)
     held = float(votes[option.written].sum())
     respelt = float(standing[option.read & ~option.written].sum())
     strays = float(standing[~option.read & ~option.written].sum())
     whole = held + respelt + strays
-    zeros = votes[cells.NUMBER + numbers.ZEROS]
-    if option.finding.kind == "numeric" and zeros > max(_PENALTY * sigma, _ZEROS * whole):
-        return False
     noise = _PENALTY * sigma
+    if votes[cells.CODE] > max(noise, _CODES * whole):
+        return False
+    if isinstance(option.column, Numeric) and votes[cells.NUMBER + numbers.ZEROS] > max(_WORD * sigma, _ZEROS * whole):
+        return False
+    if option.rounded is not None and standing[option.rounded].sum() > max(noise, _ROUNDED * whole):
+        return False
     return strays <= max(noise, _STRAYS * whole) and respelt <= max(noise, _RESPELT * whole)
 
 
@@ -148,7 +126,7 @@ def _numbers_with(affix: int, votes: np.ndarray, sigma: float, untyped: bool) ->
     signs = (0, 1) if affix == 0 else (0,)
     places = [cells.NUMBER + numbers.cell(affix, s, 0) + np.arange(size) for s in signs]
     block = sum(votes[p] for p in places)
-    writes, reads = numbers.tables()
+    writes, *read = numbers.tables()
     if not untyped:
         writes = writes * numbers.shortest()[:, None]
     # Eight digits that could be a day are whole numbers, too.
@@ -162,9 +140,9 @@ def _numbers_with(affix: int, votes: np.ndarray, sigma: float, untyped: bool) ->
         sign, signed = 0, None
 
     def option(c: int) -> _Option:
-        masks = _number_masks(places, writes[c], reads[c], affix, signed)
+        written, whole, rounded = _number_masks(places, (writes[c], *(r[c] for r in read)), affix, signed)
         score = float(scores[c]) + (0.0 if signed is None else float(votes[signed]))
-        return _Option(_number_finding(c, affix, sign, untyped), *masks, score)
+        return _Option(_number_column(c, affix, sign, untyped), written, whole, score, rounded)
 
     if scores[best] <= 0:
         return option(best)
@@ -174,26 +152,29 @@ def _numbers_with(affix: int, votes: np.ndarray, sigma: float, untyped: bool) ->
 
 def _as_good(writes: np.ndarray, votes: np.ndarray, variance: np.ndarray, best: int, sigma: float) -> list[int]:
     """The candidates that the votes do not clearly put below the best: the plain ones first (1.234 is a decimal), then
-    those of few classes. Those of many are left out: their noise would hide how much they lack."""
+    those of few classes. Those of many are left out, whose noise would hide how much they lack, and those that lack a
+    class which stands out by itself."""
     more = writes[best] @ votes - writes @ votes
     apart = np.sqrt(np.abs(writes - writes[best]) @ variance)
     size = writes @ variance
     order = np.lexsort((size, ~numbers.plain()))
-    fits = (size <= 2 * size[best]) & (more <= _CHOICE * sigma * apart)
+    clear = (writes[best] > 0) & (votes > _ALONE * max(sigma, _TIE) * np.sqrt(variance))
+    fits = (size <= 2 * size[best]) & (more <= _CHOICE * sigma * apart) & (writes[:, clear] > 0).all(axis=1)
     return [int(c) for c in order if fits[c]]
 
 
 def _number_masks(
-    places: list[np.ndarray], writes: np.ndarray, reads: np.ndarray, affix: int, signed: int | None
-) -> tuple[np.ndarray, np.ndarray]:
-    written, read = np.zeros(cells.COUNT, bool), np.zeros(cells.COUNT, bool)
+    places: list[np.ndarray], tables: tuple[np.ndarray, ...], affix: int, signed: int | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Which classes a candidate writes, reads whole and rounds, by its rows of the tables of shapes."""
+    written, read, rounded = (np.zeros(cells.COUNT, bool) for _ in tables)
     for place in places:
-        written[place], read[place] = writes > 0, reads > 0
+        written[place], read[place], rounded[place] = (table > 0 for table in tables)
     if affix == 0:
-        written[cells.DATE + dates.COMPACT] = writes[numbers.WHOLE[1]] > 0
+        written[cells.DATE + dates.COMPACT] = tables[0][numbers.WHOLE[1]] > 0
     if signed is not None:
         written[signed] = True
-    return written, read | written
+    return written, read | written, rounded
 
 
 def _sign(affix: int, votes: np.ndarray) -> tuple[int, int]:
@@ -203,7 +184,7 @@ def _sign(affix: int, votes: np.ndarray) -> tuple[int, int]:
     return best, cells.NUMBER + numbers.cell(affix, best, 0)
 
 
-def _number_finding(candidate: int, affix: int, sign: int, untyped: bool) -> Finding:
+def _number_column(candidate: int, affix: int, sign: int, untyped: bool) -> Numeric:
     format, decimals = numbers.candidates()[candidate]
     prefix, suffix = numbers.AFFIXES[affix]
     negative = numbers.SIGNS[sign] or NumberFormat.negative
@@ -211,7 +192,7 @@ def _number_finding(candidate: int, affix: int, sign: int, untyped: bool) -> Fin
     full = dataclasses.replace(whole, prefix=prefix, suffix=suffix, negative=negative)
     integer = decimals == 0
     stated = full if untyped and full != NumberFormat() else None
-    return Finding("numeric", False, integer=integer, decimals=None if integer else decimals, format=stated)
+    return Numeric(integer=integer, decimals=None if integer else decimals, format=stated)
 
 
 # -- dates --------------------------------------------------------------------------------------------------------
@@ -236,13 +217,13 @@ def _typed_moment(votes: np.ndarray, sigma: float) -> _Option:
     day, moment, midnight = (votes[c] for c in (cells.DAY, cells.MOMENT, cells.MIDNIGHT))
     if day > moment + midnight:
         mask = _mask([cells.DAY])
-        return _Option(Finding("datetime", False, unit="day"), mask, mask, day - _PENALTY * sigma)
+        return _Option(Datetime(unit="day"), mask, mask, day - _PENALTY * sigma)
     mask = _mask([cells.MOMENT, cells.MIDNIGHT])
     score = moment + midnight - _PENALTY * sigma * math.sqrt(2)
     if moment > max(_PENALTY * sigma, _ZEROS * midnight):
-        return _Option(Finding("datetime", False), mask, mask, score)
+        return _Option(Datetime(), mask, mask, score)
     at_midnight = DateFormat("%Y-%m-%d 00:00:00")
-    return _Option(Finding("datetime", False, unit="day", format=at_midnight), mask, mask, score)
+    return _Option(Datetime(unit="day", format=at_midnight), mask, mask, score)
 
 
 def _grid(votes: np.ndarray) -> np.ndarray:
@@ -270,7 +251,7 @@ def _written_moment(votes: np.ndarray, sigma: float) -> _Option | None:
     stated = None if pattern == "%Y-%m-%d" else format
     written = np.outer(days[day], clocks[clock]).reshape(-1)
     mask = _mask(cells.DATE + np.flatnonzero(written))
-    return _Option(Finding("datetime", False, unit=format.unit, format=stated), mask, mask, float(scores[day, clock]))
+    return _Option(Datetime(unit=format.unit, format=stated), mask, mask, float(scores[day, clock]))
 
 
 def _fewest_clocks(votes: np.ndarray, clocks: np.ndarray, best: int, days: float, sigma: float) -> int:
@@ -303,7 +284,7 @@ def _plain_moment(votes: np.ndarray, sigma: float) -> _Option:
     read = found.copy()
     read[np.ix_(padded, [i for i, key in enumerate(dates.CLOCKS) if key[0] in ("none", "24", "midnight")])] = True
     score = float(votes[mask].sum()) - _PENALTY * sigma * math.sqrt(mask.sum())
-    return _Option(Finding("datetime", False, unit="us"), mask, _mask(cells.DATE + np.flatnonzero(read)), score)
+    return _Option(Datetime(unit="us"), mask, _mask(cells.DATE + np.flatnonzero(read)), score)
 
 
 def _named_moment(votes: np.ndarray, sigma: float) -> _Option:
@@ -314,14 +295,14 @@ def _named_moment(votes: np.ndarray, sigma: float) -> _Option:
     best = int(np.argmax(scores))
     mask = _mask(first + np.flatnonzero(writes[best]))
     format = DateFormat(dates.named_patterns()[best])
-    return _Option(Finding("datetime", False, unit="day", format=format), mask, mask, float(scores[best]))
+    return _Option(Datetime(unit="day", format=format), mask, mask, float(scores[best]))
 
 
 def _compact(votes: np.ndarray, sigma: float) -> _Option:
     mask = _mask([cells.DATE + dates.COMPACT])
     score = float(votes[mask].sum()) - _PENALTY * sigma
     # Numbers of eight digits may look like days now and then: nearly all of them must.
-    return _Option(Finding("datetime", False, unit="day", format=DateFormat("%Y%m%d")), mask, mask, score)
+    return _Option(Datetime(unit="day", format=DateFormat("%Y%m%d")), mask, mask, score)
 
 
 # -- truth values -------------------------------------------------------------------------------------------------
@@ -330,7 +311,7 @@ def _compact(votes: np.ndarray, sigma: float) -> _Option:
 def _truth(votes: np.ndarray, sigma: float) -> _Option | None:
     """Typed truth values, or a pair of words that both stand out."""
     mask = _mask([cells.TRUTH])
-    options = [_Option(Finding("boolean", False), mask, mask, float(votes[cells.TRUTH]) - _PENALTY * sigma)]
+    options = [_Option(Boolean(), mask, mask, float(votes[cells.TRUTH]) - _PENALTY * sigma)]
     for true, false in TRUTH_WORDS:
         places = [cells.TRUTH_WORD + SINGLE_TRUTH_WORDS.index(word) for word in (true, false)]
         both = votes[places]
@@ -338,5 +319,5 @@ def _truth(votes: np.ndarray, sigma: float) -> _Option | None:
             format = None if (true, false) == ("true", "false") else TruthFormat(true, false)
             mask = _mask(places)
             score = float(both.sum()) - _PENALTY * sigma * math.sqrt(2)
-            options.append(_Option(Finding("boolean", False, format=format), mask, mask, score))
+            options.append(_Option(Boolean(format=format), mask, mask, score))
     return max(options, key=lambda o: o.score)

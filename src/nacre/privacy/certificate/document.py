@@ -1,0 +1,214 @@
+"""The shape of a certificate in a file, which may come from anybody: types, sizes, and texts that cannot forge a line.
+
+It is checked before anything is composed or printed. Errors are ValueErrors that name the place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from nacre.privacy.budget import NEIGHBOURS, Level
+from nacre.privacy.doors import DOORS
+from nacre.privacy.plan import MOST_ENTRIES
+from nacre.table.checking import HIDDEN
+from nacre.table.columns import PROVENANCES
+
+MOST_TEXT = 4_000  # characters of one text
+MOST_ITEMS = 1 << 18  # of one list or object: a table for each of 700 columns' pairs
+DEPTH = 12
+LARGEST = 2**63
+LARGEST_CAP = 10**9
+MOST_EPSILON = 100.0  # the errors of the noise sampler count e^epsilon times: no promise reaches half of that
+
+
+def checked(data: Any) -> dict[str, Any]:
+    """The fields of a certificate, as they stand; ValueError names the first that is not one."""
+    _need(isinstance(data, Mapping), "certificate", data, "an object")
+    sound(data, "certificate")
+    for name in data:
+        _need(name in _FIELDS, "certificate", name, f"only the keys {', '.join(_FIELDS)}")
+    for name, check in _FIELDS.items():
+        _need(name in data or name == "extras", "certificate", f"no {name!r}", "all of " + ", ".join(_FIELDS))
+        check(name, data.get(name, {}))
+    return {"extras": {}, **data}
+
+
+def sound(value: Any, where: str, depth: int = 0) -> None:
+    """Texts that print on one line, finite numbers, lists of a reasonable size, nothing nested beyond reason."""
+    if isinstance(value, Mapping | list | tuple):
+        _need(depth < DEPTH, where, "deep nesting", f"at most {DEPTH} levels")
+        _need(len(value) <= MOST_ITEMS, where, f"{len(value):,} items", f"at most {MOST_ITEMS:,}")
+        for key, item in value.items() if isinstance(value, Mapping) else enumerate(value):
+            if isinstance(key, str):
+                _plain(key, where)
+            if isinstance(item, Mapping | list | tuple):
+                sound(item, f"{where}.{str(key)[:40]}", depth + 1)
+            else:
+                _plain(item, where)
+    else:
+        _plain(value, where)
+
+
+def _plain(value: Any, where: str) -> None:
+    if isinstance(value, str):
+        if len(value) > MOST_TEXT or HIDDEN.search(value):
+            wanted = "without line breaks, controls and characters that hide or turn others"
+            _need(False, where, value, f"text of at most {MOST_TEXT:,} characters, {wanted}")
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            _need(False, where, value, "a finite number")
+    elif isinstance(value, int):
+        if not -LARGEST < value < LARGEST:
+            _need(False, where, "a number of many digits", "one below 2^63")
+    elif value is not None:
+        _need(False, where, value, "JSON")
+
+
+def _need(good: bool, where: str, found: Any, wanted: str) -> None:
+    if not good:
+        raise ValueError(f"{where}: found {str(repr(found))[:80]}; expected {wanted}")
+
+
+def _text(where: str, value: Any) -> None:
+    _need(isinstance(value, str) and bool(value), where, value, "text")
+
+
+def number(where: str, value: Any) -> None:
+    """A finite number that is no truth value."""
+    good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    _need(good, where, value, "a number")
+
+
+def _epsilon(where: str, value: Any) -> None:
+    number(where, value)
+    _need(0 < value <= MOST_EPSILON, where, value, f"a number above 0, at most {MOST_EPSILON:g}")
+
+
+def _delta(where: str, value: Any) -> None:
+    number(where, value)
+    _need(0 < value < 1, where, value, "a number between 0 and 1")
+
+
+def whole(where: str, value: Any, least: int = 0) -> None:
+    good = isinstance(value, int) and not isinstance(value, bool) and least <= value < LARGEST
+    _need(good, where, value, f"a whole number, {least} or more")
+
+
+def texts(where: str, value: Any) -> None:
+    _need(isinstance(value, list | tuple) and len(value) <= MOST_ENTRIES, where, value, "a list of texts")
+    for one in value:
+        _text(where, one)
+
+
+def keys(where: str, value: Any, wanted: Mapping[str, Callable[[str, Any], None]]) -> None:
+    """An object with all these keys, each as its check wants it."""
+    _need(isinstance(value, Mapping), where, value, "an object")
+    for key, check in wanted.items():
+        _need(key in value, where, f"no {key!r}", "one of that name")
+        check(f"{where}.{key}", value[key])
+
+
+def or_none(check: Callable[[str, Any], None]) -> Callable[[str, Any], None]:
+    return lambda where, value: None if value is None else check(where, value)
+
+
+def one_of(*wanted: str) -> Callable[[str, Any], None]:
+    return lambda where, value: _need(value in wanted, where, value, f"one of {', '.join(wanted)}")
+
+
+def _pairs(where: str, value: Any) -> None:
+    good = isinstance(value, list | tuple) and len(value) <= MOST_ENTRIES
+    _need(good, where, value, "pairs of delta and epsilon")
+    for pair in value:
+        _need(isinstance(pair, list | tuple) and len(pair) == 2, where, pair, "a pair of delta and epsilon")
+        for one in pair:
+            number(where, one)
+            _need(one >= 0, where, one, "a number of at least 0")
+
+
+def _entries(where: str, value: Any) -> None:
+    _need(isinstance(value, list | tuple) and len(value) <= MOST_ENTRIES, where, value, "a list of entries")
+    for one in value:
+        keys(where, one, {"name": _text, "door": one_of(*DOORS)})
+
+
+def _provenance(where: str, value: Any) -> None:
+    _need(isinstance(value, Mapping), where, value, "an object")
+    for facts in value.values():
+        _need(isinstance(facts, Mapping), where, facts, "an object of facts")
+        for source in facts.values():
+            one_of(*PROVENANCES)(where, source)
+
+
+def _objects(check: Callable[[str, Any], None]) -> Callable[[str, Any], None]:
+    def every(where: str, value: Any) -> None:
+        _need(isinstance(value, list | tuple) and len(value) <= MOST_ENTRIES, where, value, "a list")
+        for one in value:
+            check(where, one)
+
+    return every
+
+
+def _stamp(where: str, value: Any) -> None:
+    keys(where, value, {"ledger": _text, "population": _text, "sequence": whole, "head": _text})
+
+
+def _audit(where: str, value: Any) -> None:
+    finding = {"view": _text, "metric": one_of("epsilon", "mu"), "lower_bound": number, "ceiling": number,
+               "claim": or_none(number), "delta": or_none(number), "runs": whole, "left_out": texts}  # fmt: skip
+    found = _objects(lambda here, one: keys(here, one, finding))
+    keys(where, value, {"confidence": number, "findings": found})
+
+
+def _extras(where: str, value: Any) -> None:
+    _need(isinstance(value, Mapping), where, value, "an object")
+    for name, check in EXTRAS.items():
+        if name in value:
+            check(f"extras.{name}", value[name])
+
+
+def _pair_of(where: str, value: Any) -> None:
+    _need(isinstance(value, list | tuple) and len(value) == 2 and isinstance(value[0], str), where, value, "a pair")
+
+
+EXTRAS: dict[str, Callable[[str, Any], None]] = {  # what is printed of `extras`; the rest is kept and not shown
+    "label": _text,
+    "statement": _text,
+    "target": _text,
+    "target_shares": _objects(_pair_of),
+    "epsilon_tilde": number,
+    "releases": lambda where, value: whole(where, value, 1),
+    "sites": lambda where, value: whole(where, value, 1),
+    "hidden": lambda where, value: keys(where, value, {"sets": _objects(texts), "alpha": number}),
+    "ledger": or_none(_stamp),
+    "ledgers": _objects(_stamp),
+    "audit": _audit,
+}
+
+
+def _cap(where: str, value: Any) -> None:
+    whole(where, value, 1)
+    _need(value <= LARGEST_CAP, where, value, f"at most {LARGEST_CAP:,} rows")
+
+
+def _unit(where: str, value: Any) -> None:
+    keys(where, value, {"column": or_none(_text), "cap": _cap})
+
+
+def _schema(where: str, value: Any) -> None:
+    keys(where, value, {"digest": _text, "rows": or_none(whole), "provenance": _provenance})
+
+
+def _versions(where: str, value: Any) -> None:
+    _need(isinstance(value, Mapping), where, value, "an object")
+    texts(where, [*value, *value.values()])
+
+
+_FIELDS: dict[str, Callable[[str, Any], None]] = {
+    "method": _text, "guarantee": one_of(*(level.label for level in Level)), "reasons": texts,
+    "neighbours": one_of(*NEIGHBOURS), "unit": _unit, "epsilon": or_none(_epsilon), "delta": or_none(_delta),
+    "curve": _pairs, "entries": _entries, "schema": _schema, "assumptions": texts, "noise": _text,
+    "versions": _versions, "extras": _extras,
+}  # fmt: skip

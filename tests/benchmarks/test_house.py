@@ -1,13 +1,12 @@
-"""The safety net itself: a difference is told, what must differ is not, and the figures of the tree are counted right."""
+"""The safety net itself: a difference is told, what must differ is not, and the tree is counted right."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from safetensors.numpy import save_file
-
 from benchmarks.house import figures, frozen, harness
 from benchmarks.house.tree import Tree
+from safetensors.numpy import save_file
 
 
 def folder(path, text="epsilon 1\n", numbers=(1.0, 2.0)):

@@ -45,9 +45,16 @@ def near(found: Any, expected: Any) -> None:
 
 
 def same_members(path: Path, again: Path) -> None:
+    """Byte by byte; of a certificate the figures may be composed a little more exactly than then, and with them its
+    hash in the manifest."""
     with zipfile.ZipFile(path) as old, zipfile.ZipFile(again) as new:
         assert old.namelist() == new.namelist()
-        assert all(old.read(member) == new.read(member) for member in old.namelist())
+        for member in old.namelist():
+            if member == "certificate.json":
+                near(json.loads(new.read(member)), json.loads(old.read(member)))
+            elif member != "manifest.json":
+                assert new.read(member) == old.read(member), member
+        assert {*json.loads(new.read("manifest.json"))} == {*json.loads(old.read("manifest.json"))}
 
 
 @of(".nacre")
@@ -89,7 +96,6 @@ def test_a_learner_predicts_the_same(name, tmp_path):
 
 
 @of(".sqlite")
-@pytest.mark.filterwarnings("ignore:.*little data")
 def test_a_ledger_says_the_same_and_takes_another_release(name, tmp_path, monkeypatch, capsys):
     from nacre.cli import run
 
@@ -102,12 +108,24 @@ def test_a_ledger_says_the_same_and_takes_another_release(name, tmp_path, monkey
     assert json.loads(capsys.readouterr().out) == expected
     assert run(["ledger", "verify", str(books), "--release", str(path.with_name("paid0.nacre"))]) == 0
     (tmp_path / "t.csv").write_text("ill\n" + "true\nfalse\n" * 50)
-    schema = nacre.Schema({"ill": nacre.Boolean()}, rows=100)
-    asked = {"schema": schema, "delta": 1e-6, "method": "independent", "ledger": str(books), "population": "people"}
-    for epsilon in (1.0, 2.0):
-        nacre.fit(str(tmp_path / "t.csv"), epsilon=epsilon, **asked)
-    with pytest.raises(nacre.NacreError, match="does not fit into the rest"):
-        nacre.fit(str(tmp_path / "t.csv"), epsilon=2.0, **asked)
+    nacre.Schema({"ill": nacre.Boolean()}, rows=100).save(tmp_path / "t.json")
+    asked = [
+        "--schema",
+        "t.json",
+        "--delta",
+        "1e-6",
+        "--method",
+        "independent",
+        "--go-on",
+        "-q",
+        "--ledger",
+        str(books),
+    ]
+    monkeypatch.chdir(tmp_path)
+    for number, (epsilon, code) in enumerate((("1", 0), ("2", 0), ("2", 2))):
+        output = ["-o", f"{number}.nacre", "-e", epsilon, "--population", "people"]
+        assert run(["fit", "t.csv", *output, *asked]) == code
+    assert "does not fit into the rest" in capsys.readouterr().err
 
 
 @of(".json")

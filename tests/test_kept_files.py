@@ -123,7 +123,7 @@ def test_a_ledger_says_the_same_and_takes_another_release(name, tmp_path, monkey
     ]
     monkeypatch.chdir(tmp_path)
     for number, (epsilon, code) in enumerate((("1", 0), ("2", 0), ("2", 2))):
-        output = ["-o", f"{number}.nacre", "-e", epsilon, "--population", "people"]
+        output = ["-o", f"{number}.nacre", "-e", epsilon, "--delta", "1e-6", "--population", "people"]
         assert run(["fit", "t.csv", *output, *asked]) == code
     assert "does not fit into the rest" in capsys.readouterr().err
 

@@ -57,7 +57,7 @@ def share_target(method: str, schema: Schema, target: str | None, shares: Any) -
     if target is not None or len(asked) != 1 or method not in METHODS:
         return target
     (name,) = asked
-    few = schema.columns[name].kind in ("categorical", "boolean") and Grid.of(schema.columns[name]).cells <= FEW_CLASSES
+    few = schema.columns[name].labelled and Grid.of(schema.columns[name]).cells <= FEW_CLASSES
     return name if few and name in schema.modelled else None
 
 

@@ -199,7 +199,7 @@ def _excess(scores: list[Score]) -> str:
 
 def _recovery(synthetic: Any, real: Any, schema: Schema) -> Attack:
     """What the release says of the population: useful, and not what differential privacy hides."""
-    columns = [n for n in schema.modelled if schema.columns[n].kind != "tensor"]
+    columns = [n for n in schema.modelled if schema.columns[n].counted]
     scores = []
     for name in columns:
         found = [r for r in recover(synthetic, real, schema, [name]) if r.what != "share of null"]

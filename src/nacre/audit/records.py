@@ -14,7 +14,6 @@ import numpy as np
 from nacre.engines import open_rows
 from nacre.errors import DataError
 from nacre.table import Schema
-from nacre.table.columns import Datetime, Numeric
 from nacre.table.encoding import encode
 from nacre.table.grid import Grid
 
@@ -51,7 +50,7 @@ class Space:
 
     @staticmethod
     def of(schema: Schema) -> Space:
-        numbers = tuple(n for n in schema.modelled if isinstance(schema.columns[n], Numeric | Datetime))
+        numbers = tuple(n for n in schema.modelled if schema.columns[n].measured)
         labels = tuple(n for n in schema.modelled if n not in numbers)
         ends = [_ends(schema, n) for n in numbers]
         sizes = tuple(Grid.of(schema.columns[n]).cells for n in labels)
@@ -103,8 +102,7 @@ class Scale:
 
 
 def _ends(schema: Schema, name: str) -> tuple[Any, Any]:
-    column = schema.columns[name]
-    ends = column.ends if isinstance(column, Datetime) else column.bounds  # type: ignore[union-attr]
+    ends = schema.columns[name].ends
     if ends is None:
         raise DataError(f"column {name!r}: bounds are not declared; an audit needs the complete schema of the release")
     return ends

@@ -113,7 +113,7 @@ def schema_for(columns: Sequence[str], declared: Declared, base: Any = None) -> 
     changes: dict[str, Any] = {}
     named = [*declared.identifiers, *([declared.unit] if declared.unit else [])]
     if named:
-        names = {n: Identifier(person=n == declared.unit) for n in named if schema.columns[n].kind != "identifier"}
+        names = {n: Identifier(person=n == declared.unit) for n in named if schema.columns[n].learnt}
         changes["columns"] = {**schema.columns, **names}
     if declared.unit is not None:
         changes["unit"] = Unit(declared.unit, declared.cap)  # type: ignore[arg-type]

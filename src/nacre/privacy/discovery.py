@@ -189,9 +189,7 @@ def buy_domain(curator: Curator, plan: Plan, schema: Schema) -> Schema:
     columns |= {n: found[n].sourced("bought") for n, c in columns.items() if isinstance(c, Undeclared)}
     probes = {n: probe.of_column(c) for n, c in columns.items() if c.probe is not None}
     histograms = curator.bounds(plan["domain"], probes)
-    texts = curator.categories(
-        plan["domain"], [n for n, c in columns.items() if isinstance(c, Categorical) and c.missing]
-    )
+    texts = curator.categories(plan["domain"], [n for n, c in columns.items() if c.labelled and c.missing])
     sigma = plan["domain"].sigmas[0]
     seen = {name: _texts(counts, votes[name], plan, schema) for name, counts in texts.items()}
     _warn_of_lost(seen, plan)

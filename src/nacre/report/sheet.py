@@ -82,12 +82,11 @@ def _described(schema: Any) -> str:
 
 
 def _limits(column: Any) -> str:
-    labels = getattr(column, "labels", None) or getattr(column, "categories", None)
-    if labels:
-        shown = ", ".join(str(v) for v in labels[:8])
-        return shown if len(labels) <= 8 else f"{shown} and {len(labels) - 8:,} more"
-    bounds = getattr(column, "bounds", None)
-    return f"{_end(bounds[0])} to {_end(bounds[1])}" if bounds else "false, true" if column.kind == "boolean" else "any"
+    if words := column.words:
+        shown = ", ".join(words[:8])
+        return shown if len(words) <= 8 else f"{shown} and {len(words) - 8:,} more"
+    ends = column.stated_ends
+    return f"{_end(ends[0])} to {_end(ends[1])}" if ends else "any"
 
 
 def _end(value: Any) -> str:

@@ -65,7 +65,7 @@ def refuse_blurred_persons(rows: Any, schema: Any) -> None:
     One missing value turns whole numbers into floats in pandas, and beyond 2**53 neighbours become equal: two people
     capped as one could change twice as many rows as the promise allows. The doors leave such rows out.
     """
-    persons = [n for n, c in schema.columns.items() if getattr(c, "person", False)]
+    persons = [n for n, c in schema.columns.items() if c.person]
     for name in {*persons, *([schema.unit.column] if schema.unit else [])} & {*rows.column_names}:
         if not any(_is_float(part.arrow_schema, name) for part in getattr(rows, "sources", (rows,))):
             continue
@@ -89,7 +89,7 @@ def refuse_repeated_persons(rows: Any, schema: Any) -> None:
     if schema.unit is not None:
         return
     for name, column in schema.columns.items():
-        if not getattr(column, "person", False) or name not in rows.column_names:
+        if not column.person or name not in rows.column_names:
             continue
         unit = UnitCap(name)
         for batch in rows.batches([name]):

@@ -112,8 +112,23 @@ class Column:
         return self.labels
 
     @property
+    def others(self) -> str | None:
+        """The label of values that are not in the list, if there is one."""
+        return None
+
+    @property
     def ends(self) -> tuple[Any, Any] | None:
         """The smallest and largest stored value of a measured column or of an array; None while not declared."""
+        return None
+
+    @property
+    def stated_ends(self) -> tuple[Any, Any] | None:
+        """The same as the schema states them."""
+        return self.ends
+
+    @property
+    def cuts(self) -> tuple[float, ...] | None:
+        """The declared ends of the fine cells of numbers."""
         return None
 
     @property

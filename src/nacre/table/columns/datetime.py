@@ -82,6 +82,10 @@ class Datetime(Measured):
         return microseconds(self.bounds[0], UNNAMED), microseconds(self.bounds[1], UNNAMED)
 
     @property
+    def stated_ends(self) -> tuple[str, str] | None:
+        return self.bounds
+
+    @property
     def zone(self) -> str | None:
         return self.tz
 

@@ -102,6 +102,10 @@ class Numeric(Measured):
         return self.bounds
 
     @property
+    def cuts(self) -> tuple[float, ...] | None:
+        return self.edges
+
+    @property
     def step(self) -> int | None:
         return 1 if self.integer else None
 

@@ -88,6 +88,8 @@ LISTED = (
     ("lira", "audits.lira", "who was a model trained on? likelihood-ratio attack, log-log curves"),
     ("peers-adult", "peers.adult", "nacre and other packages side by side on Adult"),
     ("peers-covertype", "peers.covertype", "nacre and the strongest private peer on Covertype"),
+    ("accountant", "audits.accountant", "the accountant against lower bounds, another accountant, and in order"),
+    ("loaders", "fuzz.recorded", "100,000 hostile files for every loader: errors, seconds, memory"),
     ("reading-columns", "reading.columns", "what comes out beside what went in, column by column, nothing declared"),
     ("ledger", "ledger.races", "the ledger under races and deaths, and what a release pays for it"),
     ("scale", "speed.scale", "1 to 100 million rows, read here and by Ray: memory, rows per second"),

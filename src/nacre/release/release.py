@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from nacre import notebook
 from nacre.errors import CertificateError, ConvergenceError, NacreError, ReleaseFileError, SchemaError
 from nacre.privacy.certificate.statement import Certificate
 from nacre.privacy.certificate.verification import verify
@@ -32,11 +33,11 @@ from nacre.targets.raking import checked, from_json, to_json
 
 CHUNK = 250_000  # rows drawn at a time: memory does not grow with the number of rows asked for
 CHUNK_NUMBERS = 10_000_000  # of arrays in such a chunk
-SKETCH = "shared sketch"  # stands for the method in the file of a sketch (nacre.sites.sketch)
+SKETCH = "shared sketch"  # stands for the method in the file of a sketch (nacre.sites.shared)
 _ROUNDS = 200  # redraws of rows that break a declared impossibility
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Release:
     """`sample` draws rows, `write` streams them to a file, `save` keeps the release, `certificate` its promise.
 
@@ -52,6 +53,15 @@ class Release:
     def __post_init__(self) -> None:
         if self.shares is not None:
             object.__setattr__(self, "shares", checked(self.shares, self.schema, "target shares"))
+
+    def __repr__(self) -> str:
+        return f"<Release by {self.method} of {len(self.schema.columns):,} columns: {self.certificate.headline}>"
+
+    def _repr_html_(self) -> str:
+        size = f"{self.rows:,} rows, {len(self.schema.columns):,} columns"
+        facts = {"Guarantee": self.certificate.headline, "Size of a sample": size}
+        lines = [(name, column.kind) for name, column in self.schema.columns.items()]
+        return notebook.panel(f"Release by {self.method}", facts, ("column", "kind"), lines)
 
     @property
     def rows(self) -> int:

@@ -29,6 +29,7 @@ class Method:
     opens: Mapping[str, str] = dataclasses.field(default_factory=dict)
     needs: tuple[tuple[str, ...], ...] = ()
     says: Mapping[str, str | None] = dataclasses.field(default_factory=dict)
+    rests: tuple[str, ...] = ()
     compared: bool = False
 
     @property

@@ -9,6 +9,7 @@ import os
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from nacre import notebook
 from nacre.errors import SchemaError
 from nacre.table.checking import HIDDEN, keyed, short
 from nacre.table.columns import PROVENANCES, Column
@@ -67,7 +68,7 @@ class Purchase:
         return cls(*keyed(raw, where, ("epsilon", "delta", "neighbours", "cap")))
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Schema:
     """Columns by name, in the order of the table, and what is known across them.
 
@@ -199,6 +200,18 @@ class Schema:
         return dataclasses.replace(self, columns=columns, provenance=table)
 
     # -- in and out -----------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        return f"<Schema of {self._size}>"
+
+    def _repr_html_(self) -> str:
+        lines = [(name, column.kind, ", ".join(sorted({*column.provenance.values()})))
+                 for name, column in self.columns.items()]  # fmt: skip
+        return notebook.panel(f"Schema of {self._size}", {}, ("column", "kind", "source"), lines)
+
+    @property
+    def _size(self) -> str:
+        return f"{len(self.columns):,} columns" + (f", {self.rows:,} rows" if self.rows is not None else "")
 
     def to_json(self) -> str:
         """Readable JSON; `from_json` gives an equal schema back, and the same text from it."""

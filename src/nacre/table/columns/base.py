@@ -159,6 +159,10 @@ class Column:
         """The column with which encoding clamps nothing."""
         return self
 
+    def bounded_by(self, histogram: np.ndarray, sigma: float) -> Column:
+        """The column with the ends of what stands out of a noisy histogram over its `probe`, as bought."""
+        return self
+
     def sourced(self, provenance: str) -> Self:
         """The column with every fact of this provenance."""
         return dataclasses.replace(self, provenance=dict.fromkeys(self.facts, provenance))
@@ -340,7 +344,12 @@ class Measured(Column):
         return () if self.ends is not None else ("bounds",)
 
     def unbounded(self) -> Column:
-        return dataclasses.replace(self, bounds=None, provenance={})
+        stated = "bounds" in self.fact_names  # where they are not, the kind itself has ends
+        return dataclasses.replace(self, bounds=None, provenance={}) if stated else self
+
+    def bought(self, bounds: tuple) -> Self:
+        """The column with bounds that were bought."""
+        return dataclasses.replace(self, bounds=bounds, provenance={**self.provenance, "bounds": "bought"})
 
     def fitted(self, values: np.ndarray, null: np.ndarray, bad: np.ndarray) -> Values:
         return Values.clamped(values, null, bad, self.ends)

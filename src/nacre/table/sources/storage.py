@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from nacre.errors import DataError
 from nacre.table.schema import Schema
 
+KEYS = "the columns are the keys of the first line of the file: that all lines are written with these keys is public"
 _AS_WRITTEN = {b"nacre.storage": b"as written"}
 
 

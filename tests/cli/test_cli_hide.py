@@ -36,7 +36,7 @@ def test_hide_and_report(call, small, tmp_path, monkeypatch):
 def test_a_run_that_hides_nothing_ends_with_its_own_code(call, small, tmp_path, monkeypatch):
     """The verdict is printed for the owner; the public answer does not hold it."""
     from nacre.cli import judging
-    from nacre.report.findings import Hidden, Report
+    from nacre.report.report import Hidden, Report
 
     for told, code in ((True, 0), (False, 3)):
         found = Report(scores=(), hidden=(Hidden(("age",), 0.05, 1, told, ()),))
@@ -51,13 +51,14 @@ def test_a_run_that_hides_nothing_ends_with_its_own_code(call, small, tmp_path, 
 def hiding_run(monkeypatch):
     """Fits by a quick method that are said to hide a column; returns the terms of every fit."""
     from nacre.cli import judging, running
-    from nacre.report.findings import Report
+    from nacre.report.report import Report
 
     real, terms = running.run, []
 
     def run(file, asked, *rest):
         terms.append(asked)
-        made = real(file, replace(asked, method="independent", options={}), *rest)
+        quick = replace(asked.terms, method="independent", options={})
+        made = real(file, replace(asked, terms=quick), *rest)
         extras = {**made.certificate.extras, "hidden": {"sets": [["age"]], "alpha": 0.05}}
         return replace(made, certificate=replace(made.certificate, extras=extras))
 
@@ -78,8 +79,8 @@ def test_the_control_of_a_report_is_not_charged(call, small, tmp_path, monkeypat
                "age", "--schema", small / "people.json", "--report", tmp_path / "r.json", "--ledger", books,
                "--population", "people", "--request", "one")  # fmt: skip
     assert end.code == 0, end.err
-    assert [bool(t.ledger) for t in terms] == ([True] if mandatory else [True, False])
-    assert mandatory or terms[-1].options["weight"] == 0
+    assert [bool(t.account.url) for t in terms] == ([True] if mandatory else [True, False])
+    assert mandatory or terms[-1].terms.options["weight"] == 0
     (told,) = call("ledger", "status", books, "--json").json["populations"]
     assert told["reservations"]["settled"] == 1
     assert ("no control was fitted" in (tmp_path / "r.json").read_text()) == mandatory

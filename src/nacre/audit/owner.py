@@ -15,12 +15,13 @@ import numpy as np
 from nacre.audit.attributes import NORMAL
 from nacre.audit.density import density_ratio
 from nacre.audit.disclosure import Disclosure, disclosure
-from nacre.audit.presence import nearest, rate_of
-from nacre.audit.records import Records, Scale, Space
+from nacre.audit.rates import rate_of
+from nacre.audit.records import Records, Scale, Space, nearest
 from nacre.audit.recovery import recover
 from nacre.engines import open_rows
 from nacre.errors import DataError, OwnerWarning
-from nacre.report.findings import Attack, Report, Score
+from nacre.metrics.score import Score
+from nacre.report.report import Attack, Report
 from nacre.table import Schema
 
 ROWS = 20_000  # of each table in the density ratio, which looks at all pairs

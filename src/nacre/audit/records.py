@@ -6,6 +6,7 @@ which they are compared. A missing number stands at the mean, with its absence a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from nacre.table import Schema
 from nacre.table.encoding import encode
 from nacre.table.grid import Grid
 
+CELLS = 1 << 22  # of a block of distances: bounds memory
 LABEL = np.sqrt(0.5)  # two different labels are 1 apart
 
 
@@ -101,8 +103,29 @@ class Scale:
         return np.concatenate(parts, axis=1)
 
 
-def _ends(schema: Schema, name: str) -> tuple[Any, Any]:
+def _ends(schema: Schema, name: str) -> tuple[float, float]:
     ends = schema.columns[name].ends
     if ends is None:
         raise DataError(f"column {name!r}: bounds are not declared; an audit needs the complete schema of the release")
     return ends
+
+
+def blocks(rows: np.ndarray, pool: np.ndarray) -> Iterator[np.ndarray]:
+    """Distances of some rows at a time to all of the pool, in pieces that fit into memory."""
+    from scipy.spatial.distance import cdist
+
+    step = max(1, CELLS // max(1, len(pool)))
+    for start in range(0, len(rows), step):
+        yield cdist(rows[start : start + step], pool)
+
+
+def nearest(rows: np.ndarray, pool: np.ndarray, own: np.ndarray | None = None) -> np.ndarray:
+    """Distance of every row to the closest row of the pool, but for its `own` place there."""
+    found: list[np.ndarray] = []
+    done = 0
+    for distances in blocks(rows, pool):
+        if own is not None:
+            distances[np.arange(len(distances)), own[done : done + len(distances)]] = np.inf
+        found.append(distances.min(axis=1))
+        done += len(distances)
+    return np.concatenate(found) if found else np.empty(0)

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from nacre.table import Column
+from nacre.table.columns.base import Column
 
 MARKS = 5
 _DAY = 86_400_000_000  # microseconds

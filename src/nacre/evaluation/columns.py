@@ -6,14 +6,18 @@ alone, for the sheet that travels with them.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nacre.evaluation import axes
-from nacre.report.findings import Comparison, Profile
-from nacre.table import Column, Schema
+from nacre.report.report import Comparison, Profile
+from nacre.table import Schema
+from nacre.table.columns.base import Column
 from nacre.table.encoding import Values, check_names
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 BINS = 36
 LABELS = 12  # categories drawn; the rest are summed
@@ -21,27 +25,27 @@ OUTSIDE = "(outside the list)"  # the bar of values that are none of the declare
 _TAIL = 0.005  # of the real rows at each end that do not stretch the axis; the outermost bins hold all beyond it
 
 
-def compare_columns(real: Any, synthetic: Any, schema: Schema) -> list[Comparison]:
+def compare_columns(real: pa.Table, synthetic: pa.Table, schema: Schema) -> list[Comparison]:
     """One comparison for every modelled column of two Arrow tables described by the same schema."""
     a, b = _encode(real, schema), _encode(synthetic, schema)
     return [_compare(name, schema.columns[name], a[name], b[name]) for name in _drawable(schema)]
 
 
-def profile_columns(synthetic: Any, schema: Schema) -> list[Profile]:
+def profile_columns(synthetic: pa.Table, schema: Schema) -> list[Profile]:
     """One profile for every modelled column of a synthetic Arrow table. No other rows are read: axes, order and
     choice of categories follow from the synthetic rows and the schema."""
     found = _encode(synthetic, schema)
     return [_profile(name, schema.columns[name], found[name]) for name in _drawable(schema)]
 
 
-def _encode(table: Any, schema: Schema) -> dict[str, Values]:
+def _encode(table: pa.Table, schema: Schema) -> dict[str, Values]:
     """Nothing is clamped to the schema's range before it is drawn: the axis follows the values themselves."""
     check_names(schema, table.schema.names)
     return {name: schema.columns[name].unbounded().encode(table.column(name)) for name in _drawable(schema)}
 
 
 def _drawable(schema: Schema) -> list[str]:
-    return [n for n in schema.modelled if schema.columns[n].counted]
+    return [n for n in schema.modelled if schema.columns[n].labelled or schema.columns[n].measured]
 
 
 def _profile(name: str, column: Column, found: Values) -> Profile:
@@ -55,11 +59,18 @@ def _compare(name: str, column: Column, real: Values, synthetic: Values, fenced:
     kept = [v.values[~v.null] for v in (real, synthetic)]
     if column.labelled:
         labels, shares = _labels(column.words, kept, column.ordered)
-        return Comparison(name, column.title, shares[0], shares[1], labels, nulls=nulls)
+        return Comparison(name, column.kind, shares[0], shares[1], labels, nulls=nulls)
     edges = _edges(kept, column, fenced)
     shares = [_share(np.histogram(np.clip(v, edges[0], edges[-1]), edges)[0]) for v in kept]
     return Comparison(
-        name, column.title, shares[0], shares[1], ends=_ends(edges, column), nulls=nulls, **_axis(edges, column)
+        name,
+        column.title,
+        shares[0],
+        shares[1],
+        ends=_ends(edges, column),
+        nulls=nulls,
+        ticks=axes.ticks(edges, column),
+        bins=axes.bins(edges, column),
     )
 
 
@@ -117,7 +128,3 @@ def _fence(values: np.ndarray, low: float, high: float) -> tuple[float, float]:
 def _ends(edges: np.ndarray, column: Column) -> tuple[str, str]:
     half = 0.5 if column.whole else 0.0
     return axes.value(edges[0] + half, column), axes.value(edges[-1] - half, column)
-
-
-def _axis(edges: np.ndarray, column: Column) -> dict[str, Any]:
-    return {"ticks": axes.ticks(edges, column), "bins": axes.bins(edges, column)}

@@ -10,7 +10,8 @@ import numpy as np
 
 from nacre.engines import open_rows
 from nacre.errors import SchemaError
-from nacre.table import Column, Schema
+from nacre.table import Schema
+from nacre.table.columns.base import Column
 from nacre.table.encoding import Values
 
 if TYPE_CHECKING:
@@ -99,12 +100,13 @@ def frame_of(table: Any, schema: Schema) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def _series(v: Values, column: Column) -> Any:
+def _series(v: Values, column: Column) -> pd.Series | pd.Categorical | np.ndarray:
     import pandas as pd
 
     if column.labelled:
-        codes = np.where(v.null, -1, np.where(v.values < 0, len(column.labels), v.values))
-        return pd.Categorical.from_codes(codes.tolist(), categories=[*column.labels, OUTSIDE])
+        names = column.labels
+        codes = np.where(v.null, -1, np.where(v.values < 0, len(names), v.values))
+        return pd.Categorical.from_codes(codes.tolist(), categories=[*names, OUTSIDE])
     if column.moments:
         instants = np.where(v.null, np.datetime64("NaT"), v.values.astype("datetime64[us]"))
         return pd.Series(instants).dt.tz_localize("UTC")

@@ -7,9 +7,11 @@ from typing import Any
 
 from nacre.certificates import verified
 from nacre.report.cards import profile_cards
-from nacre.report.findings import Profile
 from nacre.report.markup import bullets, document, facts_table, part, table, text
 from nacre.report.promise import chip, promise
+from nacre.report.report import Profile
+from nacre.table import Schema
+from nacre.table.columns.base import Column
 
 TITLE = "About this synthetic table"
 _MAY = (
@@ -34,7 +36,7 @@ _PROTECTED_USE = (
 )
 
 
-def sheet_html(certificate: Any, schema: Any, columns: Sequence[Profile], facts: Mapping[str, str]) -> str:
+def sheet_html(certificate: Any, schema: Schema, columns: Sequence[Profile], facts: Mapping[str, str]) -> str:
     """The whole sheet as text. CertificateError where the certificate contradicts itself or the schema.
 
     `columns` come from `profile_columns`; a `Comparison`, which holds shares of private rows, is refused with
@@ -67,7 +69,7 @@ def sheet_html(certificate: Any, schema: Any, columns: Sequence[Profile], facts:
 _LEAD = "Shares of the synthetic rows alone. The outermost bars of numbers and dates hold all that lies beyond."
 
 
-def _described(schema: Any) -> str:
+def _described(schema: Schema) -> str:
     """The columns as the schema of the release has them: kind, limits or categories, whether a value may be missing."""
     rows = [
         (f"<bdi>{text(name)}</bdi>", text(column.kind), text(_limits(column), 200), "yes" if column.nullable else "no")
@@ -81,7 +83,7 @@ def _described(schema: Any) -> str:
     )
 
 
-def _limits(column: Any) -> str:
+def _limits(column: Column) -> str:
     if words := column.words:
         shown = ", ".join(words[:8])
         return shown if len(words) <= 8 else f"{shown} and {len(words) - 8:,} more"
@@ -89,6 +91,6 @@ def _limits(column: Any) -> str:
     return f"{_end(ends[0])} to {_end(ends[1])}" if ends else "any"
 
 
-def _end(value: Any) -> str:
+def _end(value: float | str) -> str:
     whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
     return f"{value:,.0f}" if whole else str(value)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nacre.errors import DomainNotDeclared, SchemaError
+from nacre.table import Schema
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -167,7 +168,6 @@ def _from_schema(schema: Schema) -> Iterator[Variable]:
         if column.labelled:
             yield Variable(name, categories=column.labels or None, nullable=null, other=column.others)
         elif column.measured:
-            ends = column.ends
-            if ends is not None and column.moments:  # in seconds
-                ends = (ends[0] / 1e6, ends[1] / 1e6)
-            yield Variable(name, ends, integer=column.whole, nullable=null, time=column.moments, zone=column.zone)
+            unit = 1e6 if column.moments else 1  # microseconds become seconds
+            ends = None if column.ends is None else (column.ends[0] / unit, column.ends[1] / unit)
+            yield Variable(name, ends, None, column.whole, null, column.moments, column.zone)

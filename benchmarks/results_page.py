@@ -40,9 +40,9 @@ Key = tuple[Any, ...]
 
 
 def documents(folder: Path = RESULTS) -> list[dict[str, Any]]:
-    """The result files in order of name; smoke runs are left out."""
+    """The result files in order of name; smoke runs and figures of the source tree are left out."""
     paths = sorted(p for p in folder.glob("*.json") if not p.name.endswith(".quick.json"))
-    return [json.loads(p.read_text()) for p in paths]
+    return [d for d in map(json.loads, (p.read_text() for p in paths)) if "rows" in d]
 
 
 def write(folder: Path = RESULTS, page: Path = PAGE) -> Path:

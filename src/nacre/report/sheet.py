@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from nacre.certificates import verified
 from nacre.report.cards import profile_cards
@@ -12,6 +12,9 @@ from nacre.report.promise import chip, promise
 from nacre.report.report import Profile
 from nacre.table import Schema
 from nacre.table.columns.base import Column
+
+if TYPE_CHECKING:
+    from nacre.privacy.certificate.statement import Certificate
 
 TITLE = "About this synthetic table"
 _MAY = (
@@ -36,7 +39,7 @@ _PROTECTED_USE = (
 )
 
 
-def sheet_html(certificate: Any, schema: Schema, columns: Sequence[Profile], facts: Mapping[str, str]) -> str:
+def sheet_html(certificate: Certificate, schema: Schema, columns: Sequence[Profile], facts: Mapping[str, str]) -> str:
     """The whole sheet as text. CertificateError where the certificate contradicts itself or the schema.
 
     `columns` come from `profile_columns`; a `Comparison`, which holds shares of private rows, is refused with

@@ -151,10 +151,20 @@ def seen(source: Any, schema: Schema) -> dict[str, Counter]:
         found["records"].update(_records(kept, schema))
         for name in schema.modelled:
             array = kept.column(name)
-            for grid in probe.CELLS:
+            for grid in _grids(schema.columns[name]):
                 found.setdefault(f"{name}.{grid}", Counter()).update(probe.codes(array, grid).tolist())
             found.setdefault(f"{name}.labels", Counter()).update(_labels(array))
     return found
+
+
+def _grids(column: Column) -> list[str]:
+    """The public grids of `bounds`: for a column that nobody has declared, and as this one is written."""
+    found = [grid for grid in probe.CELLS if grid != "unreadable"]
+    if isinstance(column, (Numeric, Datetime, Boolean)):
+        found.append(probe.unreadable(column))
+    if isinstance(column, (Numeric, Datetime)):
+        found.append(probe.of_column("magnitude" if isinstance(column, Numeric) else "month", column))
+    return list(dict.fromkeys(found))
 
 
 def _records(batch: Any, schema: Schema) -> Iterator[tuple]:

@@ -184,6 +184,8 @@ def _real_day(text: pa.Array) -> pa.Array:
 
 
 def unreadable(array: pa.Array, dtype: type) -> Parts:
-    """The answer for a physical type that the declared kind cannot be read from."""
+    """The answer for a physical type that the declared kind cannot be read from; NaN is null here as elsewhere."""
     missing = nulls(array)
+    if pa.types.is_floating(array.type):
+        missing = missing | mask(pc.is_nan(array))
     return np.zeros(len(array), dtype), np.ones(len(array), bool), ~missing

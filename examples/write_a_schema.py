@@ -1,8 +1,8 @@
 """Declare what is public about a table, plan before spending, and read the forecast. Writes nothing, spends nothing."""
 
 import nacre
-from nacre.fitting import prepare
-from nacre.synthesizers.forecast import forecast
+from nacre.planning.forecast import forecast
+from nacre.run import prepare
 
 schema = nacre.Schema(
     {

@@ -65,6 +65,6 @@ def pytest_unconfigure(config):
 @pytest.fixture(autouse=True, scope="session")
 def programs_are_kept():
     """nacre keeps no program on disk that saw private rows; the rows of tests are made up, so theirs may be kept."""
-    from nacre.privacy import unit_arrays
+    from nacre.privacy.training import unit_arrays
 
     unit_arrays.NEVER = 0.3

@@ -15,23 +15,21 @@ FILES = sorted(SOURCE.rglob("*.py"))
 # Each part may import itself, `errors`, and the parts named here.
 ALLOWED = {
     "errors": set(),
+    "moved": set(),
     "table": set(),
     "engines": {"table"},
-    "privacy": {"table", "engines"},
+    "privacy": {"moved", "table", "engines"},
     "distances": set(),
     "nets": set(),
     "targets": {"table"},
-    "rebalancing": {"table", "targets"},
-    "synthesizers": {"table", "privacy", "distances", "nets", "targets"},
-    "learners": {"table", "privacy", "distances", "nets", "release_file"},
-    "release_file": {"table"},
-    "release": {"table", "engines", "privacy", "synthesizers", "release_file", "targets", "rebalancing"},
+    "synthesizers": {"moved", "table", "privacy", "distances", "nets", "targets"},
+    "planning": {"table", "privacy", "synthesizers"},
+    "learners": {"table", "privacy", "distances", "nets", "release"},
+    "release": {"moved", "table", "engines", "privacy", "synthesizers", "targets"},
     "aiming": {"table", "privacy", "synthesizers", "targets"},
-    "fitting": {"table", "engines", "privacy", "synthesizers", "release", "targets", "aiming"},
-    "bought_schema": {"table", "engines", "privacy", "synthesizers", "fitting"},
-    "sketch_checks": {"privacy", "synthesizers"},
-    "sketching": {"table", "engines", "privacy", "synthesizers", "release", "release_file", "fitting"}
-    | {"sketch_checks"},
+    "run": {"table", "engines", "privacy", "synthesizers", "planning", "release", "targets", "aiming"},
+    "bought_schema": {"table", "engines", "privacy", "synthesizers", "run"},
+    "sites": {"table", "engines", "privacy", "synthesizers", "planning", "release", "run"},
     "certificates": {"table", "privacy", "synthesizers", "learners"},
     "metrics": set(),
     "report": {"table", "privacy", "metrics", "certificates"},
@@ -40,11 +38,11 @@ ALLOWED = {
 }
 # Methods whose arithmetic sees only noisy tables: neither rows nor budgets.
 PURE = {
-    "synthesizers/particles.py",
-    "synthesizers/particle_loss.py",
-    "synthesizers/drawing.py",
-    "synthesizers/denoising.py",
-    "synthesizers/grouping.py",
+    "synthesizers/mixture/fit.py",
+    "synthesizers/mixture/loss.py",
+    "synthesizers/mixture/sampling.py",
+    "synthesizers/mixture/denoise.py",
+    "synthesizers/parts/grouping.py",
 }
 # No way to run code from data.
 FORBIDDEN_MODULES = {"pickle", "cPickle", "_pickle", "joblib", "dill", "cloudpickle", "marshal", "shelve"}
@@ -94,7 +92,7 @@ def test_nothing_can_run_code_from_data(path):
 @pytest.mark.parametrize("name", sorted(PURE))
 def test_arithmetic_on_noisy_tables_knows_neither_rows_nor_budgets(name):
     used = {part(m) for m in imports(SOURCE / name) if m.startswith("nacre.")}
-    assert not used & {"table", "privacy", "engines", "fitting", "release"}
+    assert not used & {"table", "privacy", "engines", "run", "release"}
 
 
 def test_a_method_does_not_import_engines():
@@ -136,3 +134,25 @@ def test_a_release_is_read_and_drawn_without_jax_and_accountants(tmp_path):
     done = subprocess.run([sys.executable, "-c", command, str(path)], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr[-500:]
     assert done.stdout.strip() == "[]"
+
+
+def test_old_names_of_modules_work_and_say_where_they_went():
+    from nacre.moved import HOMES
+
+    command = (
+        "import importlib, sys, warnings\n"
+        "warnings.simplefilter('error', DeprecationWarning)\n"
+        "for old, home in [pair.split('=') for pair in sys.argv[1:]]:\n"
+        "    try: importlib.import_module('nacre.' + old)\n"
+        "    except DeprecationWarning as w: assert 'nacre.' + home in str(w), w\n"
+        "    else: raise SystemExit(old + ' did not warn')\n"
+        "    warnings.simplefilter('ignore')\n"
+        "    assert importlib.import_module('nacre.' + old) is importlib.import_module('nacre.' + home), old\n"
+        "    warnings.simplefilter('error', DeprecationWarning)\n"
+        "try: from nacre.release import load\n"
+        "except DeprecationWarning: pass\n"
+        "else: raise SystemExit('nacre.release.load did not warn')\n"
+    )
+    pairs = [f"{old}={home}" for old, home in HOMES.items()]
+    done = subprocess.run([sys.executable, "-c", command, *pairs], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr[-800:]

@@ -13,7 +13,7 @@ import pytest
 import nacre
 from nacre import Between
 from nacre.errors import NacreError, SchemaError
-from nacre.release_file import pack, unpack
+from nacre.release.file import pack, unpack
 
 N = 6_000
 SCHEMA = nacre.Schema(

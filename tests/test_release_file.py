@@ -20,10 +20,10 @@ from safetensors.numpy import save as save_arrays
 from tests.privacy_contract import checks, tables
 
 import nacre
-from nacre import release_file
 from nacre.certificates import verified
 from nacre.errors import CertificateError, DataError, ReleaseFileError
-from nacre.privacy.certificate import provenance_of
+from nacre.privacy.certificate.statement import provenance_of
+from nacre.release import file as release_file
 
 SECONDS = 2.0
 NAMES = ("manifest.json", "schema.json", "certificate.json", "model.json", "arrays.safetensors")

@@ -13,9 +13,10 @@ import pytest
 from tests.privacy_contract import checks
 
 import nacre
-from nacre import cli, sketching
+from nacre import cli
 from nacre.errors import DomainNotDeclared, NacreError, ReleaseFileError, SketchError
 from nacre.privacy.transcript import Transcript
+from nacre.sites import sketch as sketching
 from nacre.synthesizers.pearl import common
 from nacre.table import Boolean, Categorical, Numeric, Schema
 
@@ -154,7 +155,7 @@ def test_no_site_is_counted_twice_within_merged_sketches(tmp_path):
 
 @pytest.mark.parametrize("ids", (None, [], ["0" * 31], ["0" * 32, "1" * 32], [7], "0" * 32))
 def test_a_file_needs_one_id_for_each_site(ids, tmp_path):
-    from nacre.release_file import pack, unpack
+    from nacre.release.file import pack, unpack
 
     nacre.sketch(table(50), **SETTINGS).save(tmp_path / "a")
     documents, arrays = unpack(tmp_path / "a")
@@ -189,7 +190,7 @@ def test_an_undeclared_schema_is_refused_before_rows_are_read():
 
 
 def test_tampered_files_are_refused(tmp_path):
-    from nacre.release_file import pack, unpack
+    from nacre.release.file import pack, unpack
 
     path, bad = tmp_path / "a.sketch", tmp_path / "b.sketch"
     nacre.sketch(table(50), **SETTINGS).save(path)
@@ -225,7 +226,7 @@ def test_tampered_files_are_refused(tmp_path):
 )
 def test_numbers_that_no_rows_give_are_refused(change, tmp_path):
     """Repacked, with hashes that fit: unkeyed hashes find damage only."""
-    from nacre.release_file import pack, unpack
+    from nacre.release.file import pack, unpack
 
     path = tmp_path / "a.sketch"
     nacre.sketch(table(50), **{**SETTINGS, "frequencies": 400}).save(path)
@@ -296,7 +297,7 @@ def test_every_site_checks_its_own_books_against_the_joint_release(tmp_path, mon
 
 def rewritten(path, bad, change):
     """The same file with its certificates changed and its hashes made to fit."""
-    from nacre.release_file import pack, unpack
+    from nacre.release.file import pack, unpack
 
     documents, arrays = unpack(path)
     for site in documents["certificate.json"]["sites"]:

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln, log_ndtr, logsumexp
 
-from nacre.privacy import accounting
-from nacre.privacy.accounting import BoundedRange, Event, Gaussian, PoissonGaussian
+from nacre.privacy.accounting import accountant as accounting
+from nacre.privacy.accounting.accountant import BoundedRange, Event, Gaussian, PoissonGaussian
 from nacre.privacy.ledger import cost
 from nacre.privacy.ledger.policy import FAILURE_UNIT, UNIT, Policy
 

@@ -20,7 +20,7 @@ from benchmarks.results import Results, Setting
 from nacre.audit import doors
 from nacre.audit.bounds import Bound, Guesses, family
 from nacre.audit.method import Effort, audit_method, claimed_mu, judged
-from nacre.privacy.accounting import Gaussian, PoissonGaussian, epsilon_at, gaussian_mu
+from nacre.privacy.accounting.accountant import Gaussian, PoissonGaussian, epsilon_at, gaussian_mu
 from nacre.privacy.budget import Budget
 from nacre.synthesizers.base import METHODS
 from nacre.table import Boolean, Categorical, Numeric, Schema
@@ -161,7 +161,7 @@ def delta_of(case: Case) -> float:
 
 
 def planned_method(name: str, epsilon: float) -> Any:
-    from nacre.fitting import prepare
+    from nacre.run import prepare
 
     budget = Budget(epsilon, delta_of(Case("method", name, epsilon)), **TERMS.get(name, {}))
     target = "smoker" if name in LABELLED else None

@@ -24,7 +24,7 @@ from nacre.learners.descending import DpSgd, Sgd
 from nacre.learners.flow import LABEL, ExpmNf
 from nacre.learners.labelled import Scale
 from nacre.learners.shadows import train_shadows
-from nacre.table.icu import simulate_icu
+from nacre.table.simulate.icu import simulate_icu
 
 FIGURE = PICTURES / "lira.svg"
 NEIGHBOURS = 24

@@ -24,7 +24,7 @@ from nacre.learners.grud import GRUD
 from nacre.learners.hamiltonian import Hamiltonian
 from nacre.learners.labelled import Scale
 from nacre.nets.gru_d import GruD
-from nacre.table.icu import simulate_icu
+from nacre.table.simulate.icu import simulate_icu
 
 DELTA = 1e-5
 GRID = (1e-3, 1.0, 1e-4, 10.0, 1e-2, 0.1, 3.5, 0.5, 2.0, 7.0)  # most telling ones first

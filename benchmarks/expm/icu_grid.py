@@ -23,9 +23,9 @@ from nacre.learners import losses
 from nacre.learners.exponential import centre_of, exact_prior, exact_utility, prior_sd
 from nacre.learners.fixed_point import X_STEPS
 from nacre.learners.training import Task
-from nacre.privacy import descent, poisson, stream, unit_arrays
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.plan import Plan
+from nacre.privacy.training import descent, poisson, stream, unit_arrays
 
 MORE = 20  # further draws of a flow, whose median is reported
 Found = dict[tuple[int, float | None], dict[str, float]]  # (outcome, epsilon) -> figures
@@ -164,9 +164,9 @@ def _chain_program(shape: Any, moves: int, worth: Any) -> Any:
 
 
 def _exact(trainings: dict[float | None, Any], data: Data) -> Found:
-    from nacre.privacy.feature_sums import CHUNK
-    from nacre.privacy.rejection import Rejection
-    from nacre.privacy.sampling import STEPS
+    from nacre.privacy.doors.rejection import Rejection
+    from nacre.privacy.doors.sampling import STEPS
+    from nacre.privacy.passes.feature_sums import CHUNK
 
     size, noise, utility = data.task.size, NoiseSource(), exact_utility(data.task)
     told: Found = {}

@@ -13,7 +13,7 @@ from benchmarks.catalogue import Options
 from benchmarks.expm.icu import GRID, METHODS, TRAIN, features, training
 from benchmarks.results import Results, Setting
 from nacre.learners.logistic import LogisticRegression
-from nacre.table.icu import simulate_icu
+from nacre.table.simulate.icu import simulate_icu
 
 ONLY = ("sgd", *METHODS)
 

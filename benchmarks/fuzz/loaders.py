@@ -45,7 +45,7 @@ def of_file(name: str, made_of: Callable[..., Any], path: Path, parts: tuple[str
     """The loader of a release, sketch or learner: one of the `parts` of an honest file is changed, the seal renewed."""
     from safetensors.numpy import load, save
 
-    from nacre.release_file import opened
+    from nacre.release.file import opened
 
     whole = members_of(path)
     documents = {n: json.loads(whole[n]) for n in whole if n.endswith(".json")}
@@ -77,8 +77,9 @@ DOCUMENTS = ("manifest.json", "schema.json", "certificate.json", "model.json")
 
 
 def _files() -> list[Loader]:
-    from nacre import release, sketching
     from nacre.learners import files
+    from nacre.release import release
+    from nacre.sites import sketch as sketching
 
     both = (*DOCUMENTS[1:], "arrays.safetensors")
     return [
@@ -136,7 +137,7 @@ def ledger() -> Loader:
 
 def models(folder: Path) -> list[Loader]:
     """The models of all releases in a folder: facts and arrays alone; what loads is drawn from."""
-    from nacre import release
+    from nacre.release import release
 
     parts = ("model.json", "model.json", "arrays.safetensors")
 
@@ -149,9 +150,9 @@ def models(folder: Path) -> list[Loader]:
 def _documents() -> list[Loader]:
     from nacre.certificates import MOST
     from nacre.learners.files import load as _  # noqa: F401  (imports what a report may need)
-    from nacre.privacy.certificate import Certificate
+    from nacre.privacy.certificate.statement import Certificate
     from nacre.privacy.plan import Plan
-    from nacre.release import load
+    from nacre.release.release import load
     from nacre.report.findings import Report
     from nacre.report.text import from_json as report_of
     from nacre.table import Schema, documents

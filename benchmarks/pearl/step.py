@@ -51,8 +51,8 @@ def _made_up(settings: Mapping[str, int], shape: tuple[int, int]) -> tuple[Any, 
     import jax.numpy as jnp
 
     from benchmarks.pearl.images import schema_of
+    from nacre.synthesizers.parts.layout import Layout
     from nacre.synthesizers.pearl.game import Embedding
-    from nacre.synthesizers.pearl.layout import Layout
     from nacre.synthesizers.pearl.paper import PearlPaper
 
     method = PearlPaper(target="label", **settings)

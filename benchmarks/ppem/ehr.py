@@ -1,6 +1,6 @@
 """PPEM on medical records: a simulated matrix of diagnosis codes, and an open hospital table.
 
-`codes`: 46,520 made-up people with 1,071 groups of codes (nacre.table.simulate_codes), the size of the paper's table;
+`codes`: 46,520 made-up people with 1,071 groups of codes (nacre.table.simulate.codes), the size of the paper's table;
 hidden are the 50 or 200 most frequent groups, each moved by 0.05 or 0.01. auroc_codes: every group with at least 20
 held-out cases is predicted from all others by ridge regression, trained on synthetic rows. The paper's figures beside
 it are of MIMIC-III: another table, to compare the pattern and not the numbers.
@@ -23,7 +23,7 @@ from benchmarks.catalogue import Options
 from benchmarks.ppem import hiding
 from benchmarks.ppem.figures import Records, Split, matrix, predicted
 from benchmarks.results import Results
-from nacre.table.simulate_codes import CODES, ROWS, code_matrix, code_names, codes_schema
+from nacre.table.simulate.codes import CODES, ROWS, code_matrix, code_names, codes_schema
 
 HIDDEN_CODES = {"50": 0.05, "200": 0.01}  # most frequent groups -> distance of the decoy: rare codes have little room
 HIDDEN = {"2": ("age", "gender"), "5": ("age", "gender", "num_medications", "number_diagnoses", "insulin")}

@@ -13,12 +13,12 @@ from nacre.audit.recovery import Recovered, recover
 from nacre.engines import open_rows
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
-from nacre.synthesizers.pearl.layout import Layout
+from nacre.synthesizers.parts import revealed
+from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.ppem.model import PpemModel
-from nacre.synthesizers.tabular import revealed
-from nacre.table.decoding import decode
 from nacre.table.encoding import Encoded, Values, encode
 from nacre.table.schema import Schema
+from nacre.table.values.decoding import decode
 
 TESTED, STEIN = 2_000, 1_000  # rows of each table in the MMD test; rows of the Stein test
 ATTACKED = 20_000  # rows that an attacker who knows the decoy looks at

@@ -19,12 +19,12 @@ from benchmarks.places import WORK
 from benchmarks.ppem.figures import Records, Split, column_distances, distances, stein_p, untilted
 from benchmarks.results import Results, Setting
 from nacre.errors import ConvergenceError, DataError
-from nacre.synthesizers.pearl.layout import Layout
+from nacre.synthesizers.parts import files, revealed
+from nacre.synthesizers.parts.coding import Coding
+from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.ppem.finish import Moments
 from nacre.synthesizers.ppem.method import Ppem
 from nacre.synthesizers.ppem.model import PpemModel, split
-from nacre.synthesizers.tabular import files, revealed
-from nacre.synthesizers.tabular.coding import Coding
 from nacre.targets.weights import LEAST
 
 LANES = ("", "-paper", "-control")
@@ -255,7 +255,7 @@ def _plain(rows: revealed.Rows, prepared: Any) -> Any:
 
 def private(study: Study, name: str, hidden: tuple[str, ...] = (), **settings: Any) -> None:
     """A method with differential privacy at a total of ε = 1, δ = 10⁻⁶, through `nacre.fit`; `hidden` makes it PPEM."""
-    from nacre.fitting import fit
+    from nacre.run import fit
 
     for one in study.left(name):
         short = {"steps": min(6, settings.get("steps", 6))} if study.options.quick else {}

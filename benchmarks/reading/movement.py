@@ -23,11 +23,12 @@ from benchmarks.reading.pools import SOURCES, Table
 from benchmarks.results import Results, Setting
 from nacre.engines import open_rows
 from nacre.errors import NacreError
-from nacre.fitting import check_rows
-from nacre.privacy.units import UnitCap
-from nacre.table import Boolean, Categorical, Column, Datetime, Identifier, Numeric, Schema, Tensor, Unit, probe
-from nacre.table.formats import DateFormat, NumberFormat, TruthFormat
+from nacre.privacy.passes.units import UnitCap
+from nacre.run import check_rows
+from nacre.table import Boolean, Categorical, Column, Datetime, Identifier, Numeric, Schema, Tensor, Unit
 from nacre.table.encoding import encode
+from nacre.table.formats import DateFormat, NumberFormat, TruthFormat
+from nacre.table.votes import probe
 
 ONLY = tuple(SOURCES)
 PAIRS = 10_000  # for each source

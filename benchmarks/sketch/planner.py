@@ -2,7 +2,7 @@
 
 The plan sees the schema and the declared number of rows. The fit is measured on the groups of its own release: the
 distance between the real rows and 400,000 synthetic ones, for every column and every pair of columns but the target.
-`--only tuning` runs the tables that the laws of `nacre.synthesizers.expected` were fitted on, and prints the laws.
+`--only tuning` runs the tables that the laws of `nacre.planning.expected` were fitted on, and prints the laws.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from benchmarks import data
 from benchmarks.catalogue import Options
 from benchmarks.places import WORK
 from benchmarks.results import Results, Setting
-from nacre.fitting import fit, prepare
+from nacre.planning.forecast import forecast
 from nacre.privacy.budget import Budget, default_delta
-from nacre.synthesizers.forecast import forecast
+from nacre.run import fit, prepare
 from nacre.table.encoding import encode
-from nacre.table.frames import to_arrow
 from nacre.table.grid import Grid
+from nacre.table.sources.frames import to_arrow
 
 DRAWN = 400_000
 EPSILONS = (0.5, 1.0)
@@ -51,7 +51,7 @@ def _of(dataset: data.Dataset, rows: int, seed: int) -> Table:
 
 
 def _people(rows: int, seed: int) -> Table:
-    from nacre.table.simulate import people, people_schema
+    from nacre.table.simulate.people import people, people_schema
 
     return Table(people(rows, seed=seed), people_schema(rows), "late_payment")
 

@@ -17,8 +17,8 @@ from benchmarks.speed.clock import best, one_core, step_figures
 from nacre.nets import dense, flow
 from nacre.nets.flow_shape import Shape
 from nacre.nets.taps import Tape, Tapped
-from nacre.privacy import descent, unit_arrays
 from nacre.privacy.plan import Descend, Part
+from nacre.privacy.training import descent, unit_arrays
 
 ROWS, WIDTHS = 39_073, (108, 256, 256, 1)
 FLOW = Shape(15, hidden=128)

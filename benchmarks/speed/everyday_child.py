@@ -97,7 +97,7 @@ def shards(folder: str, rows: int, count: int, schema: str) -> dict[str, float]:
     """Simulated people as `count` Parquet shards, and their schema."""
     import pyarrow.parquet as pq
 
-    from nacre.table import simulate
+    from nacre.table.simulate import people as simulate
 
     for i in range(count):
         pq.write_table(simulate.people(rows // count, seed=i), Path(folder) / f"part-{i:03d}.parquet")

@@ -18,9 +18,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.speed.clock import best, one_core
+from nacre.synthesizers.parts.heads import Heads
 from nacre.synthesizers.ppem import training
 from nacre.synthesizers.ppem.game import Game
-from nacre.synthesizers.tabular.heads import Heads
 
 ROWS, HIDDEN, VISIBLE, BATCH = 227_845, 2, 27, 256
 GAME = Game(Heads(HIDDEN, ()), Heads(VISIBLE, ()), 2, (tuple(range(HIDDEN)),), batch=BATCH, steps=0)

@@ -92,7 +92,7 @@ def write(folder: str, rows: int, files: int) -> dict[str, float]:
     """Simulated people as Parquet files."""
     import pyarrow.parquet as pq
 
-    from nacre.table import simulate
+    from nacre.table.simulate import people as simulate
 
     for i in range(files):
         pq.write_table(simulate.people(rows, seed=i), Path(folder) / f"part-{i:03d}.parquet")
@@ -102,11 +102,11 @@ def write(folder: str, rows: int, files: int) -> dict[str, float]:
 def fit(engine: str | None, files: list[str], rows: int) -> dict[str, float]:
     """One fit; what the planner says of it from the schema and the number of rows, and what it took."""
     import nacre
-    from nacre.fitting import prepare
+    from nacre.planning.forecast import Place, forecast
     from nacre.privacy.budget import Budget, default_delta
     from nacre.privacy.curator import Curator
-    from nacre.synthesizers.forecast import Place, forecast
-    from nacre.table.simulate import people_schema
+    from nacre.run import prepare
+    from nacre.table.simulate.people import people_schema
 
     schema = people_schema(rows)
     workers = int(engine.partition(":")[2]) if engine else 0

@@ -19,7 +19,7 @@ ROWS, POINTS, COLUMNS, RATE = 500, 50, 10, 100.0
 
 def nacre_moves(x: np.ndarray, moves: int) -> float:
     """Moves per second of `Walk.run`, random numbers and refreshes included, compilation left out."""
-    from nacre.privacy.walk import Law, Walk
+    from nacre.privacy.doors.walk import Law, Walk
     from nacre.synthesizers.support_points.geometry import apart, near
 
     walk = Walk(POINTS, (1.0,) * COLUMNS, chains=1)

@@ -22,12 +22,12 @@ from benchmarks.results import Results, Setting, published_row
 from benchmarks.support.histogram import histogram_rows
 from benchmarks.support.tables import TABLES, Table, folds, load
 from nacre.engines import MemoryRows
-from nacre.privacy import accounting
+from nacre.privacy.accounting import accountant as accounting
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Plan, Scope
 from nacre.synthesizers.kme import Kme
-from nacre.synthesizers.pearl.layout import Layout
+from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.support_points.geometry import Geometry
 from nacre.synthesizers.support_points.method import SupportPoints
 from nacre.synthesizers.support_points.waves import Waves

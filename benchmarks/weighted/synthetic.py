@@ -93,7 +93,7 @@ def generated(method: str, tables: list[Table], seeds: list[int], steps: int | N
     """COMPARED generated rows per table; all trainings are one compiled program."""
     import jax
 
-    from nacre.synthesizers.tabular.heads import Heads
+    from nacre.synthesizers.parts.heads import Heads
     from nacre.synthesizers.weighted.method import Weighted
     from nacre.synthesizers.weighted.training import prepared, train
     from nacre.targets import Weights

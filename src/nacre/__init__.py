@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
+
+from nacre.moved import Finder
 
 __version__ = "0.1.0"
 
+sys.meta_path.insert(0, Finder())  # before others: a former package has the files of its new home
+
 # Loaded when first used, so that `import nacre` stays fast.
 _HOMES = {
-    "fit": "nacre.fitting",
+    "fit": "nacre.run",
     "evaluate": "nacre.evaluation.evaluate",
-    "load": "nacre.release",
-    "sketch": "nacre.sketching",
-    "merge": "nacre.sketching",
-    "load_sketch": "nacre.sketching",
+    "load": "nacre.release.release",
+    "sketch": "nacre.sites.sketch",
+    "merge": "nacre.sites.sketch",
+    "load_sketch": "nacre.sites.sketch",
     "buy_schema": "nacre.bought_schema",
-    "Release": "nacre.release",
+    "Release": "nacre.release.release",
     "Schema": "nacre.table",
     "Numeric": "nacre.table",
     "Categorical": "nacre.table",
@@ -28,7 +33,7 @@ _HOMES = {
     "Dependency": "nacre.table",
     "Between": "nacre.table",
     "Budget": "nacre.privacy.budget",
-    "Certificate": "nacre.privacy.certificate",
+    "Certificate": "nacre.privacy.certificate.statement",
     "NacreError": "nacre.errors",
     "Shares": "nacre.targets",
     "WeightColumn": "nacre.targets",
@@ -41,11 +46,11 @@ if TYPE_CHECKING:
     from nacre.bought_schema import buy_schema
     from nacre.errors import NacreError
     from nacre.evaluation.evaluate import evaluate
-    from nacre.fitting import fit
     from nacre.privacy.budget import Budget
-    from nacre.privacy.certificate import Certificate
-    from nacre.release import Release, load
-    from nacre.sketching import load_sketch, merge, sketch
+    from nacre.privacy.certificate.statement import Certificate
+    from nacre.release.release import Release, load
+    from nacre.run import fit
+    from nacre.sites.sketch import load_sketch, merge, sketch
     from nacre.table import (
         Between,
         Boolean,

@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from nacre.errors import NacreError
-from nacre.privacy.certificate import Certificate
+from nacre.privacy.certificate.statement import Certificate
 from nacre.synthesizers.base import METHODS
 from nacre.table import Schema
 from nacre.table.checking import HIDDEN

@@ -13,15 +13,15 @@ from typing import Any
 
 from nacre.engines import finished, open_rows
 from nacre.errors import SchemaError
-from nacre.fitting import assumptions, check_columns, check_persons, tell_rows
-from nacre.privacy import discovery
 from nacre.privacy.budget import Budget, default_delta
-from nacre.privacy.certificate import Certificate, certify
+from nacre.privacy.certificate.statement import Certificate, certify
 from nacre.privacy.curator import Curator
+from nacre.privacy.doors import discovery
 from nacre.privacy.ledger.payment import Account, paid, stamped
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.plan import Plan
 from nacre.privacy.transcript import Transcript
+from nacre.run import assumptions, check_columns, check_persons, tell_rows
 from nacre.synthesizers.base import Progress, silent
 from nacre.table import Schema
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from nacre.errors import CertificateError, DataError
 from nacre.learners.declared import TRAININGS
-from nacre.privacy.certificate import Certificate
-from nacre.privacy.verification import Declared, verify
+from nacre.privacy.certificate.statement import Certificate
+from nacre.privacy.certificate.verification import Declared, verify
 from nacre.synthesizers.base import METHODS
 from nacre.table.documents import read
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nacre.errors import DataError
-from nacre.privacy.rounding import exact
+from nacre.privacy.certificate.rounding import exact
 
 if TYPE_CHECKING:
     from nacre.report.findings import Report
@@ -64,7 +64,7 @@ def run(
     """Simulate, fit, sample, certify and compare. Writes only the files in `FILES`, over those of an earlier demo."""
     import nacre
     from nacre.report.html import report_html
-    from nacre.table.simulate import people, people_schema
+    from nacre.table.simulate.people import people, people_schema
     from nacre.table.writing import write_table, write_text
 
     started = time.monotonic()

@@ -13,7 +13,7 @@ from nacre.audit.method import Effort, audit_method, claimed_mu, judged
 from nacre.learners.descending import DpSgd, NoisyGd
 from nacre.learners.exponential import Rejection
 from nacre.learners.planned import Planned
-from nacre.privacy import stream
+from nacre.privacy.training import stream
 
 ALPHA, RUNS = 1e-6, 4000
 NOISY = NoisyGd("bce", steps=4, rate=0.5, epsilon=4.0, delta=1e-5, clip=0.1)  # every gradient is longer than that

@@ -20,7 +20,7 @@ from nacre.audit.doors import (
 )
 from nacre.errors import NacreError
 from nacre.privacy import curator as curators
-from nacre.privacy.accounting import PoissonGaussian, epsilon_at
+from nacre.privacy.accounting.accountant import PoissonGaussian, epsilon_at
 
 DRAWS, ALPHA = 10_000, 1e-6
 

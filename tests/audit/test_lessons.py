@@ -20,11 +20,11 @@ from nacre.audit.canaries import random_rows, worst_case
 from nacre.audit.method import Effort, audit_method
 from nacre.audit.one_run import Choir
 from nacre.audit.witness import Witness
-from nacre.fitting import prepare
-from nacre.privacy import descent
 from nacre.privacy.budget import Budget
 from nacre.privacy.plan import Plan, Teach
-from nacre.privacy.teaching import Lesson
+from nacre.privacy.training import descent
+from nacre.privacy.training.teaching import Lesson
+from nacre.run import prepare
 from nacre.table import Numeric, Schema
 
 SCHEMA = Schema({"x": Numeric(bounds=(0, 1), integer=True)}, rows=24)

@@ -20,15 +20,15 @@ from nacre.audit.method import Effort, audit_method
 from nacre.audit.one_run import SCORED, Choir, coins, guess, one_run_mu, refutes_gdp
 from nacre.audit.witness import Witness
 from nacre.errors import DomainNotDeclared, NacreError
-from nacre.fitting import prepare
 from nacre.learners.exponential import Rejection
 from nacre.learners.planned import Planned
 from nacre.privacy import curator as curators
-from nacre.privacy.accounting import Gaussian, epsilon_at
+from nacre.privacy.accounting.accountant import Gaussian, epsilon_at
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.plan import Counts, Plan, Select
+from nacre.run import prepare
 from nacre.table import Schema
 
 SCHEMA = tables.schema(rows=500)

@@ -12,7 +12,7 @@ from nacre.audit.method import claimed_mu
 from nacre.learners.descending import DpSgd
 from nacre.learners.flow import ExpmNf
 from nacre.learners.logistic import LogisticRegression
-from nacre.privacy import stream
+from nacre.privacy.training import stream
 
 ROWS, CUT = 60, 40
 

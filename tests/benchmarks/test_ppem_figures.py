@@ -13,7 +13,7 @@ from sklearn.metrics import roc_auc_score
 
 from nacre.synthesizers.ppem.method import Ppem
 from nacre.table import Boolean, Categorical, Numeric, Schema
-from nacre.table.simulate_codes import code_matrix, code_names, codes_schema
+from nacre.table.simulate.codes import code_matrix, code_names, codes_schema
 
 
 def halves(frame: pd.DataFrame, schema: Schema, target: str | None = None) -> figures.Split:

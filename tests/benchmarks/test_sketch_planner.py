@@ -10,7 +10,7 @@ import pytest
 from benchmarks.results import RESULTS
 from benchmarks.sketch import planner
 
-from nacre.synthesizers.expected import expected
+from nacre.planning.expected import expected
 
 
 def test_a_known_law_is_found_again(tmp_path):
@@ -42,7 +42,7 @@ def test_figures_are_medians_and_shares():
 
 @pytest.mark.parametrize("of", ("column", "pair"))
 def test_the_range_holds_eight_of_ten_draws_of_its_own_law(of):
-    from nacre.synthesizers.expected import _LAWS
+    from nacre.planning.expected import _LAWS
 
     told = expected(0.05, of)
     drawn = told.value * np.exp(np.random.default_rng(1).normal(0, _LAWS[of][3], 20_000))

@@ -10,7 +10,7 @@ from benchmarks.results import Results
 from benchmarks.support import regression as study
 from benchmarks.support.histogram import cells_per_axis, histogram_rows
 
-from nacre.privacy import accounting
+from nacre.privacy.accounting import accountant as accounting
 
 
 def test_a_setting_is_on_par_where_interquartile_ranges_overlap():

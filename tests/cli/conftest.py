@@ -39,7 +39,7 @@ class Ending:
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with people.csv, people.parquet and people.json (its public schema, seven columns)."""
     from nacre.table import Schema
-    from nacre.table.simulate import people, people_schema
+    from nacre.table.simulate.people import people, people_schema
     from nacre.table.writing import write_table
 
     folder = tmp_path_factory.mktemp("small")

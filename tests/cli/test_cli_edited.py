@@ -13,7 +13,7 @@ import nacre
 from nacre.errors import CertificateError, DataError
 from nacre.evaluation.columns import profile_columns
 from nacre.evaluation.evaluate import evaluate
-from nacre.privacy.certificate import Certificate
+from nacre.privacy.certificate.statement import Certificate
 from nacre.report.findings import Report
 from nacre.report.html import report_html
 from nacre.report.sheet import sheet_html

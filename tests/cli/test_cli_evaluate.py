@@ -7,7 +7,7 @@ import json
 import pyarrow.csv as pacsv
 import pytest
 
-from nacre.table.simulate import people
+from nacre.table.simulate.people import people
 from nacre.table.writing import write_table
 
 FAST = ("--method", "independent")

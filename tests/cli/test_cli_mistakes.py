@@ -220,9 +220,9 @@ def test_mistakes_in_json_are_one_object_too(call, small, tmp_path):
 
 
 def test_a_bug_is_exit_code_1_without_a_traceback(call, release, monkeypatch):
-    import nacre.release
+    import nacre.release.release
 
-    monkeypatch.setattr(nacre.release, "load", lambda path: int("a value of the table"))
+    monkeypatch.setattr(nacre.release.release, "load", lambda path: int("a value of the table"))
     end = call("certificate", release, "--json")
     assert end.code == 1
     assert end.error.startswith("this is a bug in nacre (ValueError at plan.py, line ")
@@ -230,9 +230,9 @@ def test_a_bug_is_exit_code_1_without_a_traceback(call, release, monkeypatch):
 
 
 def test_a_bug_shows_its_traceback_when_asked(call, release, monkeypatch):
-    import nacre.release
+    import nacre.release.release
 
-    monkeypatch.setattr(nacre.release, "load", lambda path: 1 / 0)
+    monkeypatch.setattr(nacre.release.release, "load", lambda path: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         call("certificate", release, "--debug")
 

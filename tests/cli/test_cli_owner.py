@@ -79,7 +79,7 @@ def test_quiet_keeps_it_from_the_screen(call, small, strange, tmp_path):
 def test_neighbours_with_the_same_noisy_answers_give_the_same_stdout(call, tmp_path, monkeypatch, domain, voice):
     """The contract of `tests/privacy_contract`, for what the command line prints and keeps: replayed answers, other
     rows, the same bytes. What differs (values clamped) is on stderr alone, and marked."""
-    from nacre import fitting
+    from nacre import run as fitting
     from nacre.privacy import transcript
 
     monkeypatch.setattr(fitting, "NoiseSource", checks.FixedNoise)

@@ -29,7 +29,7 @@ def nacre(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedPr
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which the main job was done once: the sketch, a declared schema, a target."""
-    from nacre.table.simulate import people, people_schema
+    from nacre.table.simulate.people import people, people_schema
     from nacre.table.writing import write_table
 
     folder = tmp_path_factory.mktemp("job")

@@ -3,7 +3,7 @@
 import pyarrow.parquet as pq
 
 import nacre
-from nacre.table.simulate import people, people_schema
+from nacre.table.simulate.people import people, people_schema
 
 
 def test_two_shards_give_the_identical_release(tmp_path):

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import nacre
-from nacre.table.simulate import people, people_schema
+from nacre.table.simulate.people import people, people_schema
 
 ROOT = Path(__file__).parents[2]
 

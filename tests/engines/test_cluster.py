@@ -22,7 +22,7 @@ from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.plan import Counts, Plan, Total
-from nacre.table.simulate import people, people_schema
+from nacre.table.simulate.people import people, people_schema
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install nacre[distributed]")
 ROWS = 6_000
@@ -81,7 +81,7 @@ def test_a_worker_killed_in_the_middle_changes_nothing(cluster, tmp_path):
 def test_workers_draw_and_judge_as_one_process_does(cluster, folder, tmp_path, monkeypatch):
     _, table = folder
     release = nacre.fit(table, schema=people_schema(ROWS), epsilon=1.0, method="independent", noise_seed=1)
-    monkeypatch.setattr("nacre.release.CHUNK", 700)
+    monkeypatch.setattr("nacre.release.release.CHUNK", 700)
     for name, engine in (("a.csv", None), ("b.csv", cluster)):
         assert release.write(tmp_path / name, 3_000, seed=3, engine=engine) == 3_000
     assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()

@@ -78,7 +78,7 @@ def test_mistakes_are_named():
 
 def test_a_person_whose_rows_lie_on_both_sides_is_still_noticed():
     from nacre.errors import DataError
-    from nacre.fitting import check_rows
+    from nacre.run import check_rows
     from nacre.table import Identifier, Numeric, Schema
 
     schema = Schema({"who": Identifier(person=True), "x": Numeric(bounds=(0, 9))})

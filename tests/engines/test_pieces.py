@@ -24,11 +24,11 @@ from nacre.engines.shards import even_cuts
 from nacre.errors import DataError, NacreError
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
+from nacre.privacy.doors.selection import RecordScore
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.plan import Counts, Plan, Select, Total
-from nacre.privacy.selection import RecordScore
 from nacre.table import Unit
-from nacre.table.simulate import people, people_schema
+from nacre.table.simulate.people import people, people_schema
 
 ROWS = 3_000
 

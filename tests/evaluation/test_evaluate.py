@@ -13,7 +13,7 @@ from nacre.evaluation.tables import OUTSIDE, draw, frame_of
 from nacre.metrics import METRICS
 from nacre.report.ranking import weakest
 from nacre.report.text import from_json, to_json
-from nacre.table.simulate import people, people_schema
+from nacre.table.simulate.people import people, people_schema
 from nacre.table.writing import write_table
 
 COLUMNS = ("sex", "age", "region", "income", "joined", "smoker", "late_payment")

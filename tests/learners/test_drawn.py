@@ -16,8 +16,8 @@ from nacre.learners.exponential import Walk
 from nacre.learners.flow import FlowShape
 from nacre.learners.flow_chain import FlowChain, FlowProposals
 from nacre.learners.hamiltonian import Hamiltonian, Trajectories
+from nacre.privacy.doors.sampling import Utility
 from nacre.privacy.noise import NoiseSource
-from nacre.privacy.sampling import Utility
 
 X, Y = small.data(100)
 TAU, CHAINS = 3.0, 400

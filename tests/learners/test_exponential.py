@@ -16,9 +16,9 @@ from nacre.errors import PlanError
 from nacre.learners import exponential, fixed_point, losses
 from nacre.learners import flow as flows
 from nacre.learners.flow_chain import FlowProposals, accepted_places
+from nacre.privacy.doors.rejection import Rejection
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.plan import Sample
-from nacre.privacy.rejection import Rejection
 
 X, Y = small.data()
 

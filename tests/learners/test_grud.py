@@ -18,7 +18,7 @@ from nacre.learners.grud import GRUD
 from nacre.learners.hamiltonian import Hamiltonian
 from nacre.learners.logistic import LogisticRegression
 from nacre.nets.gru_d import GruD, gaps
-from nacre.privacy import rejection
+from nacre.privacy.doors import rejection
 from nacre.privacy.ledger import Policy, open_ledger
 from nacre.privacy.noise import NoiseSource
 

@@ -210,7 +210,7 @@ def test_a_learner_is_saved_and_loaded(tmp_path):
 
 def test_a_file_of_something_else_is_refused(tmp_path):
     from nacre.learners import load
-    from nacre.release_file import pack
+    from nacre.release.file import pack
 
     certificate = json.dumps(LogisticRegression(Rejection(0.01, patience=5), **PUBLIC).fit(X, Y).certificate_.to_json())
     arrays = {"parameters": np.zeros(3), "low": np.zeros(2), "high": np.ones(2)}

@@ -12,7 +12,7 @@ import pytest
 
 from nacre.nets import dense, linear_flows
 from nacre.nets.taps import Mask, Outer, Tapped, numbers
-from nacre.privacy import clipping
+from nacre.privacy.training import clipping
 
 BATCH, WIDTH = 12, 5
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from nacre.privacy import accounting, composition
+from nacre.privacy.accounting import accountant as accounting
+from nacre.privacy.accounting import composition
 
 
 @contextlib.contextmanager

@@ -11,8 +11,8 @@ import numpy as np
 from tests.privacy import logistic
 from tests.privacy_contract import checks
 
-from nacre.privacy import descent, poisson, stream, unit_arrays
 from nacre.privacy.plan import Part
+from nacre.privacy.training import descent, poisson, stream, unit_arrays
 
 ROWS = 203  # not a multiple of the devices
 KEY = np.arange(4, dtype=np.uint32)

@@ -11,8 +11,9 @@ import pytest
 from dp_accounting import pld, rdp
 from scipy.special import gammaln, logsumexp
 
-from nacre.privacy import accounting, renyi
-from nacre.privacy.accounting import BoundedRange, Failure, Gaussian, PoissonGaussian, Unbounded
+from nacre.privacy.accounting import accountant as accounting
+from nacre.privacy.accounting import renyi
+from nacre.privacy.accounting.accountant import BoundedRange, Failure, Gaussian, PoissonGaussian, Unbounded
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,13 @@ import pytest
 from tests.privacy_contract import checks, tables
 
 import nacre
-from nacre import fitting
+from nacre import run as fitting
 from nacre.errors import DomainNotDeclared
-from nacre.privacy import discovery
 from nacre.privacy.budget import Budget
+from nacre.privacy.certificate.rounding import up
 from nacre.privacy.curator import Curator
+from nacre.privacy.doors import discovery
 from nacre.privacy.plan import Counts, Plan, Scope, gaussian_share
-from nacre.privacy.rounding import up
 from nacre.privacy.transcript import Transcript
 from nacre.synthesizers.independent import Independent
 from nacre.table import Boolean, Categorical, Identifier, Numeric, Schema, Unit

@@ -14,11 +14,12 @@ from benchmarks.audits import accountant
 from tests.privacy import coarse
 
 from nacre.errors import BudgetError
-from nacre.privacy import accounting, calibration
-from nacre.privacy.accounting import BoundedRange, Failure, Gaussian, PoissonGaussian, Unbounded
+from nacre.privacy.accounting import accountant as accounting
+from nacre.privacy.accounting import calibration
+from nacre.privacy.accounting.accountant import BoundedRange, Failure, Gaussian, PoissonGaussian, Unbounded
+from nacre.privacy.accounting.ranges import range_share
 from nacre.privacy.budget import Budget, default_delta
 from nacre.privacy.plan import Counts, Descend, Part, Plan, Scope, gaussian_share
-from nacre.privacy.ranges import range_share
 
 SCOPE = Scope("add_or_remove_one")
 DELTAS = (1e-3, 1e-6, 1.001e-9, 1e-9, 1e-12, 1e-14, 0.99e-14, 1e-15, 1e-16)

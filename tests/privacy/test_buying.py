@@ -5,9 +5,10 @@ import pyarrow as pa
 import pytest
 
 import nacre
-from nacre.privacy import buying
-from nacre.table import Categorical, Datetime, Identifier, Numeric, Schema, probe
+from nacre.privacy.doors import buying
+from nacre.table import Categorical, Datetime, Identifier, Numeric, Schema
 from nacre.table.formats import NumberFormat
+from nacre.table.votes import probe
 
 N = 12_000
 RNG = np.random.default_rng(5)

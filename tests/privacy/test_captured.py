@@ -11,10 +11,10 @@ import pytest
 from tests.privacy_contract import checks, tables
 
 from nacre.errors import PlanError
-from nacre.privacy.captured import MOST, refuse_captured
 from nacre.privacy.curator import Curator
+from nacre.privacy.doors.selection import Deviation, RecordScore
+from nacre.privacy.passes.captured import MOST, refuse_captured
 from nacre.privacy.plan import Plan, Select, Total
-from nacre.privacy.selection import Deviation, RecordScore
 from nacre.privacy.transcript import Transcript
 
 ROWS = np.arange(500.0)

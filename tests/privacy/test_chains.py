@@ -8,11 +8,12 @@ import pytest
 from scipy.spatial.distance import cdist
 from tests.privacy_contract import sampled
 
-from nacre.privacy import accounting, diagnostics, walk
-from nacre.privacy.accounting import BoundedRange
+from nacre.privacy.accounting import accountant as accounting
+from nacre.privacy.accounting.accountant import BoundedRange
+from nacre.privacy.accounting.ranges import range_share
 from nacre.privacy.budget import Budget
+from nacre.privacy.doors import diagnostics, walk
 from nacre.privacy.plan import Plan, Sample, Scope
-from nacre.privacy.ranges import range_share
 
 
 def test_incremental_values_equal_full_ones_after_ten_thousand_moves():

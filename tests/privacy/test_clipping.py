@@ -9,9 +9,9 @@ import pytest
 
 from nacre.errors import BudgetError
 from nacre.nets.taps import Mask, Outer
-from nacre.privacy import clipping
+from nacre.privacy.doors.stepwise import LEAST_CLIP
 from nacre.privacy.plan import CLIPPINGS, Part
-from nacre.privacy.stepwise import LEAST_CLIP
+from nacre.privacy.training import clipping
 
 CLIP = 0.8
 MANY = 10_000

@@ -12,8 +12,9 @@ from benchmarks.audits import accountant
 from scipy.special import log_ndtr, ndtr
 from tests.privacy import coarse
 
-from nacre.privacy import accounting, composition, losses
-from nacre.privacy.accounting import BoundedRange, Failure, Gaussian, PoissonGaussian
+from nacre.privacy.accounting import accountant as accounting
+from nacre.privacy.accounting import composition, losses
+from nacre.privacy.accounting.accountant import BoundedRange, Failure, Gaussian, PoissonGaussian
 
 
 def cdf(x):

@@ -14,10 +14,10 @@ from tests.privacy_contract import tables
 
 from nacre.engines import MemoryRows
 from nacre.errors import DataError, PlanError
-from nacre.privacy import feature_sums
+from nacre.privacy.passes import feature_sums
+from nacre.privacy.passes.tables import TableCounter
+from nacre.privacy.passes.units import UnitCap
 from nacre.privacy.plan import Total
-from nacre.privacy.tables import TableCounter
-from nacre.privacy.units import UnitCap
 from nacre.table import Identifier, Numeric, Schema, Unit
 from nacre.table.encoding import Values
 
@@ -231,7 +231,7 @@ def test_persons_whom_floats_run_together_are_refused_and_reach_no_door():
     """pandas makes floats of whole numbers where one is missing: 2**53 and 2**53 + 1 are then one person."""
     import pandas as pd
 
-    from nacre.fitting import check_rows
+    from nacre.run import check_rows
 
     schema = Schema({"who": Identifier(person=True), "x": Numeric(bounds=(0, 9))}, unit=Unit("who", 1))
     exact = pd.DataFrame({"who": [2**53, 2**53 + 1, 2**53 - 1], "x": [1.0, 2.0, 3.0]})

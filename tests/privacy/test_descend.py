@@ -14,12 +14,14 @@ from tests.privacy import coarse, logistic
 from tests.privacy_contract import checks
 
 from nacre.errors import BudgetError, ConvergenceError, DataError, PlanError
-from nacre.privacy import accounting, calibration, descent, poisson, unit_arrays
-from nacre.privacy.accounting import Gaussian, PoissonGaussian
+from nacre.privacy.accounting import accountant as accounting
+from nacre.privacy.accounting import calibration
+from nacre.privacy.accounting.accountant import Gaussian, PoissonGaussian
 from nacre.privacy.budget import Budget, Level
-from nacre.privacy.certificate import certify
+from nacre.privacy.certificate.statement import certify
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.plan import Descend, Part, Plan, Scope
+from nacre.privacy.training import descent, poisson, unit_arrays
 from nacre.table import Unit
 
 ROWS = 200

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from nacre.privacy import feature_sums
+from nacre.privacy.passes import feature_sums
 from nacre.privacy.plan import Total
 
 ENTRY = Total("x", size=4, bound=2.0, sigma=3.0)

@@ -25,12 +25,12 @@ from nacre.errors import (
 )
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
+from nacre.privacy.doors.selection import RecordScore
 from nacre.privacy.ledger import Ledger, Policy, Reservation, books, chain, open_ledger
 from nacre.privacy.ledger.payment import Account, paid
 from nacre.privacy.ledger.sqlite import refuse_remote
 from nacre.privacy.ledger.status import status
 from nacre.privacy.plan import Counts, Plan, Reveal, Select
-from nacre.privacy.selection import RecordScore
 from nacre.table import Boolean, Identifier, Schema
 
 SCHEMA = Schema({"sick": Boolean()}, rows=4)
@@ -167,7 +167,7 @@ def test_the_first_release_may_take_the_whole_cap_and_nothing_follows(tmp_path, 
 
 def test_after_a_smaller_release_the_whole_cap_is_not_to_be_had(ledger):
     ledger.reserve("people", plan(0.2, 40.0))
-    full = 1 / nacre.privacy.accounting.gaussian_mu(1.0, 1e-6)
+    full = 1 / nacre.privacy.accounting.accountant.gaussian_mu(1.0, 1e-6)
     with pytest.raises(BudgetExceeded, match="still fits"):
         ledger.reserve("people", plan(1.0, 1.0001 * full))
 
@@ -267,7 +267,7 @@ def test_a_twin_that_refunds_after_opening_is_caught(ledger, monkeypatch):
 
 
 def test_a_run_that_ends_before_a_door_gives_back_its_debit(ledger, monkeypatch):
-    from nacre import fitting
+    from nacre import run as fitting
 
     def stop(*_):
         raise KeyboardInterrupt

@@ -11,8 +11,8 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from nacre.errors import BudgetError, BudgetExceeded
-from nacre.privacy import accounting
-from nacre.privacy.accounting import BoundedRange, Failure, Gaussian, PoissonGaussian, Unbounded
+from nacre.privacy.accounting import accountant as accounting
+from nacre.privacy.accounting.accountant import BoundedRange, Failure, Gaussian, PoissonGaussian, Unbounded
 from nacre.privacy.ledger import cost
 from nacre.privacy.ledger.policy import FAILURE_UNIT, UNIT, Policy
 
@@ -131,10 +131,10 @@ def test_bad_policies_are_refused(bad):
 def test_what_is_said_to_be_left_can_be_had(tmp_path, monkeypatch):
     """And what is said to be spent is no less than it is."""
     from nacre.privacy.budget import Budget
+    from nacre.privacy.certificate.rounding import down, up
     from nacre.privacy.ledger import open_ledger
     from nacre.privacy.ledger.status import status
     from nacre.privacy.plan import Counts, Plan
-    from nacre.privacy.rounding import down, up
 
     monkeypatch.setenv("NACRE_STATE", str(tmp_path / "state"))
     ledger = open_ledger(tmp_path / "b.sqlite", create=True)

@@ -218,6 +218,7 @@ def test_exponential_choice_of_unsigned_and_odd_scores():
 
 
 def test_charged_sampler_error_covers_the_largest_plan():
-    from nacre.privacy import accounting, tables
+    from nacre.privacy.accounting import accountant as accounting
+    from nacre.privacy.passes import tables
 
     assert noise.CELL_ERROR * 16 * tables.MAX_CELLS <= accounting.SAMPLER_ERROR

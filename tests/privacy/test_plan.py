@@ -12,12 +12,13 @@ import pytest
 from tests.privacy_contract import checks, tables
 
 import nacre
-from nacre import fitting
+from nacre import run as fitting
 from nacre.certificates import verified
 from nacre.errors import BudgetError, DataError, DomainNotDeclared, NacreError, PlanError, SchemaError
-from nacre.privacy import accounting, discovery
+from nacre.privacy.accounting import accountant as accounting
 from nacre.privacy.budget import Budget, Level, default_delta
-from nacre.privacy.certificate import Certificate, certify
+from nacre.privacy.certificate.statement import Certificate, certify
+from nacre.privacy.doors import discovery
 from nacre.privacy.noise import ENTROPY
 from nacre.privacy.plan import (
     Bounds,

@@ -12,7 +12,7 @@ from jax.experimental.compilation_cache import compilation_cache
 from tests.privacy import logistic
 from tests.privacy_contract import teaching
 
-from nacre.privacy import unit_arrays
+from nacre.privacy.training import unit_arrays
 
 FOLDER = "jax_compilation_cache_dir"
 OPTION = "jax_persistent_cache_min_compile_time_secs"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nacre.privacy import rounding
+from nacre.privacy.certificate import rounding
 
 
 def back(text: str) -> float:

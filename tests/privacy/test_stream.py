@@ -11,8 +11,8 @@ from scipy import stats
 from scipy.special import ndtri
 from tests.privacy_contract import checks
 
-from nacre.privacy import poisson, stream
 from nacre.privacy.noise import NoiseSource
+from nacre.privacy.training import poisson, stream
 
 KEY = jnp.asarray([1, 2, 3, 4], jnp.uint32)
 # Published answers of Threefry-4x32 with 20 rounds: counter, key, output.

@@ -16,10 +16,11 @@ from tests.privacy_contract import checks, doors
 
 from nacre.engines import MemoryRows
 from nacre.errors import DataError
-from nacre.privacy import accounting, tally
+from nacre.privacy.accounting import accountant as accounting
 from nacre.privacy.curator import Curator
+from nacre.privacy.passes import tally
+from nacre.privacy.passes.tally import Tally, names_of
 from nacre.privacy.plan import Categories, Plan
-from nacre.privacy.tally import Tally, names_of
 from nacre.table import Categorical, Schema
 
 KEY = bytes(range(16))
@@ -106,7 +107,7 @@ def test_persons_are_capped_alike_in_every_pass():
 BYTES = """
 import resource, sys
 import numpy as np
-from nacre.privacy.tally import Tally, names_of
+from nacre.privacy.passes.tally import Tally, names_of
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 count, step, found = int(sys.argv[1]), 1 << 16, Tally()
 for start in range(0, count, step):

@@ -13,13 +13,14 @@ from tests.privacy import logistic
 from tests.privacy_contract import checks, teaching
 
 from nacre.errors import BudgetError, PlanError
-from nacre.privacy import accounting, descent
-from nacre.privacy import teaching as lessons
-from nacre.privacy.accounting import PoissonGaussian, Unbounded
+from nacre.privacy.accounting import accountant as accounting
+from nacre.privacy.accounting.accountant import PoissonGaussian, Unbounded
+from nacre.privacy.accounting.calibration import teaching_noise_for
 from nacre.privacy.budget import Budget, Level
-from nacre.privacy.calibration import teaching_noise_for
-from nacre.privacy.certificate import certify
+from nacre.privacy.certificate.statement import certify
 from nacre.privacy.plan import Plan, Scope, Teach
+from nacre.privacy.training import descent
+from nacre.privacy.training import teaching as lessons
 
 
 def test_an_entry_survives_json_and_says_what_it_is():

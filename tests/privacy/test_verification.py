@@ -12,7 +12,7 @@ from nacre.certificates import declared, verified
 from nacre.errors import CertificateError
 from nacre.learners.declared import TRAININGS
 from nacre.privacy.budget import Budget, Level
-from nacre.privacy.certificate import Certificate, certify
+from nacre.privacy.certificate.statement import Certificate, certify
 from nacre.privacy.noise import ENTROPY
 from nacre.privacy.plan import Counts, Plan
 from nacre.synthesizers.base import METHODS, make

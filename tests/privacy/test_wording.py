@@ -10,12 +10,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from nacre.privacy import accounting
+from nacre.privacy.accounting import accountant as accounting
 from nacre.privacy.budget import NEIGHBOURS, Budget
-from nacre.privacy.certificate import certify
+from nacre.privacy.certificate.statement import certify
+from nacre.privacy.certificate.wording import SOURCES, describe, facts_of
 from nacre.privacy.noise import ENTROPY
 from nacre.privacy.plan import Bounds, Categories, Counts, Descend, Part, Plan, Sample, Scope, Select, Teach, Total
-from nacre.privacy.wording import SOURCES, describe, facts_of
 from nacre.table import Boolean, Categorical, Identifier, Numeric, Schema, Unit
 
 NUMBER = r"((?:\d[\d,]*)(?:\.\d+)?(?:e[+-]?\d+)?)"

@@ -24,10 +24,10 @@ import pytest
 from scipy import stats
 from scipy.special import ndtr, ndtri
 
-from nacre import fitting
+from nacre import run as fitting
 from nacre.engines import MemoryRows
 from nacre.errors import NacreError, PlanError
-from nacre.privacy.accounting import Failure, Gaussian
+from nacre.privacy.accounting.accountant import Failure, Gaussian
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.noise import NoiseSource

@@ -15,8 +15,8 @@ from tests.privacy_contract import checks
 
 from nacre.errors import PlanError
 from nacre.nets.taps import Tapped
-from nacre.privacy import clipping, descent, poisson, stream, unit_arrays
 from nacre.privacy.plan import CLIPPINGS, Descend, Part, Plan
+from nacre.privacy.training import clipping, descent, poisson, stream, unit_arrays
 from nacre.privacy.transcript import Transcript
 
 KEY = jnp.asarray([5, 6, 7, 8], jnp.uint32)

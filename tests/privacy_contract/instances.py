@@ -11,8 +11,8 @@ import pytest
 from tests.privacy_contract import checks, doors, tables, test_doors
 
 from nacre.errors import BudgetError, PlanError
-from nacre.privacy import feature_sums
 from nacre.privacy.budget import Budget
+from nacre.privacy.passes import feature_sums
 from nacre.privacy.plan import Categories, Counts, Plan, Scope, Total
 from nacre.synthesizers.independent import Independent
 

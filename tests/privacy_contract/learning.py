@@ -14,7 +14,7 @@ from nacre.errors import PlanError
 from nacre.learners.descending import DpSgd, NoisyGd
 from nacre.learners.exponential import Rejection as ExactTraining
 from nacre.learners.fixed_point import THETA_STEPS, linear_utility
-from nacre.privacy import rejection
+from nacre.privacy.doors import rejection
 from nacre.privacy.plan import Sample
 from nacre.privacy.transcript import Transcript
 

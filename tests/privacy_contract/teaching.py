@@ -17,9 +17,9 @@ from tests.privacy import logistic
 from tests.privacy_contract import checks
 
 from nacre.errors import PlanError
-from nacre.privacy import descent, poisson, stream, teaching, unit_arrays
-from nacre.privacy.accounting import Gaussian, PoissonGaussian
+from nacre.privacy.accounting.accountant import Gaussian, PoissonGaussian
 from nacre.privacy.plan import Plan, Scope, Teach
+from nacre.privacy.training import descent, poisson, stream, teaching, unit_arrays
 from nacre.privacy.transcript import Transcript
 from nacre.table import Unit
 
@@ -207,7 +207,7 @@ def books(tmp_path) -> None:
 
 @cache
 def _told(event: PoissonGaussian, epsilon: float) -> float:
-    from nacre.privacy import accounting
+    from nacre.privacy.accounting import accountant as accounting
 
     return accounting.delta_at([event], epsilon)
 

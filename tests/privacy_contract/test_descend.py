@@ -9,8 +9,8 @@ from tests.privacy_contract import descending
 from tests.privacy_contract.twins import Twins, budget_checked_after_the_step
 
 from nacre.nets import taps
-from nacre.privacy import clipping, descent, poisson, query_checks, stream
 from nacre.privacy.noise import NoiseSource
+from nacre.privacy.training import clipping, descent, poisson, query_checks, stream
 
 TWINS = Twins()
 twin = TWINS.caught_by

@@ -12,13 +12,14 @@ from tests.privacy_contract import checks, doors, tables
 
 from nacre.engines import MemoryRows
 from nacre.errors import PlanError
-from nacre.privacy import feature_sums
 from nacre.privacy.curator import Curator
+from nacre.privacy.doors.selection import Deviation, Nearness, RecordScore
 from nacre.privacy.noise import rounded_gaussian
+from nacre.privacy.passes import feature_sums
 from nacre.privacy.plan import DOORS, Bounds, Categories, Counts, Plan, Reveal, Scope, Select, Total
-from nacre.privacy.selection import Deviation, Nearness, RecordScore
-from nacre.table import Categorical, Identifier, Numeric, Schema, Unit, probe
+from nacre.table import Categorical, Identifier, Numeric, Schema, Unit
 from nacre.table.encoding import Values
+from nacre.table.votes import probe
 
 CAPS = (None, 1, 3)
 

@@ -10,8 +10,8 @@ import pytest
 from tests.privacy_contract import checks
 
 from nacre.privacy.plan import Total
+from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.pearl import embedding, fourier
-from nacre.synthesizers.pearl.layout import Layout
 from nacre.table import Categorical, Schema, Tensor
 
 SMALL = {"frequencies": 8, "steps": 3, "batch": 12}

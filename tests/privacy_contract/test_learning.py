@@ -8,7 +8,7 @@ from tests.privacy_contract import learning
 from tests.privacy_contract.twins import Twins
 
 from nacre.learners import descending, exponential
-from nacre.privacy import rejection
+from nacre.privacy.doors import rejection
 from nacre.privacy.plan import Scope
 
 TWINS = Twins()

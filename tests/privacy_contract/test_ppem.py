@@ -14,17 +14,18 @@ import nacre
 from nacre.certificates import verified
 from nacre.distances import stein
 from nacre.errors import PlanError
-from nacre.privacy import accounting, descent, unit_arrays
-from nacre.privacy.accounting import PoissonGaussian
+from nacre.privacy.accounting import accountant as accounting
+from nacre.privacy.accounting.accountant import PoissonGaussian
+from nacre.privacy.accounting.renyi import renyi
 from nacre.privacy.budget import Budget
 from nacre.privacy.plan import Descend, Part
-from nacre.privacy.renyi import renyi
-from nacre.release import load
+from nacre.privacy.training import descent, unit_arrays
+from nacre.release.release import load
+from nacre.synthesizers.parts.heads import Heads
 from nacre.synthesizers.ppem import losses, private, training
 from nacre.synthesizers.ppem.game import Game
 from nacre.synthesizers.ppem.method import Ppem
-from nacre.synthesizers.tabular.heads import Heads
-from nacre.table.simulate import people, people_schema
+from nacre.table.simulate.people import people, people_schema
 
 SMALL = {"hide": ["age"], "steps": 6, "width": 8, "batch": 16, "pairs": 20}
 GAME = Game(Heads(2, ()), Heads(3, ()), 2, ((0, 1),), width=8, batch=8, level=1e9, norm="layer", linear=True)

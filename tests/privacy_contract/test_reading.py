@@ -12,9 +12,9 @@ from benchmarks.reading.pools import SOURCES, TYPES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nacre.privacy import units
-from nacre.table import frames, labels, pandas_columns
-from nacre.table.sources import storage
+from nacre.privacy.passes import units
+from nacre.table.sources import frames, pandas_columns, storage
+from nacre.table.values import labels
 
 
 @pytest.mark.parametrize("source", SOURCES)

@@ -12,12 +12,12 @@ from tests.privacy_contract import checks, sampled, tables
 
 from nacre.engines import MemoryRows
 from nacre.errors import PlanError
-from nacre.privacy import walk
 from nacre.privacy.curator import Curator
-from nacre.privacy.feature_sums import CHUNK
+from nacre.privacy.doors import walk
+from nacre.privacy.doors.rejection import Rejection
+from nacre.privacy.doors.sampling import Listed, Utility
+from nacre.privacy.passes.feature_sums import CHUNK
 from nacre.privacy.plan import Plan, Sample, Scope
-from nacre.privacy.rejection import Rejection
-from nacre.privacy.sampling import Listed, Utility
 from nacre.table import Categorical, Schema
 
 PASSES = (

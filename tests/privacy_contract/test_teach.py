@@ -12,10 +12,10 @@ import pytest
 from tests.privacy_contract import teaching as contract
 from tests.privacy_contract.twins import Twins, budget_checked_after_the_step
 
-from nacre.privacy import clipping, descent, poisson, stream, teaching, unit_arrays
-from nacre.privacy.accounting import Gaussian, PoissonGaussian
+from nacre.privacy.accounting.accountant import Gaussian, PoissonGaussian
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.plan import Teach
+from nacre.privacy.training import clipping, descent, poisson, stream, teaching, unit_arrays
 
 TWINS = Twins()
 twin = TWINS.caught_by

@@ -11,14 +11,16 @@ import pytest
 from tests.privacy_contract import checks, instances, tables
 from tests.privacy_contract.twins import Twins, budget_checked_after_the_step
 
-from nacre import fitting
+from nacre import run as fitting
 from nacre.engines import MemoryRows
 from nacre.privacy import curator as curator_module
-from nacre.privacy import discovery, feature_sums, noise, selection, units
-from nacre.privacy import tables as counting
+from nacre.privacy import noise
 from nacre.privacy.curator import Curator
+from nacre.privacy.doors import discovery, selection
+from nacre.privacy.passes import feature_sums, units
+from nacre.privacy.passes import tables as counting
 from nacre.privacy.plan import Plan, Scope
-from nacre.release import Release
+from nacre.release.release import Release
 from nacre.synthesizers.independent import Independent
 from nacre.table import Numeric
 
@@ -384,7 +386,7 @@ def nullable_read_from_the_data(patch):
 
 @twin(instances.canaries)
 def an_example_row_in_the_release(patch):
-    from nacre.synthesizers.table_model import TableModel
+    from nacre.synthesizers.mixture.model import TableModel
 
     real_fit, real_parts = Independent.fit, TableModel.parts
 

@@ -12,11 +12,11 @@ from nacre.evaluation.columns import compare_columns
 from nacre.evaluation.fidelity import cells, marginals, taus
 from nacre.evaluation.score import Judge, Protocol
 from nacre.privacy.budget import Budget
-from nacre.privacy.certificate import certify
+from nacre.privacy.certificate.statement import certify
 from nacre.privacy.noise import ENTROPY
 from nacre.report.findings import Comparison, Matrix, Report, Score
 from nacre.synthesizers.base import make
-from nacre.table.simulate import people, people_schema
+from nacre.table.simulate.people import people, people_schema
 
 TARGET = "late_payment"
 ROWS = 3_000

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.report.test_html import certificate, no_promise
 
-from nacre.privacy.rounding import exact
+from nacre.privacy.certificate.rounding import exact
 from nacre.report.words import FALSE_ALARMS, at_most_percent, detection, numbers, plain
 
 

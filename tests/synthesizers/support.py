@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from tests.privacy_contract import tables
 
-from nacre.synthesizers.pearl.layout import Layout
+from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.support_points.geometry import Geometry
 from nacre.table import Numeric, Schema
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import chi2
 
 from nacre.errors import NacreError
-from nacre.synthesizers.drawing import Particles
+from nacre.synthesizers.mixture.sampling import Particles
 
 ALPHA = 1e-4  # false alarm rate of each chi-square test below; stratified draws only lower it
 

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 from nacre.errors import NacreError
-from nacre.fitting import fit, prepare
+from nacre.planning import comparison as outlook
+from nacre.planning.forecast import forecast, tvd
 from nacre.privacy.budget import Budget
-from nacre.privacy.discovery import Undeclared, unknown
-from nacre.synthesizers import outlook
+from nacre.privacy.doors.discovery import Undeclared, unknown
+from nacre.run import fit, prepare
 from nacre.synthesizers.base import METHODS, make
-from nacre.synthesizers.forecast import forecast, tvd
 from nacre.table import Categorical, Numeric, Schema
 from nacre.table.encoding import encode
 from nacre.table.grid import Grid
-from nacre.table.simulate import people, people_schema
+from nacre.table.simulate.people import people, people_schema
 
 ROWS = 8_000
 SLOW = pytest.mark.slow

@@ -15,8 +15,8 @@ from nacre.synthesizers.gans.medgan import MedganRules
 from nacre.synthesizers.gans.model import GanModel
 from nacre.synthesizers.gans.steingan import SteinRules, direction
 from nacre.synthesizers.gans.wgan import WganRules
-from nacre.synthesizers.tabular.heads import Heads
-from nacre.table.simulate import people, people_schema
+from nacre.synthesizers.parts.heads import Heads
+from nacre.table.simulate.people import people, people_schema
 
 KEY = jax.random.key(1)
 SMALL = {"steps": 40, "batch": 16, "width": 16}

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nacre.synthesizers import grouping
+from nacre.synthesizers.parts import grouping
 
 counts_lists = st.lists(st.integers(-500, 5000), min_size=1, max_size=60)
 

@@ -19,10 +19,10 @@ import nacre
 from nacre.errors import NacreError, ReleaseFileError, SchemaError
 from nacre.nets.flow_shape import Shape
 from nacre.nets.taps import Tape
-from nacre.privacy import accounting
+from nacre.privacy.accounting import accountant as accounting
 from nacre.privacy.budget import Budget
 from nacre.privacy.plan import Counts
-from nacre.release_file import pack, unpack
+from nacre.release.file import pack, unpack
 from nacre.synthesizers.base import make
 from nacre.synthesizers.hflow import warm
 from nacre.synthesizers.hflow.axes import ENCODINGS, Axes
@@ -31,7 +31,7 @@ from nacre.synthesizers.hflow.training import Descending
 from nacre.table import Boolean, Categorical, Numeric, Schema, Unit
 from nacre.table.columns import Identifier
 from nacre.table.encoding import encode
-from nacre.table.frames import to_arrow
+from nacre.table.sources.frames import to_arrow
 
 SCHEMA = Schema(
     {

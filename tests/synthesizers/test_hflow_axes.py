@@ -9,8 +9,8 @@ import pytest
 from nacre.synthesizers.hflow.axes import ENCODINGS, Axes
 from nacre.table import Boolean, Categorical, Datetime, Numeric, Schema
 from nacre.table.encoding import encode
-from nacre.table.frames import to_arrow
 from nacre.table.grid import Grid
+from nacre.table.sources.frames import to_arrow
 
 SCHEMA = Schema(
     {

@@ -10,7 +10,7 @@ from tests.synthesizers.flows import random_model
 from nacre.errors import ConvergenceError, SchemaError
 from nacre.nets.flow_sampling import given
 from nacre.synthesizers.hflow.axes import ENCODINGS
-from nacre.synthesizers.rejection import draw_until
+from nacre.synthesizers.parts.conditioning import draw_until
 from nacre.table import Between, Boolean, Categorical, Numeric, Schema
 from nacre.table.conditions import parsed
 

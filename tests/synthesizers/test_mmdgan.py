@@ -13,7 +13,7 @@ from nacre.distances.kernels import RBFSum
 from nacre.errors import NacreError
 from nacre.nets.branched import Branched, forward
 from nacre.synthesizers.mmdgan.method import Best, Mmdgan, levelled
-from nacre.synthesizers.tabular.heads import Heads
+from nacre.synthesizers.parts.heads import Heads
 from nacre.synthesizers.weighted import losses, training
 from nacre.synthesizers.weighted.training import prepared
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from nacre.errors import NacreError
-from nacre.synthesizers import particle_loss
-from nacre.synthesizers import particles as module
-from nacre.synthesizers.allocation import allocate, spread
-from nacre.synthesizers.denoising import denoise
-from nacre.synthesizers.particle_loss import Table
-from nacre.synthesizers.particles import Config, fit, strata
+from nacre.synthesizers.mixture import fit as module
+from nacre.synthesizers.mixture import loss as particle_loss
+from nacre.synthesizers.mixture.denoise import denoise
+from nacre.synthesizers.mixture.fit import Config, fit, strata
+from nacre.synthesizers.mixture.loss import Table
+from nacre.synthesizers.sketch.allocation import allocate, spread
 
 
 def contingency(codes, sizes, columns):

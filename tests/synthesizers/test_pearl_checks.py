@@ -13,14 +13,14 @@ import pytest
 
 from nacre.distances import RBF, mmd_test
 from nacre.engines.rows import MemoryRows
-from nacre.privacy import accounting
+from nacre.privacy.accounting import accountant as accounting
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.noise import NoiseSource
+from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.pearl import embedding, training
 from nacre.synthesizers.pearl.fourier import frequencies
 from nacre.synthesizers.pearl.game import Embedding, Game
-from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.pearl.network_model import NetworkModel
 from nacre.synthesizers.pearl.paper import PearlPaper
 from nacre.table import Boolean, Numeric, Schema

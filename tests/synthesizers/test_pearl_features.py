@@ -8,13 +8,14 @@ import math
 import numpy as np
 import pytest
 
-from nacre.privacy import accounting, feature_sums
-from nacre.privacy.captured import MOST
+from nacre.privacy.accounting import accountant as accounting
+from nacre.privacy.passes import feature_sums
+from nacre.privacy.passes.captured import MOST
 from nacre.privacy.plan import Total
+from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.pearl import fourier
 from nacre.synthesizers.pearl.characters import HARMONICS, choose, cut
 from nacre.synthesizers.pearl.columns import Groups, row_count
-from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.pearl.records import character_map
 from nacre.table import Boolean, Categorical, Numeric, Schema
 from nacre.table.encoding import Values

@@ -16,10 +16,10 @@ from sklearn.neighbors import NearestCentroid
 
 import nacre
 from nacre.errors import NacreError, ReleaseFileError, SchemaError
-from nacre.privacy import feature_sums
+from nacre.privacy.passes import feature_sums
 from nacre.privacy.plan import Total
+from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.pearl import fourier, generator, upconv
-from nacre.synthesizers.pearl.layout import Layout
 
 PIXELS, DIGITS = load_digits(return_X_y=True)
 FIRST = DIGITS < 4  # four classes keep the tests short
@@ -186,7 +186,7 @@ def test_releases_of_images_are_saved_and_sampled_without_jax(releases, tmp_path
 
 
 def test_a_release_whose_images_have_another_shape_is_refused(releases, tmp_path):
-    from nacre.release_file import pack, unpack
+    from nacre.release.file import pack, unpack
 
     path = tmp_path / "digits.nacre"
     releases["pearl-paper"].save(path)
@@ -200,7 +200,7 @@ def test_a_release_whose_images_have_another_shape_is_refused(releases, tmp_path
 
 
 def test_samples_of_images_come_in_smaller_chunks(releases, monkeypatch):
-    from nacre import release
+    from nacre.release import release
 
     monkeypatch.setattr(release, "CHUNK_NUMBERS", 64 * 100)
     sizes = [t.num_rows for t in releases["pearl-paper"].chunks(250, seed=0)]

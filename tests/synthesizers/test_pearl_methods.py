@@ -16,7 +16,7 @@ from tests.synthesizers.mixed import table
 import nacre
 from nacre.errors import NacreError, ReleaseFileError, SchemaError
 from nacre.privacy.budget import Budget
-from nacre.release_file import pack, unpack
+from nacre.release.file import pack, unpack
 from nacre.synthesizers.base import METHODS
 from nacre.table import Boolean, Categorical, Numeric, Schema
 

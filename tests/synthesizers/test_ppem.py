@@ -22,17 +22,17 @@ from nacre.errors import DataError, NacreError, PlanError, SchemaError
 from nacre.nets.branched import Branched, forward
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
-from nacre.synthesizers.pearl.layout import Layout
+from nacre.synthesizers.parts import revealed
+from nacre.synthesizers.parts.coding import Coding, moments, whitening
+from nacre.synthesizers.parts.heads import Heads
+from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.ppem import finish, losses, training
 from nacre.synthesizers.ppem.game import LATENT, Game, kept
 from nacre.synthesizers.ppem.method import Ppem
 from nacre.synthesizers.ppem.model import split
-from nacre.synthesizers.tabular import revealed
-from nacre.synthesizers.tabular.coding import Coding, moments, whitening
-from nacre.synthesizers.tabular.heads import Heads
 from nacre.table import Boolean, Numeric, Schema
 from nacre.table.encoding import encode
-from nacre.table.simulate import people, people_schema
+from nacre.table.simulate.people import people, people_schema
 
 SMALL = {"steps": 60, "batch": 32, "width": 16}
 KEY = jax.random.key(3)

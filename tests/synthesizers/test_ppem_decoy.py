@@ -11,7 +11,7 @@ import pytest
 import nacre
 from nacre.errors import DataError, NacreError
 from nacre.synthesizers.ppem import decoy, training
-from nacre.table.simulate import people, people_schema
+from nacre.table.simulate.people import people, people_schema
 
 SMALL = {"steps": 60, "batch": 32, "width": 16}
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from nacre.nets.branched import forward
+from nacre.synthesizers.parts.heads import Heads
 from nacre.synthesizers.ppem import finish, outset
 from nacre.synthesizers.ppem.game import LATENT, Game
-from nacre.synthesizers.tabular.heads import Heads
 
 KEY = jax.random.key(4)
 LEAN = np.array([[[1.0, -2.0], [0.5, 0.3]], [[-3.0, 0.0], [0.0, 2.0]]])  # by class: mean and slope on the hidden number

@@ -12,7 +12,7 @@ from nacre.nets.branched import Branched, forward
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.noise import NoiseSource
-from nacre.synthesizers.pearl.layout import Layout
+from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.ppem import linear
 from nacre.synthesizers.ppem.method import Ppem
 from nacre.synthesizers.ppem.model import split

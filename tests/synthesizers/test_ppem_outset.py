@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from nacre.nets.branched import Branched, forward
-from nacre.synthesizers.pearl.layout import Layout
+from nacre.synthesizers.parts.heads import Heads
+from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.ppem import linear, outset
 from nacre.synthesizers.ppem.game import LATENT, Game
-from nacre.synthesizers.tabular.heads import Heads
 from nacre.table import Boolean, Categorical, Numeric, Schema
 from nacre.table.grid import Grid
 

@@ -22,14 +22,14 @@ from nacre.synthesizers.gans.dpgan import Duel, DuelRules
 from nacre.synthesizers.gans.gswgan import LESSONS, Class
 from nacre.synthesizers.gans.pategan import KEPT, Votes
 from nacre.synthesizers.gans.wgan import WganRules
+from nacre.synthesizers.parts.coding import Coding
+from nacre.synthesizers.parts.heads import Heads
 from nacre.synthesizers.ppem.losses import steepness
 from nacre.synthesizers.ppem.training import ADAM
-from nacre.synthesizers.tabular.coding import Coding
-from nacre.synthesizers.tabular.heads import Heads
 from nacre.table import Boolean, Numeric
 from nacre.table.encoding import encode
 from nacre.table.grid import Grid
-from nacre.table.simulate import people, people_schema
+from nacre.table.simulate.people import people, people_schema
 
 KEY = jax.random.key(1)
 HEADS = Heads(2, (3,))

@@ -8,10 +8,10 @@ import jax
 import numpy as np
 import pytest
 
-from nacre.synthesizers import reconstruction
-from nacre.synthesizers.particle_loss import Table
-from nacre.synthesizers.particles import Fitted
-from nacre.synthesizers.reconstruction import Choice, Problem, choose, misfit, split
+from nacre.synthesizers.mixture import reconstruction
+from nacre.synthesizers.mixture.fit import Fitted
+from nacre.synthesizers.mixture.loss import Table
+from nacre.synthesizers.mixture.reconstruction import Choice, Problem, choose, misfit, split
 
 
 def test_the_halves_are_unbiased_and_their_noise_is_uncorrelated():
@@ -70,7 +70,7 @@ def test_the_choice_follows_the_data():
 
 def test_a_release_can_be_made_with_thinning():
     import nacre
-    from nacre.table.simulate import people, people_schema
+    from nacre.table.simulate.people import people, people_schema
 
     options = {"thinning": True, "particles": 32, "steps": 50}
     table = people(2_000, seed=5).select(["age", "smoker", "income"])

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from nacre.synthesizers.particle_loss import Table
-from nacre.synthesizers.structural import rules_on_groups, without_impossible
+from nacre.synthesizers.mixture.loss import Table
+from nacre.synthesizers.sketch.structural import rules_on_groups, without_impossible
 from nacre.table import Between, Categorical, Dependency, Numeric, Schema
 from nacre.table.grid import Grid
 

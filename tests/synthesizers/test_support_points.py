@@ -14,11 +14,12 @@ from tests.synthesizers.support import MIXED, mixture, square
 import nacre
 from nacre.distances.energy import energy_distance
 from nacre.errors import BudgetError, ConvergenceError, NacreError, ReleaseFileError
-from nacre.privacy import accounting, feature_sums
+from nacre.privacy.accounting import accountant as accounting
 from nacre.privacy.budget import Budget, Level
+from nacre.privacy.doors.selection import Nearness, RecordScore
 from nacre.privacy.noise import exponential_choice
+from nacre.privacy.passes import feature_sums
 from nacre.privacy.plan import Scope
-from nacre.privacy.selection import Nearness, RecordScore
 from nacre.synthesizers.kme import Kme, reduced_set
 from nacre.synthesizers.support_points import bandwidth, model, published
 from nacre.synthesizers.support_points.geometry import near

@@ -13,8 +13,9 @@ from tests.synthesizers.support import MIXED, mixture, square
 
 import nacre
 from nacre.distances.energy import energy_distance
-from nacre.privacy import accounting, feature_sums
+from nacre.privacy.accounting import accountant as accounting
 from nacre.privacy.budget import Budget
+from nacre.privacy.passes import feature_sums
 from nacre.privacy.plan import Scope
 from nacre.synthesizers.support_points.fitting import Priors, Target, even_normals, fit_points, homes
 from nacre.synthesizers.support_points.geometry import Geometry

@@ -6,8 +6,8 @@ import pytest
 from tests.privacy_contract import tables
 
 from nacre.errors import SchemaError
-from nacre.fitting import prepare
 from nacre.privacy.budget import Budget
+from nacre.run import prepare
 from nacre.synthesizers.base import METHODS
 
 

@@ -12,8 +12,8 @@ from tests.synthesizers.mixed import table
 import nacre
 from nacre.distances.kernels import RBF, RBFSum
 from nacre.errors import DataError, NacreError, PlanError, ReleaseFileError
-from nacre.synthesizers.tabular import revealed
-from nacre.synthesizers.tabular.heads import Heads
+from nacre.synthesizers.parts import revealed
+from nacre.synthesizers.parts.heads import Heads
 from nacre.synthesizers.weighted import losses
 from nacre.synthesizers.weighted.method import Weighted
 from nacre.synthesizers.weighted.model import MadeRows

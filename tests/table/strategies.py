@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from nacre.table import Boolean, Categorical, Datetime, Identifier, Numeric, Schema
-from nacre.table.instants import UNITS, isoformat
+from nacre.table.values.instants import UNITS, isoformat
 
 sources = st.sampled_from(["public", "bought", "read"])
 names = st.text(

@@ -10,12 +10,12 @@ import pytest
 
 from nacre.engines import open_rows
 from nacre.errors import DataError, SchemaError
-from nacre.privacy.discovery import unknown
+from nacre.privacy.doors.discovery import unknown
 from nacre.table import Boolean, Categorical, Datetime, Identifier, Numeric, Schema, Tensor
-from nacre.table.decoding import decode
 from nacre.table.encoding import encode
-from nacre.table.simulate import people
+from nacre.table.simulate.people import people
 from nacre.table.sources.storage import as_written
+from nacre.table.values.decoding import decode
 from nacre.table.writing import write_table
 
 N = 200

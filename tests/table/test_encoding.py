@@ -24,10 +24,10 @@ from nacre.table import (
     Tensor,
     Unit,
 )
-from nacre.table.decoding import arrow_schema, decode, decode_column
 from nacre.table.encoding import Encoded, Values, check_names, encode, encode_column
-from nacre.table.labels import as_text
 from nacre.table.structure import violations
+from nacre.table.values.decoding import arrow_schema, decode, decode_column
+from nacre.table.values.labels import as_text
 
 DAY = 86_400_000_000
 

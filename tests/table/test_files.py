@@ -18,10 +18,10 @@ from measured import measured
 from nacre.engines import open_rows
 from nacre.errors import DataError
 from nacre.table import Datetime, Numeric, Schema
-from nacre.table.decoding import decode
 from nacre.table.encoding import encode
-from nacre.table.simulate import people, people_schema
+from nacre.table.simulate.people import people, people_schema
 from nacre.table.sources import Options
+from nacre.table.values.decoding import decode
 from nacre.table.writing import TableWriter, whole_file, write_table, write_text
 
 ENDINGS = ("csv", "tsv", "parquet", "arrow", "feather")
@@ -123,7 +123,7 @@ def test_a_full_disk_is_a_data_error_and_leaves_nothing(tmp_path):
     code = f"""
         import resource, signal
         from nacre.errors import DataError
-        from nacre.table.simulate import people
+        from nacre.table.simulate.people import people
         from nacre.table.writing import write_table
         table = people(20000)
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -11,10 +11,10 @@ import pytest
 
 from nacre.errors import DataError
 from nacre.table import Boolean, Numeric, Schema
-from nacre.table.decoding import decode
 from nacre.table.encoding import encode
-from nacre.table.frames import from_arrow, to_arrow
-from nacre.table.simulate import people, people_schema
+from nacre.table.simulate.people import people, people_schema
+from nacre.table.sources.frames import from_arrow, to_arrow
+from nacre.table.values.decoding import decode
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])

@@ -13,7 +13,7 @@ from measured import measured
 from nacre.engines import open_rows
 from nacre.errors import NacreError
 from nacre.table import Schema
-from nacre.table.simulate import people
+from nacre.table.simulate.people import people
 from nacre.table.sources import Options
 
 

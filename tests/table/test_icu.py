@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nacre.errors import DataError
-from nacre.table.icu import simulate_icu
+from nacre.table.simulate.icu import simulate_icu
 
 
 def area(score, truth):

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from nacre.table import Datetime, Numeric, probe
+from nacre.table import Datetime, Numeric
+from nacre.table.votes import probe
 
 
 @pytest.mark.parametrize("rows", [0, 50, 300, 1_500, 20_000])

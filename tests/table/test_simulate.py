@@ -5,10 +5,10 @@ import pyarrow.compute as pc
 import pytest
 
 from nacre.errors import DataError
-from nacre.table.decoding import arrow_schema
 from nacre.table.encoding import encode
-from nacre.table.simulate import CHUNK, people, people_chunks, people_schema
+from nacre.table.simulate.people import CHUNK, people, people_chunks, people_schema
 from nacre.table.structure import violations
+from nacre.table.values.decoding import arrow_schema
 
 
 def test_people_keep_their_schema():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nacre.errors import DataError
-from nacre.table.simulate_codes import CODES, ROWS, code_matrix, codes_schema, codes_table, prevalence
+from nacre.table.simulate.codes import CODES, ROWS, code_matrix, codes_schema, codes_table, prevalence
 
 
 def test_shape_prevalence_and_dependence():

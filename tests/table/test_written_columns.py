@@ -10,10 +10,10 @@ import pytest
 from nacre.errors import SchemaError
 from nacre.table import Between, Boolean, Categorical, Datetime, Numeric, Schema
 from nacre.table.conditions import Condition
-from nacre.table.decoding import decode
 from nacre.table.encoding import encode, encode_column
 from nacre.table.formats import DateFormat, NumberFormat, TruthFormat
 from nacre.table.grid import Grid
+from nacre.table.values.decoding import decode
 from nacre.table.writing import write_table
 
 YEARS = ("2000-01-01", "2030-01-01")

@@ -9,9 +9,10 @@ import pytest
 from tests.synthesizers.mixed import table
 
 import nacre
-from nacre import Between, rebalancing
+from nacre import Between
 from nacre.errors import DataError, NacreError
 from nacre.privacy.transcript import Transcript
+from nacre.release import rebalance as rebalancing
 from nacre.targets import Thinning
 
 SCHEMA = nacre.Schema({

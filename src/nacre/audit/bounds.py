@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 
 from nacre.errors import NacreError
-from nacre.privacy.wording import bound_sentence
+from nacre.privacy.certificate.wording import bound_sentence
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from nacre.errors import DomainNotDeclared
-from nacre.privacy import feature_sums
+from nacre.privacy.passes import feature_sums
 from nacre.table import Schema
-from nacre.table.decoding import decode
 from nacre.table.encoding import Encoded, Values
 from nacre.table.grid import Grid
+from nacre.table.values.decoding import decode
 
 ROWS = 24  # ordinary rows of the worst-case tables
 

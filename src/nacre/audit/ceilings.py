@@ -12,7 +12,7 @@ from typing import Any
 from nacre.audit.bounds import Guesses, one_run_epsilon
 from nacre.audit.one_run import one_run_mu
 from nacre.errors import NacreError
-from nacre.privacy.accounting import epsilon_at
+from nacre.privacy.accounting.accountant import epsilon_at
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ def _ratios(asked: Asked, rooms: list[Listener], world: int, runs: int) -> np.nd
     import jax.numpy as jnp
 
     from nacre.audit.gradients import Watched
-    from nacre.privacy import descent, poisson, stream, unit_arrays
+    from nacre.privacy.training import descent, poisson, stream, unit_arrays
 
     entry, settings = asked.entry, asked.settings
     records, public, count = settings["records"], settings.get("public"), settings["units"]

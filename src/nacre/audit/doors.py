@@ -18,11 +18,12 @@ from nacre.audit.rooms import MadeUpRoom
 from nacre.engines import MemoryRows
 from nacre.errors import NacreError
 from nacre.privacy.budget import Budget
-from nacre.privacy.discovery import unknown
+from nacre.privacy.doors.discovery import unknown
+from nacre.privacy.doors.sampling import Listed, Utility
+from nacre.privacy.doors.selection import RecordScore
 from nacre.privacy.plan import Bounds, Categories, Counts, Descend, Entry, Part, Plan, Sample, Select, Teach, Total
-from nacre.privacy.sampling import Listed, Utility
-from nacre.privacy.selection import RecordScore
-from nacre.table import Categorical, Numeric, Schema, probe
+from nacre.table import Categorical, Numeric, Schema
+from nacre.table.votes import probe
 
 GAUSSIAN_DOORS = ("counts", "total", "descend", "teach", "bounds", "categories")
 RANGE_DOORS = ("select", "sample")
@@ -139,7 +140,7 @@ def _descend(sigma: float, draws: int, here: bool, q: float = 1.0) -> np.ndarray
 def _teach(sigma: float, draws: int, here: bool) -> np.ndarray:
     """A teacher that turns its answer around for one record. Answers lie 2 clips apart, which the plan pays for: with
     twice the noise one step is worth 1/σ."""
-    from nacre.privacy import teaching
+    from nacre.privacy.training import teaching
 
     entry = Teach("audit", parts=1, steps=draws, size=1, clip=1.0, sigma=2 * sigma)
     room = _room(entry, np.full(1, 1 if here else 0), 1)

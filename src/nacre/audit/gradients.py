@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from nacre.privacy import descent, unit_arrays
+from nacre.privacy.training import descent, unit_arrays
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from nacre.privacy import clipping, descent, teaching, unit_arrays
-from nacre.privacy.unit_arrays import Units
+from nacre.privacy.training import clipping, descent, teaching, unit_arrays
+from nacre.privacy.training.unit_arrays import Units
 
 
 @dataclass(frozen=True)

@@ -21,12 +21,12 @@ from nacre.audit.likeness import alike, nearest_to
 from nacre.audit.one_run import SCORED, Choir, coins, firsts, guess, one_run_mu
 from nacre.audit.witness import Enough, Witness
 from nacre.errors import NacreError
-from nacre.privacy import discovery
-from nacre.privacy.accounting import Gaussian
-from nacre.privacy.rounding import down, exact
-from nacre.privacy.wording import audit_sentence
-from nacre.table.decoding import decode
+from nacre.privacy.accounting.accountant import Gaussian
+from nacre.privacy.certificate.rounding import down, exact
+from nacre.privacy.certificate.wording import audit_sentence
+from nacre.privacy.doors import discovery
 from nacre.table.encoding import Encoded, encode
+from nacre.table.values.decoding import decode
 
 HELD_OUT = 0.25  # of the runs, to choose the threshold of the others
 GUESSES = 0.2  # of the canaries on each side
@@ -127,7 +127,7 @@ def audit_method(
     progress: Progress | None = None,
     coin_seed: int | None = None,
 ) -> MethodAudit:
-    """Audit a planned method (`nacre.fitting.prepare`) on made-up tables of its schema, at family error `alpha`.
+    """Audit a planned method (`nacre.run.prepare`) on made-up tables of its schema, at family error `alpha`.
 
     Noise comes from the operating system, as in production, and so do the coins of one run; `coin_seed` makes them
     repeatable, for a test of the audit itself, and the result says so. Raises NacreError, before anything runs, for an

@@ -17,7 +17,8 @@ from nacre.audit.gradients import Watched
 from nacre.audit.rooms import MadeUpRoom
 from nacre.engines import MemoryRows
 from nacre.errors import NacreError
-from nacre.privacy import feature_sums, unit_arrays
+from nacre.privacy.passes import feature_sums
+from nacre.privacy.training import unit_arrays
 
 SCORED = ("counts", "total", "descend", "teach")  # doors whose answers `Choir` looks at
 

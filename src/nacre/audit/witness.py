@@ -115,7 +115,7 @@ class Witness(MadeUpRoom):
 
     def teach(self, entry: Any, lesson: Any, state: Any, update: Any, **settings: Any) -> Any:
         from nacre.audit import lessons
-        from nacre.privacy import stream
+        from nacre.privacy.training import stream
 
         self._divided_by = stream.draw_key(self._noise)
         watched, start = lessons.of_worlds(
@@ -176,8 +176,8 @@ def _log_chance(weights: np.ndarray, pick: int, open_: np.ndarray) -> float:
 
 def _worth(room: Any, utility: Any, points: np.ndarray) -> float:
     """Σ over records and points of the clipped utility."""
-    from nacre.privacy import feature_sums
-    from nacre.privacy.sampling import STEPS
+    from nacre.privacy.doors.sampling import STEPS
+    from nacre.privacy.passes import feature_sums
 
     total = 0.0
     for encoded, rows in room._encoded():
@@ -188,7 +188,7 @@ def _worth(room: Any, utility: Any, points: np.ndarray) -> float:
 
 def _summed(room: Any, entry: Any, features: Any, public: Any) -> np.ndarray:
     """The exact sum of clipped features; the door has checked the map."""
-    from nacre.privacy import feature_sums
+    from nacre.privacy.passes import feature_sums
 
     found = [feature_sums.integer_sum(features, public, encoded, rows, entry) for encoded, rows in room._encoded()]
     return feature_sums.grid_step(entry) * np.sum(found, axis=0)

@@ -244,7 +244,7 @@ def _mechanism(
 def _job(asked: Any) -> Any:
     from nacre.cli.inputs import check_target_column, parse_epsilon, parse_options
     from nacre.cli.running import Terms
-    from nacre.fitting import prepare
+    from nacre.run import prepare
     from nacre.table import Schema
 
     parse_epsilon(asked["epsilon"], None)
@@ -259,7 +259,7 @@ def _release(path: str, job: Any) -> Any:
     """The release or certificate, if the audit is about what it promises."""
     from nacre.cli.evaluate import _certificate
     from nacre.errors import NacreError
-    from nacre.release import load
+    from nacre.release.release import load
 
     kept = load(path) if path.endswith(".nacre") else _certificate(path)
     c = getattr(kept, "certificate", kept)

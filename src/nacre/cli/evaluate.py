@@ -116,7 +116,7 @@ def _certificate(path: str | None) -> Any:
     if path is None:
         return None
     from nacre.certificates import load_certificate
-    from nacre.release import load
+    from nacre.release.release import load
 
     return load(path).certificate if path.endswith(".nacre") else load_certificate(path)
 

@@ -104,7 +104,7 @@ class Declared:
 
 def schema_for(columns: Sequence[str], declared: Declared, base: Any = None) -> Any:
     """The schema of a table with these columns: `base`, the schema file or only the names, and the options on top."""
-    from nacre.privacy.discovery import unknown
+    from nacre.privacy.doors.discovery import unknown
     from nacre.table import Identifier, Schema, Unit
 
     schema = base or (Schema.load(declared.schema) if declared.schema else unknown(columns))

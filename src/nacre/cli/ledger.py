@@ -9,7 +9,7 @@ import typer
 
 from nacre.cli import options as o
 from nacre.cli.shell import Shell, help_text, plain, table
-from nacre.privacy.rounding import exact
+from nacre.privacy.certificate.rounding import exact
 
 app = typer.Typer(no_args_is_help=True, help="The budget of a population over all releases: caps that hold.")
 Url = Annotated[
@@ -132,7 +132,7 @@ def verify(
     """
     from nacre.cli.plan import promise_in
     from nacre.errors import LedgerError
-    from nacre.privacy.wording import ledger_stamps
+    from nacre.privacy.certificate.wording import ledger_stamps
 
     shell, ledger = Shell(as_json, quiet), _opened(url)
     stamps = []

@@ -19,7 +19,7 @@ MEANING = {
 
 def lines(told: Mapping[str, Any], every: bool) -> Iterator[Any]:
     """What is shown of one population, of `nacre.privacy.ledger.status.status`."""
-    from nacre.privacy.rounding import down, exact, up
+    from nacre.privacy.certificate.rounding import down, exact, up
 
     policy, units, failure = told["policy"], told["units"], told["failure_units"]
     yield (
@@ -53,7 +53,7 @@ def lines(told: Mapping[str, Any], every: bool) -> Iterator[Any]:
 
 
 def _entries(told: Mapping[str, Any], every: bool) -> Any:
-    from nacre.privacy.rounding import exact
+    from nacre.privacy.certificate.rounding import exact
 
     columns = ("units of mu\u00b2", "units of delta")
     shown = table("request", "at", "by", "state", "epsilon", *columns, right=("epsilon", *columns))

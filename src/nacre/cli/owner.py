@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from nacre.table.misfits import Misfits
+from nacre.table.values.misfits import Misfits
 
 SHOWN = 8  # columns named in a line
 LOST = 0.5  # of the values of a column: from here on it is the column that could not be read

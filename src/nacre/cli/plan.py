@@ -57,9 +57,9 @@ def plan(
     from nacre.cli.conditions import parse_rebalance
     from nacre.cli.inputs import Declared, check_target_column, parse_options, schema_for
     from nacre.cli.running import Terms
-    from nacre.fitting import hiding_options, prepare
-    from nacre.synthesizers.forecast import forecast
-    from nacre.synthesizers.outlook import Case
+    from nacre.planning.comparison import Case
+    from nacre.planning.forecast import forecast
+    from nacre.run import hiding_options, prepare
 
     shell = Shell(as_json)
     schema, columns = _schema_and_columns(file, columns_from, reading)
@@ -84,7 +84,7 @@ def plan(
 
 def _beside(case: Any, seen: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Other plans beside this one, where its forecast has errors to compare."""
-    from nacre.synthesizers.outlook import comparable, compare, what_helps
+    from nacre.planning.comparison import comparable, compare, what_helps
 
     return (compare(case), what_helps(case, seen)) if comparable(case) and seen.columns else ((), ())
 
@@ -92,7 +92,7 @@ def _beside(case: Any, seen: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
 def _place(file: str, engine: str | None) -> Any:
     """How a run would read the rows: CSV, unless a table of another format is named."""
     from nacre.engines.cluster import workers_of
-    from nacre.synthesizers.costs import Place
+    from nacre.planning.costs import Place
     from nacre.table.sources import FORMATS
 
     ending = "." + file.rsplit(".", 1)[-1].lower()
@@ -115,7 +115,7 @@ def _schema_and_columns(file: str | None, columns_from: str | None, reading: Any
 
 def _tell(plan: Any, seen: Any) -> list[Any]:
     """The plan for people."""
-    from nacre.privacy.rounding import exact
+    from nacre.privacy.certificate.rounding import exact
 
     budget = plan.budget
     promise = (
@@ -141,7 +141,7 @@ def _tell(plan: Any, seen: Any) -> list[Any]:
 
 
 def _doors(plan: Any) -> Any:
-    from nacre.privacy.rounding import down, up
+    from nacre.privacy.certificate.rounding import down, up
 
     made = table(
         "entry", "door", "tables", "noise per cell", title="What will be asked", right=("tables", "noise per cell")
@@ -208,11 +208,11 @@ def certificate(
 
 def promise_in(path: str) -> Any:
     """The verified certificate in a file of a release or sketch."""
-    from nacre.release import SKETCH, load
-    from nacre.release_file import unpack
+    from nacre.release.file import unpack
+    from nacre.release.release import SKETCH, load
 
     if unpack(path)[0]["model.json"].get("method") == SKETCH:
-        from nacre.sketching import load_sketch
+        from nacre.sites.sketch import load_sketch
 
         return load_sketch(path).certificate
     return load(path).certificate

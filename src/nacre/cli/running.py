@@ -12,7 +12,7 @@ from nacre.cli.owner import misfit_lines
 from nacre.cli.progress import Bars
 from nacre.cli.shell import Interrupted, Shell
 from nacre.errors import DataError, NacreError, TooLittleData
-from nacre.privacy.rounding import exact
+from nacre.privacy.certificate.rounding import exact
 from nacre.table.naming import choices
 
 
@@ -126,7 +126,7 @@ def _schema(rows: Any, terms: Terms, declared: Declared, bars: Bars) -> Any:
 
 def _fit(rows: Any, schema: Any, terms: Terms, transcript: Any, bars: Bars) -> tuple[Any, dict[str, Any]]:
     from nacre.cli.conditions import parse_rebalance
-    from nacre.fitting import fit
+    from nacre.run import fit
 
     told: dict[str, Any] = {}
     made = fit(

@@ -211,7 +211,7 @@ def show(
     """
     import zipfile
 
-    from nacre.release import load
+    from nacre.release.release import load
     from nacre.table import Schema
 
     shell = Shell(as_json)
@@ -261,7 +261,7 @@ def _written_bounds(column: Any) -> list[str]:
     """The bounds as values of the column are written."""
     import numpy as np
 
-    from nacre.table.lettering import texts
+    from nacre.table.values.lettering import texts
 
     ends = column.bounds if column.kind == "numeric" else column.ends
     return texts(np.array(ends), None, column).to_pylist()
@@ -277,9 +277,9 @@ def _sources(schema: Any) -> str:
 def _compare(schema: Any, rows: Any, bars: Any) -> tuple[int, dict[str, Any], dict[str, int]]:
     """The number of rows and, per column, how many values lie outside the schema, and how many are missing where none
     may be."""
-    from nacre.fitting import check_rows
+    from nacre.run import check_rows
     from nacre.table.encoding import encode
-    from nacre.table.misfits import Misfits
+    from nacre.table.values.misfits import Misfits
 
     check_rows(rows, schema)
     declared = [n for n in schema.modelled if not schema.columns[n].missing]

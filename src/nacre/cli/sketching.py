@@ -56,8 +56,8 @@ def sketch(
     from nacre.cli.progress import Bars
     from nacre.cli.running import promise_lines, tell_misfits
     from nacre.engines import open_rows
-    from nacre.sketching import recipe_digest
-    from nacre.sketching import sketch as make
+    from nacre.sites.sketch import recipe_digest
+    from nacre.sites.sketch import sketch as make
     from nacre.table import Schema
 
     shell = Shell(as_json, quiet)
@@ -102,8 +102,8 @@ def merge(
     """
     from nacre.cli.inputs import check_outputs
     from nacre.cli.running import promise_lines
-    from nacre.sketching import load_sketch
-    from nacre.sketching import merge as add
+    from nacre.sites.sketch import load_sketch
+    from nacre.sites.sketch import merge as add
 
     shell = Shell(as_json, quiet)
     check_outputs({"--output": output}, force, sketches)
@@ -126,7 +126,7 @@ def fit_sketch(path: str, quiet: bool, options: Sequence[str] = ()) -> object:
     from nacre.cli.inputs import parse_options
     from nacre.cli.progress import Bars
     from nacre.errors import NacreError
-    from nacre.sketching import METHOD, load_sketch
+    from nacre.sites.sketch import METHOD, load_sketch
 
     asked = parse_options(options, METHOD)
     if told := [name for name in asked if name not in FREE]:

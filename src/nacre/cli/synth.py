@@ -14,7 +14,7 @@ from nacre.cli.reading import for_schema, reads
 from nacre.cli.shell import NOT_HIDDEN, Interrupted, Shell
 from nacre.cli.streams import Target, table
 from nacre.errors import NacreError
-from nacre.privacy.rounding import exact
+from nacre.privacy.certificate.rounding import exact
 
 RowsOut = Annotated[
     int | None,
@@ -308,7 +308,7 @@ def sample(
     from nacre.cli.conditions import parse_rebalance, parse_where
     from nacre.cli.inputs import check_outputs, check_table_name
     from nacre.cli.running import draw
-    from nacre.release import load
+    from nacre.release.release import load
 
     target_file = Target(output, output_format, as_json)
     shell = Shell(as_json, quiet, target_file.to_stdout)
@@ -331,7 +331,7 @@ def _run(shell: Shell, file: Any, schema: Any, rows: Any, identifiers: Any, unit
          owner: list[str] | None = None, **asked: Any) -> Any:  # fmt: skip
     from nacre.cli.inputs import Declared, parse_options
     from nacre.cli.running import Terms, run
-    from nacre.fitting import hiding_options
+    from nacre.run import hiding_options
 
     options = parse_options(asked.pop("option") or (), asked["method"])
     options = hiding_options(asked["method"], options, asked.pop("hide") or None, asked.pop("alpha"))

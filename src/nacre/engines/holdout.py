@@ -16,7 +16,7 @@ import numpy as np
 
 from nacre.engines.rows import ShardedRows, View
 from nacre.errors import DataError, NacreError
-from nacre.table.labels import names
+from nacre.table.values.labels import names
 
 SHARE = 0.2
 _BLOCK = 1 << 14  # coins made at a time

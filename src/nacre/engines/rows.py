@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from nacre.engines.shards import FileShard, Piece, even_cuts, known
 from nacre.errors import DataError
-from nacre.table.frames import to_arrow
 from nacre.table.sources import BATCH_ROWS, FORMATS, Options, Source, is_table, open_file
+from nacre.table.sources.frames import to_arrow
 from nacre.table.sources.places import RemotePath, Spooled, is_remote, place
 from nacre.table.sources.storage import Agreement, plain, type_of_all
 

@@ -15,7 +15,7 @@ from nacre.learners import labelled
 from nacre.learners.descending import DpSgd
 from nacre.learners.training import Task, Tell, Training, check_whole
 from nacre.privacy.budget import warn_weak_delta
-from nacre.privacy.certificate import Certificate, certify
+from nacre.privacy.certificate.statement import Certificate, certify
 from nacre.privacy.curator import Curator
 from nacre.privacy.ledger.payment import Account, paid, stamped
 from nacre.privacy.noise import NoiseSource

@@ -18,8 +18,8 @@ from nacre.errors import PlanError
 from nacre.learners import labelled, losses
 from nacre.learners.training import Task, check_number
 from nacre.nets.taps import Tapped
+from nacre.privacy.accounting.calibration import noise_for
 from nacre.privacy.budget import Budget, default_delta
-from nacre.privacy.calibration import noise_for
 from nacre.privacy.plan import Descend, Entry, Part, Scope
 
 

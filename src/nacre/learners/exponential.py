@@ -20,10 +20,10 @@ from nacre.errors import BudgetError, PlanError
 from nacre.learners import fixed_point, labelled, losses
 from nacre.learners.fixed_point import THETA_STEPS
 from nacre.learners.training import Task, Tell
-from nacre.privacy import rejection, walk
 from nacre.privacy.budget import Budget, default_delta
+from nacre.privacy.doors import rejection, walk
+from nacre.privacy.doors.sampling import Utility
 from nacre.privacy.plan import Entry, Sample
-from nacre.privacy.sampling import Utility
 
 BOX = 6.0  # walks stay within this many τ of zero
 

@@ -1,7 +1,7 @@
 """Learners as files: the parameters, what they mean, and the certificate. Reading one runs no code.
 
 Kept is what was released and no more: a flow, which could be drawn from without end, stays with whoever trained it. The
-file has the form of a release file (`nacre.release_file`).
+file has the form of a release file (`nacre.release.file`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 
 from nacre.errors import CertificateError, DataError, NacreError, ReleaseFileError
 from nacre.learners.declared import TRAININGS
-from nacre.privacy.certificate import Certificate
-from nacre.privacy.verification import verify
+from nacre.privacy.certificate.statement import Certificate
+from nacre.privacy.certificate.verification import verify
 from nacre.table.documents import UNFIT
 
 KINDS = {"LogisticRegression": "nacre.learners.logistic", "GRUD": "nacre.learners.grud"}
@@ -24,7 +24,7 @@ PLAIN = bool | int | float | str
 
 def save(learner: Any, path: str | os.PathLike, force: bool = False) -> None:
     """Write a fitted learner; an existing file is kept unless `force`."""
-    from nacre.release_file import pack
+    from nacre.release.file import pack
 
     classes = learner.classes_.tolist()
     if not all(isinstance(c, PLAIN) for c in classes):
@@ -41,7 +41,7 @@ def save(learner: Any, path: str | os.PathLike, force: bool = False) -> None:
 
 def load(path: str | os.PathLike) -> Any:
     """The learner of a file: it predicts and has its certificate. Anything unexpected is a ReleaseFileError."""
-    from nacre.release_file import unpack
+    from nacre.release.file import unpack
 
     return made_of(path, *unpack(path))
 

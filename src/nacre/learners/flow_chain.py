@@ -22,10 +22,11 @@ from nacre.learners import flow as flows
 from nacre.learners.exponential import Exponential, centre_of, prior_sd, utility_of
 from nacre.learners.training import Task, Tell, check_whole
 from nacre.nets import sylvester
-from nacre.privacy import diagnostics, feature_sums
+from nacre.privacy.doors import diagnostics
+from nacre.privacy.doors.sampling import Batches, Utility
 from nacre.privacy.noise import NoiseSource
-from nacre.privacy.sampling import Batches, Utility
-from nacre.privacy.unit_arrays import no_cache_on_disk
+from nacre.privacy.passes import feature_sums
+from nacre.privacy.training.unit_arrays import no_cache_on_disk
 
 DEFENSIVE = 0.1
 DEFAULT = flows.FlowShape()

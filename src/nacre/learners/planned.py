@@ -14,7 +14,7 @@ from nacre.privacy.plan import Plan
 
 @dataclass(frozen=True)
 class Planned:
-    """A linear classifier of two classes, planned but not trained (what `nacre.fitting.Job` is for a synthesizer)."""
+    """A linear classifier of two classes, planned but not trained (what `nacre.run.Job` is for a synthesizer)."""
 
     training: Any
     features: int

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from nacre.errors import BudgetError
-from nacre.privacy.rounding import exact
+from nacre.privacy.certificate.rounding import exact
 
 NEIGHBOURS = {  # what it means for the number of rows depends on the schema too: `wording.neighbours_words`
     "add_or_remove_one": "one unit's rows are present or absent",

@@ -15,14 +15,15 @@ import numpy as np
 
 from nacre.engines import Rows, ShardedRows
 from nacre.errors import PlanError
-from nacre.privacy import feature_sums, sampling, selection, work
-from nacre.privacy.folding import Cap, fold
+from nacre.privacy.doors import sampling, selection
+from nacre.privacy.doors.training import TrainingDoors
 from nacre.privacy.ledger.payment import Reservation, before_a_door, before_an_answer
 from nacre.privacy.noise import NoiseSource, rounded_gaussian
+from nacre.privacy.passes import feature_sums, work
+from nacre.privacy.passes.folding import Cap, fold
+from nacre.privacy.passes.tables import Clique, TableCounter
+from nacre.privacy.passes.tally import Tally
 from nacre.privacy.plan import Bounds, Categories, Counts, Entry, Plan, Reveal, Sample, Select, Total
-from nacre.privacy.tables import Clique, TableCounter
-from nacre.privacy.tally import Tally
-from nacre.privacy.training_doors import TrainingDoors
 from nacre.privacy.transcript import Transcript, digest
 from nacre.table import Schema
 from nacre.table.encoding import encode
@@ -130,7 +131,7 @@ class Curator(TrainingDoors):
         return self._answer(entry, question, noisy)
 
     def bounds(self, entry: Bounds | Categories, probes: Mapping[str, str]) -> dict[str, np.ndarray]:
-        """One noisy histogram per column over a public grid (`nacre.table.probe`), before any schema exists.
+        """One noisy histogram per column over a public grid (`nacre.table.votes.probe`), before any schema exists.
 
         An entry for categories may be spent column by column on either door: a histogram costs no more than texts.
         """

@@ -14,14 +14,14 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
 from nacre.errors import BudgetError, PlanError
-from nacre.privacy import accounting
-from nacre.privacy.accounting import BoundedRange, Event, Failure, Gaussian, Unbounded
+from nacre.privacy.accounting import accountant as accounting
+from nacre.privacy.accounting.accountant import BoundedRange, Event, Failure, Gaussian, Unbounded
 from nacre.privacy.budget import Budget, Level
-from nacre.privacy.entry import Entry, Scope
-from nacre.privacy.rounding import down, exact, up
-from nacre.privacy.stepwise import CLIPPINGS as CLIPPINGS
-from nacre.privacy.stepwise import Descend, Teach
-from nacre.privacy.stepwise import Part as Part
+from nacre.privacy.certificate.rounding import down, exact, up
+from nacre.privacy.doors.entry import Entry, Scope
+from nacre.privacy.doors.stepwise import CLIPPINGS as CLIPPINGS
+from nacre.privacy.doors.stepwise import Descend, Teach
+from nacre.privacy.doors.stepwise import Part as Part
 from nacre.table.documents import UNFIT
 
 MOST_ENTRIES = 1_000

@@ -118,7 +118,7 @@ class Report:
     target: str | None = None
     facts: Mapping[str, str] = field(default_factory=dict)  # rows, files, seed, versions, seconds: name to text
     notes: tuple[str, ...] = ()  # what a reader must know of the figures, such as samples and their errors
-    certificate: Any = None  # nacre.privacy.certificate.Certificate of the release, where there is one
+    certificate: Any = None  # nacre.privacy.certificate.statement.Certificate of the release, where there is one
     hidden: tuple[Hidden, ...] = ()  # columns whose distribution was to be hidden, where there are any
     attacks: tuple[Attack, ...] = ()  # what attacks found, where any was made (`nacre audit`)
 

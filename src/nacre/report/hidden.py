@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nacre.metrics import metric
-from nacre.privacy.rounding import exact
+from nacre.privacy.certificate.rounding import exact
 from nacre.report.findings import Hidden
 from nacre.report.markup import part, prose, shown, table, text
 

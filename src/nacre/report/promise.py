@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nacre.privacy.rounding import exact, up
-from nacre.privacy.wording import STORAGE, entry_words, facts_of
+from nacre.privacy.certificate.rounding import exact, up
+from nacre.privacy.certificate.wording import STORAGE, entry_words, facts_of
 from nacre.report import words
 from nacre.report.markup import bullets, details, facts_table, prose, table, text
 

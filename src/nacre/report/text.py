@@ -44,7 +44,7 @@ def to_json(report: Report) -> dict[str, Any]:
 def from_json(data: Mapping[str, Any]) -> Report:
     """The report in a parsed JSON document. Raises DataError for anything else."""
     from nacre.certificates import verified
-    from nacre.privacy.certificate import Certificate
+    from nacre.privacy.certificate.statement import Certificate
 
     if not isinstance(data, Mapping) or data.get("nacre_report") != VERSION:
         raise DataError(f"not a report of this version of nacre: expected a JSON object with nacre_report {VERSION}")

@@ -10,8 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from nacre.privacy.rounding import exact, one_in, percent_up, up
-from nacre.privacy.wording import neighbours_words, rows_source
+from nacre.privacy.certificate.rounding import exact, one_in, percent_up, up
+from nacre.privacy.certificate.wording import neighbours_words, rows_source
 
 FALSE_ALARMS = (0.001, 0.01, 0.05, 0.1)
 LEVELS = {

@@ -140,7 +140,7 @@ class Method:
 
 METHODS: dict[str, Method] = {
     "sketch": Method(
-        "nacre.synthesizers.sketch:Sketch",
+        "nacre.synthesizers.sketch.method:Sketch",
         "proven",
         "all pairwise tables (with the target, if one is declared), particles fitted to them; the default",
         {"one-way": "counts", "pairs": "select", "with target": "counts", "tables": "counts"},

@@ -11,10 +11,10 @@ import numpy as np
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Counts, Entry, Plan, Scope, gaussian_share
-from nacre.synthesizers import grouping
 from nacre.synthesizers.base import Progress, refuse_tensors, refuse_unknown_target, silent
-from nacre.synthesizers.drawing import Particles
-from nacre.synthesizers.table_model import TableModel
+from nacre.synthesizers.mixture.model import TableModel
+from nacre.synthesizers.mixture.sampling import Particles
+from nacre.synthesizers.parts import grouping
 from nacre.table import Schema
 
 

@@ -15,12 +15,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from nacre.errors import NacreError
-from nacre.privacy import feature_sums
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
+from nacre.privacy.passes import feature_sums
 from nacre.privacy.plan import Entry, Plan, Scope, Total, gaussian_share
 from nacre.synthesizers.base import Progress, check_whole, refuse_tensors, refuse_unknown_target, silent
-from nacre.synthesizers.pearl.layout import Layout
+from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.support_points.geometry import Geometry
 from nacre.synthesizers.support_points.method import judged
 from nacre.synthesizers.support_points.model import PointModel

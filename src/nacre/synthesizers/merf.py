@@ -17,9 +17,9 @@ from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan
 from nacre.synthesizers.base import Progress, check_whole, silent
+from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.pearl import embedding, fourier
 from nacre.synthesizers.pearl.game import Embedding, Game
-from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.pearl.network_model import NetworkModel
 from nacre.table import Schema
 

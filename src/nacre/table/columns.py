@@ -17,7 +17,7 @@ from nacre.errors import SchemaError
 from nacre.table.checking import UNNAMED, check_ends, check_label, finite, need, sequence
 from nacre.table.formats import DateFormat, NumberFormat, TruthFormat, check_null_words
 from nacre.table.formats.stated import check_steps, check_two_digit_years, stated_format, with_format
-from nacre.table.instants import UNITS, check_zone, microseconds
+from nacre.table.values.instants import UNITS, check_zone, microseconds
 
 # Strongest first. "counted" is the number of rows where the promise leaves it open to all: public under that promise,
 # read from the data under any other.

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from nacre.errors import NacreError, SchemaError
 from nacre.table.checking import finite
 from nacre.table.columns import Boolean, Categorical, Column, Datetime, Numeric
-from nacre.table.instants import UNITS, is_date_only, microseconds
 from nacre.table.naming import choices
+from nacre.table.values.instants import UNITS, is_date_only, microseconds
 
 if TYPE_CHECKING:
     import numpy as np

@@ -16,12 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nacre.errors import DataError, SchemaError
-from nacre.table import casting, labels, reading
 from nacre.table.columns import Categorical, Column, Datetime, Identifier, Numeric, Tensor
-from nacre.table.frames import to_arrow
-from nacre.table.instants import UNITS, isoformat
 from nacre.table.schema import MAX_COLUMNS, Schema
+from nacre.table.sources.frames import to_arrow
 from nacre.table.sources.storage import is_as_written, is_index
+from nacre.table.values import casting, labels, reading
+from nacre.table.values.instants import UNITS, isoformat
 from nacre.table.votes import cells
 from nacre.table.votes.decision import decide
 

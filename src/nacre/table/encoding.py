@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nacre.errors import DomainNotDeclared, SchemaError
-from nacre.table import casting, labels, reading
 from nacre.table.columns import Boolean, Categorical, Column, Datetime, Numeric, Tensor
-from nacre.table.misfits import Misfits
 from nacre.table.schema import Schema
+from nacre.table.values import casting, labels, reading
+from nacre.table.values.misfits import Misfits
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

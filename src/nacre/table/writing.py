@@ -158,7 +158,7 @@ class TableWriter:
         import pyarrow.csv as pacsv
 
         from nacre.table.formulas import marked
-        from nacre.table.lettering import lettered_schema
+        from nacre.table.values.lettering import lettered_schema
 
         sink = self._stack.enter_context(pa.OSFile(str(part), "wb"))
         if self.kind.packing is not None:
@@ -173,7 +173,7 @@ class TableWriter:
         """Append the rows of an Arrow table of the writer's schema."""
         if self.format == "csv":
             from nacre.table.formulas import guarded
-            from nacre.table.lettering import lettered
+            from nacre.table.values.lettering import lettered
 
             table = lettered(table, self.schema)
             table = guarded(table) if self.spreadsheet else table

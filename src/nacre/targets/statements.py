@@ -91,7 +91,7 @@ class Thinning:
             raise DataError(f"thinning: share={self.share!r}; expected the share of the population that was kept")
 
     def weights(self, table: pa.Table, schema: Schema) -> Weights:
-        from nacre.table.frames import from_arrow
+        from nacre.table.sources.frames import from_arrow
 
         kept = np.asarray(self.kept(from_arrow(table, self.as_)), np.float64)
         good = kept.shape == (table.num_rows,) and bool(((kept > 0) & (kept <= 1)).all())
@@ -115,7 +115,7 @@ class Labelled:
         self._pairs()
 
     def _pairs(self) -> tuple[pa.Table, np.ndarray]:
-        from nacre.table.frames import to_arrow
+        from nacre.table.sources.frames import to_arrow
 
         table, w = to_arrow(self.rows), np.asarray(self.values, np.float64)
         if w.shape != (table.num_rows,) or not (np.isfinite(w) & (w > 0)).all() or len(w) < 20:

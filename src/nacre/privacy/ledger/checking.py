@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nacre.errors import LedgerTampered, NacreError
-from nacre.privacy import accounting
+from nacre.privacy.accounting import accountant as accounting
 from nacre.privacy.ledger import cost
 from nacre.privacy.ledger.chain import ADVICE, OPENED, POLICY, REFUNDED, RESERVED, SETTLED, Row, check, genesis, where
 from nacre.privacy.ledger.policy import UNIT, Policy

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from nacre.errors import BudgetError, BudgetExceeded, LedgerTampered
-from nacre.privacy import accounting
-from nacre.privacy.accounting import BoundedRange, Event, Failure, Gaussian, PoissonGaussian, Unbounded
+from nacre.privacy.accounting import accountant as accounting
+from nacre.privacy.accounting.accountant import BoundedRange, Event, Failure, Gaussian, PoissonGaussian, Unbounded
 from nacre.privacy.ledger.policy import FAILURE_UNIT, UNIT, Policy
 from nacre.table.documents import UNFIT
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from nacre.errors import LedgerError, LedgerRequired
-from nacre.privacy.certificate import Certificate
+from nacre.privacy.certificate.statement import Certificate
 from nacre.privacy.ledger.books import Ledger, Reservation, open_ledger
 from nacre.privacy.plan import Plan
 

@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from nacre.errors import BudgetError, LedgerTampered
-from nacre.privacy import accounting
+from nacre.privacy.accounting import accountant as accounting
 from nacre.privacy.budget import Budget
-from nacre.privacy.rounding import exact
+from nacre.privacy.certificate.rounding import exact
 
 UNIT = 1e-12  # of μ², the square of the Gaussian parameter
 FAILURE_UNIT = 1e-18  # of δ

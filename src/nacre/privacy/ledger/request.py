@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nacre.errors import BudgetExceeded
-from nacre.privacy import accounting
+from nacre.privacy.accounting import accountant as accounting
+from nacre.privacy.certificate.rounding import down, exact, up
 from nacre.privacy.ledger import chain, cost
 from nacre.privacy.ledger.chain import Row
 from nacre.privacy.ledger.policy import Policy
 from nacre.privacy.ledger.status import epsilon_left, epsilon_spent
 from nacre.privacy.plan import Plan
-from nacre.privacy.rounding import down, exact, up
 
 
 def digest_of(plan: Plan) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from nacre.privacy import accounting
-from nacre.privacy.accounting import Failure, Gaussian
+from nacre.privacy.accounting import accountant as accounting
+from nacre.privacy.accounting.accountant import Failure, Gaussian
 from nacre.privacy.budget import Level
 from nacre.privacy.ledger import cost
 from nacre.privacy.ledger.chain import OPENED, REFUNDED, RESERVED, SETTLED, Row

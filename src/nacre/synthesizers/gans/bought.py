@@ -13,11 +13,11 @@ import numpy as np
 
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Plan
-from nacre.synthesizers.grouping import simplex
 from nacre.synthesizers.hflow import marginals
-from nacre.synthesizers.pearl.layout import Layout
+from nacre.synthesizers.parts.coding import Coding
+from nacre.synthesizers.parts.grouping import simplex
+from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.ppem.linear import CLIP, place
-from nacre.synthesizers.tabular.coding import Coding
 from nacre.table.grid import Grid
 
 FLOOR = 1e-4  # the least share a label starts with

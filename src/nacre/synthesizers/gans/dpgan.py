@@ -17,7 +17,7 @@ from nacre.synthesizers.base import chance
 from nacre.synthesizers.gans import private
 from nacre.synthesizers.gans.bought import Bought
 from nacre.synthesizers.gans.rules import Rules
-from nacre.synthesizers.pearl.layout import Layout
+from nacre.synthesizers.parts.layout import Layout
 
 STEEP = 10.0
 BLUR = 0.3  # how far around generated rows the penalty looks
@@ -85,7 +85,7 @@ class Duel:
         import jax.numpy as jnp
 
         from nacre.nets.taps import Tape, Tapped
-        from nacre.privacy import clipping
+        from nacre.privacy.training import clipping
         from nacre.synthesizers.ppem.losses import steepness
 
         one, two = jax.random.split(key)
@@ -144,7 +144,7 @@ class Dpgan(private.PrivateGan):
     def training(
         self, layout: Layout, rows: int | None, budget: Budget, scope: Scope, others: tuple[Entry, ...]
     ) -> Entry:
-        from nacre.privacy.calibration import noise_for
+        from nacre.privacy.accounting.calibration import noise_for
 
         q = chance(self, rows)
         noise = noise_for(budget, scope, q, self.steps, others)

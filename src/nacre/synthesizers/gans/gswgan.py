@@ -18,7 +18,7 @@ from nacre.privacy.plan import Entry, Plan, Scope, Teach
 from nacre.synthesizers.gans import private
 from nacre.synthesizers.gans.bought import Bought
 from nacre.synthesizers.gans.wgan import WganRules
-from nacre.synthesizers.pearl.layout import Layout
+from nacre.synthesizers.parts.layout import Layout
 
 LESSONS = 4  # steps of a critic in one lesson
 ROWS = 24  # real rows in each of them
@@ -125,7 +125,7 @@ class Gswgan(private.PrivateGan):
     def train(self, curator: Curator, plan: Plan, known: Bought, rules: Any, seed: int, tell: private.Tell) -> Any:
         import jax
 
-        from nacre.privacy.teaching import Lesson
+        from nacre.privacy.training.teaching import Lesson
 
         taught = Class(rules, self.steps, self.rows, self.rate)
         one, two = jax.random.split(jax.random.key(seed))

@@ -13,8 +13,8 @@ from nacre.privacy.plan import Entry, Plan
 from nacre.synthesizers.base import Progress, check_whole, refuse_tensors, refuse_unknown_target, silent
 from nacre.synthesizers.gans.model import GanModel
 from nacre.synthesizers.gans.rules import Rules
-from nacre.synthesizers.pearl.layout import Layout
-from nacre.synthesizers.tabular import revealed
+from nacre.synthesizers.parts import revealed
+from nacre.synthesizers.parts.layout import Layout
 from nacre.table import Schema
 
 

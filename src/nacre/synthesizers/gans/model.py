@@ -9,10 +9,10 @@ import numpy as np
 
 from nacre.errors import ReleaseFileError, SchemaError
 from nacre.nets.branched import WIDEST, Branched, forward
-from nacre.synthesizers.pearl.layout import Layout
-from nacre.synthesizers.rejection import RowsByRejection
-from nacre.synthesizers.tabular import files
-from nacre.synthesizers.tabular.coding import Coding
+from nacre.synthesizers.parts import files
+from nacre.synthesizers.parts.coding import Coding
+from nacre.synthesizers.parts.conditioning import RowsByRejection
+from nacre.synthesizers.parts.layout import Layout
 from nacre.table import Condition, Schema
 from nacre.table.encoding import Values
 from nacre.table.grid import Grid

@@ -17,7 +17,7 @@ from nacre.privacy.plan import Entry, Plan, Scope, Teach
 from nacre.synthesizers.gans import private
 from nacre.synthesizers.gans.bought import Bought
 from nacre.synthesizers.gans.wgan import WganRules
-from nacre.synthesizers.pearl.layout import Layout
+from nacre.synthesizers.parts.layout import Layout
 
 LESSONS = 2  # steps of a teacher in one lesson
 ROWS = 16  # real rows in each of them
@@ -144,7 +144,7 @@ class Pategan(private.PrivateGan):
         import jax
         import jax.numpy as jnp
 
-        from nacre.privacy.teaching import Lesson
+        from nacre.privacy.training.teaching import Lesson
         from nacre.synthesizers.ppem.training import ADAM
 
         voting = Votes(rules, WganRules(rules.heads, 1, NARROW), self.steps, self.rows, self.rate)

@@ -20,8 +20,8 @@ from nacre.synthesizers.gans import bought
 from nacre.synthesizers.gans.model import GanModel
 from nacre.synthesizers.gans.rules import Rules
 from nacre.synthesizers.hflow import marginals
-from nacre.synthesizers.pearl.layout import Layout
-from nacre.synthesizers.tabular import revealed
+from nacre.synthesizers.parts import revealed
+from nacre.synthesizers.parts.layout import Layout
 from nacre.table import Schema
 
 Tell = Callable[[int, int], None]  # steps done, steps in all
@@ -109,7 +109,7 @@ class PrivateGan:
 
 def teaching(planned: Teach, budget: Budget, scope: Scope, others: tuple[Entry, ...]) -> Teach:
     """The entry with the noise that the budget asks for; without a budget neither noise nor clip."""
-    from nacre.privacy.calibration import teaching_noise_for
+    from nacre.privacy.accounting.calibration import teaching_noise_for
 
     noise = teaching_noise_for(budget, scope, planned, others)
     return replace(planned, sigma=noise, clip=planned.clip if noise else None)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from nacre.nets.branched import Branched
-from nacre.synthesizers.tabular.heads import Heads
+from nacre.synthesizers.parts.heads import Heads
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import numpy as np
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Counts, Entry, Scope, gaussian_share
-from nacre.synthesizers import grouping
+from nacre.synthesizers.parts import grouping
 
 NAME = "marginals"
 FLOOR = 1e-3  # of every column's mass is spread evenly over its cells, so that no cell has the width 0

@@ -103,7 +103,7 @@ class Hflow:
         Axes.of(schema, self.target, self.encoding, None, self.name)
 
     def plan(self, schema: Schema, rows: int | None, budget: Budget, before: tuple[Entry, ...] = ()) -> Plan:
-        from nacre.privacy.calibration import noise_for
+        from nacre.privacy.accounting.calibration import noise_for
 
         cap = schema.unit.cap if schema.unit else 1
         scope, entries = Scope(budget.neighbours, cap), before

@@ -16,7 +16,7 @@ from nacre.nets.flow_sampling import from_normal, given
 from nacre.nets.flow_shape import ACTIVATIONS, LINEAR, MOST_BOUND, MOST_SIZE, Shape
 from nacre.synthesizers.hflow.axes import ENCODINGS, Axes
 from nacre.synthesizers.hflow.conditions import Conditions
-from nacre.synthesizers.rejection import draw_until
+from nacre.synthesizers.parts.conditioning import draw_until
 from nacre.table import Condition, Schema
 from nacre.table.encoding import Values
 

@@ -17,9 +17,9 @@ from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan
 from nacre.synthesizers.base import METHODS, Progress, check_whole, refuse_tensors, refuse_unknown_target, silent
-from nacre.synthesizers.pearl.layout import Layout
-from nacre.synthesizers.tabular import revealed
-from nacre.synthesizers.tabular.heads import Heads
+from nacre.synthesizers.parts import revealed
+from nacre.synthesizers.parts.heads import Heads
+from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.weighted.model import MadeRows
 from nacre.table import Schema
 from nacre.targets import Target

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nacre.synthesizers import grouping
+from nacre.synthesizers.parts import grouping
 from nacre.table.grid import Grid
 
 FLOOR = 3.0  # standard errors that a group's count must reach

@@ -15,20 +15,20 @@ from typing import Any
 import numpy as np
 
 from nacre.errors import SchemaError, SketchError
-from nacre.privacy import feature_sums
+from nacre.privacy.certificate.rounding import exact
 from nacre.privacy.curator import Curator
+from nacre.privacy.passes import feature_sums
 from nacre.privacy.plan import Plan
-from nacre.privacy.rounding import exact
 from nacre.synthesizers.base import Progress, check_limits, silent
-from nacre.synthesizers.drawing import Particles
-from nacre.synthesizers.grouping import simplex
+from nacre.synthesizers.mixture.model import TableModel
+from nacre.synthesizers.mixture.sampling import Particles
+from nacre.synthesizers.parts.grouping import simplex
 from nacre.synthesizers.pearl.characters import Characters, choose, cut
 from nacre.synthesizers.pearl.columns import Groups, row_count
 from nacre.synthesizers.pearl.method import Pearl
 from nacre.synthesizers.pearl.records import character_map
 from nacre.synthesizers.pearl.shrinking import project, shrink
-from nacre.synthesizers.sketch import MAX_CLASSES
-from nacre.synthesizers.table_model import TableModel
+from nacre.synthesizers.sketch.method import MAX_CLASSES
 from nacre.table import Schema
 from nacre.table.grid import Grid
 

@@ -18,10 +18,10 @@ from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Counts, Entry, Plan, Scope, Total, gaussian_share
 from nacre.synthesizers.base import Progress, silent
-from nacre.synthesizers.grouping import simplex
+from nacre.synthesizers.parts.grouping import simplex
+from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.pearl import fourier
 from nacre.synthesizers.pearl.game import Embedding, Game
-from nacre.synthesizers.pearl.layout import Layout
 from nacre.synthesizers.pearl.network_model import NetworkModel
 from nacre.table import Schema
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from nacre.synthesizers.pearl.layout import Layout
+from nacre.synthesizers.parts.layout import Layout
 
 
 def frequencies(k: int, width: int, scale: float, spread: tuple[float, ...], seed: int) -> np.ndarray:

@@ -26,14 +26,14 @@ from nacre.synthesizers.base import (
     silent,
     target_place,
 )
-from nacre.synthesizers.drawing import Particles
-from nacre.synthesizers.grouping import simplex
+from nacre.synthesizers.mixture.model import TableModel
+from nacre.synthesizers.mixture.sampling import Particles
+from nacre.synthesizers.parts.grouping import simplex
 from nacre.synthesizers.pearl.characters import Characters, choose
 from nacre.synthesizers.pearl.columns import Groups, row_count
 from nacre.synthesizers.pearl.records import character_map
 from nacre.synthesizers.pearl.shrinking import project, shrink
-from nacre.synthesizers.sketch import MAX_CLASSES
-from nacre.synthesizers.table_model import TableModel
+from nacre.synthesizers.sketch.method import MAX_CLASSES
 from nacre.table import Schema
 from nacre.table.grid import Grid
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from nacre.errors import ReleaseFileError, SchemaError
+from nacre.synthesizers.parts.conditioning import RowsByRejection, pick
+from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.pearl import generator, upconv
-from nacre.synthesizers.pearl.layout import Layout
-from nacre.synthesizers.rejection import RowsByRejection, pick
 from nacre.table import Condition, Schema
 from nacre.table.encoding import Values
 from nacre.table.grid import Grid

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nacre.nets.branched import forward
+from nacre.synthesizers.parts.coding import whitening
 from nacre.synthesizers.ppem.game import LATENT, Game
-from nacre.synthesizers.tabular.coding import whitening
 from nacre.targets.weights import Weights, resample
 
 ENOUGH = 20  # rows of a class for each number, hidden and visible, from which on its numbers are moved

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nacre.nets.branched import Branched
-from nacre.synthesizers.tabular.heads import Heads
+from nacre.synthesizers.parts.heads import Heads
 
 LATENT = 128
 MEMORY = 0.999  # of the average of the generators' weights over their steps, where there are thousands of steps

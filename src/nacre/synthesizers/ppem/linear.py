@@ -16,9 +16,9 @@ import numpy as np
 
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Counts, Entry, Plan, Scope, Total
-from nacre.synthesizers.grouping import simplex
-from nacre.synthesizers.pearl.layout import Layout
-from nacre.synthesizers.tabular.coding import Coding
+from nacre.synthesizers.parts.coding import Coding
+from nacre.synthesizers.parts.grouping import simplex
+from nacre.synthesizers.parts.layout import Layout
 from nacre.table.grid import Grid
 
 SHARES = {"one-way": 0.06, "means": 0.08, "covariance": 0.06}  # of μ²

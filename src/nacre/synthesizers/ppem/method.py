@@ -20,14 +20,14 @@ from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan
 from nacre.synthesizers.base import Progress, check_whole, refuse_tensors, refuse_unknown_target, silent
-from nacre.synthesizers.pearl.layout import Layout
+from nacre.synthesizers.parts import revealed
+from nacre.synthesizers.parts.coding import Coding
+from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.ppem import finish
 from nacre.synthesizers.ppem.decoy import tilt
 from nacre.synthesizers.ppem.losses import PENALTIES
 from nacre.synthesizers.ppem.model import PpemModel, split
 from nacre.synthesizers.ppem.options import Sets, inside, rank_columns, sets_of, warn_of_read_bounds, weights_of
-from nacre.synthesizers.tabular import revealed
-from nacre.synthesizers.tabular.coding import Coding
 from nacre.table import Schema
 from nacre.table.naming import choices
 from nacre.targets.weights import Weights, resample
@@ -155,7 +155,7 @@ class Ppem:
 
     def _private_plan(self, layout: Layout, rows: int | None, budget: Budget, before: tuple[Entry, ...]) -> Plan:
         """Scales, means and covariance, then one descent over fixed public pairs (specs/ppem.md 3.7)."""
-        from nacre.privacy.calibration import noise_for, split
+        from nacre.privacy.accounting.calibration import noise_for, split
         from nacre.privacy.plan import Descend, Part, Scope, gaussian_share
         from nacre.synthesizers.ppem import linear, private
 

@@ -10,13 +10,13 @@ import numpy as np
 
 from nacre.errors import ReleaseFileError, SchemaError
 from nacre.nets.branched import DEEPEST, WIDEST, Branched, forward
-from nacre.synthesizers.pearl.layout import Layout
+from nacre.synthesizers.parts import files
+from nacre.synthesizers.parts.coding import Coding
+from nacre.synthesizers.parts.conditioning import RowsByRejection
+from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.ppem.finish import finished, shapes
 from nacre.synthesizers.ppem.game import LATENT, Game
 from nacre.synthesizers.ppem.outset import with_class
-from nacre.synthesizers.rejection import RowsByRejection
-from nacre.synthesizers.tabular import files
-from nacre.synthesizers.tabular.coding import Coding
 from nacre.table import Schema
 from nacre.table.encoding import Values
 from nacre.table.naming import choices

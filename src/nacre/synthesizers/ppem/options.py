@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nacre.errors import NacreError
-from nacre.synthesizers.tabular.revealed import Rows
+from nacre.synthesizers.parts.revealed import Rows
 from nacre.table import Schema
 
 Sets = tuple[Any, ...]

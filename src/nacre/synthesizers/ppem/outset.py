@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from nacre.nets.branched import SLOPE, Branched, forward, settled
+from nacre.synthesizers.parts.conditioning import pick
 from nacre.synthesizers.ppem.game import LATENT, Game
-from nacre.synthesizers.rejection import pick
 
 DRAWN = 20_000  # generated x' over which class shares are compared
 ROUNDS = 60

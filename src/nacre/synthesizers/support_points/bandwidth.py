@@ -20,8 +20,8 @@ import numpy as np
 from nacre.errors import NacreError
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
+from nacre.privacy.doors.selection import Nearness, RecordScore
 from nacre.privacy.plan import NO_NOISE, Entry, Plan, Scope, Select, Total, gaussian_share
-from nacre.privacy.selection import Nearness, RecordScore
 from nacre.synthesizers.support_points.geometry import Geometry
 
 WIDTHS = np.geomspace(0.005, 0.125, 20)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from nacre.synthesizers.pearl.layout import Layout
+from nacre.synthesizers.parts.layout import Layout
 
 CORNER = math.sqrt(0.5)
 

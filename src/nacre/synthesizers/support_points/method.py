@@ -15,15 +15,15 @@ from typing import ClassVar
 import numpy as np
 
 from nacre.errors import BudgetError, NacreError
-from nacre.privacy import feature_sums
+from nacre.privacy.accounting.ranges import range_share
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
+from nacre.privacy.doors.sampling import Listed, Utility
+from nacre.privacy.doors.walk import BLOCK, Walk
+from nacre.privacy.passes import feature_sums
 from nacre.privacy.plan import Entry, Plan, Reveal, Sample, Scope, Total, gaussian_share
-from nacre.privacy.ranges import range_share
-from nacre.privacy.sampling import Listed, Utility
-from nacre.privacy.walk import BLOCK, Walk
 from nacre.synthesizers.base import Progress, check_whole, refuse_idle, refuse_tensors, refuse_unknown_target, silent
-from nacre.synthesizers.pearl.layout import Layout
+from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.support_points import bandwidth, published
 from nacre.synthesizers.support_points.fitting import Priors, Target, fit_points
 from nacre.synthesizers.support_points.geometry import Geometry, apart, near

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from nacre.errors import ReleaseFileError, SchemaError
-from nacre.synthesizers.pearl.layout import Layout
-from nacre.synthesizers.rejection import BATCH, draw_until
+from nacre.synthesizers.parts.conditioning import BATCH, draw_until
+from nacre.synthesizers.parts.layout import Layout
 from nacre.table import Condition, Schema
 from nacre.table.encoding import Values
 from nacre.table.grid import Grid

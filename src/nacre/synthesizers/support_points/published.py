@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from nacre.privacy.curator import Curator
+from nacre.privacy.doors.walk import Law, Walk
 from nacre.privacy.plan import Plan
-from nacre.privacy.walk import Law, Walk
 from nacre.synthesizers.support_points.geometry import CORNER, Geometry, apart, near
 from nacre.synthesizers.support_points.sweep import support_points
 from nacre.table.encoding import encode

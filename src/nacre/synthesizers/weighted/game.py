@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from nacre.synthesizers.tabular.heads import Heads
+from nacre.synthesizers.parts.heads import Heads
 
 
 @dataclass(frozen=True)

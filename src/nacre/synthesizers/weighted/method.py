@@ -18,8 +18,8 @@ from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan
 from nacre.synthesizers.base import Progress, check_whole, refuse_idle, refuse_tensors, refuse_unknown_target, silent
-from nacre.synthesizers.pearl.layout import Layout
-from nacre.synthesizers.tabular import revealed
+from nacre.synthesizers.parts import revealed
+from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.weighted.model import MadeRows
 from nacre.table import Schema
 from nacre.targets import Shares, Target, Weights

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nacre.table import casting, labels
 from nacre.table.formats.dates import DAYS, MONTHS, DateFormat, Token
-from nacre.table.instants import UNITS
+from nacre.table.values import casting, labels
+from nacre.table.values.instants import UNITS
 
 _SHORT = tuple(m[:3] for m in MONTHS)
 _NAMES = {"b": _SHORT, "B": MONTHS, "a": tuple(d[:3] for d in DAYS), "A": DAYS, "p": ("AM", "PM"), "P": ("am", "pm")}

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nacre.table import casting, labels
 from nacre.table.formats.numbers import MAX_DECIMALS, SPACES, NumberFormat
+from nacre.table.values import casting, labels
 
 _SIGN = r"[-\x{2212}]"
 _SPACE = r"[ \x{00a0}\x{202f}]"

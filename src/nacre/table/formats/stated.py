@@ -8,7 +8,7 @@ from typing import Any
 from nacre.table.checking import UNNAMED, need
 from nacre.table.formats.dates import DateFormat
 from nacre.table.formats.numbers import MAX_DECIMALS
-from nacre.table.instants import microseconds
+from nacre.table.values.instants import microseconds
 
 LARGEST = 2**62  # written with marks of their own, numbers go through 64-bit integers
 

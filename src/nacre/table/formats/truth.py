@@ -51,8 +51,8 @@ class TruthFormat:
         import numpy as np
         import pyarrow.compute as pc
 
-        from nacre.table.casting import mask
-        from nacre.table.labels import nulls
+        from nacre.table.values.casting import mask
+        from nacre.table.values.labels import nulls
 
         text = pc.utf8_trim_whitespace(array)
         word = pc.utf8_lower(text)

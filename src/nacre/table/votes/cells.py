@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nacre.table import labels
-from nacre.table.casting import mask
+from nacre.table.values import labels
+from nacre.table.values.casting import mask
 from nacre.table.votes import dates, numbers
 from nacre.table.votes.words import NULL_WORDS, SINGLE_TRUTH_WORDS
 

@@ -1,0 +1,1 @@
+"""What a plan will give before it is paid for: forecasts, comparisons, time and memory."""

@@ -1,0 +1,124 @@
+"""The document that travels with a release. Public facts only: nothing in it was computed from private rows."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from nacre.privacy.accounting import accountant as accounting
+from nacre.privacy.budget import Level
+from nacre.privacy.certificate.wording import describe
+from nacre.privacy.plan import Plan
+
+CURVE_DELTAS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is promised, what it cost, what is assumed. `guarantee` is the weakest level of all parts."""
+
+    method: str
+    guarantee: str
+    reasons: tuple[str, ...]
+    neighbours: str
+    unit: Mapping[str, Any]
+    epsilon: float | None
+    delta: float | None
+    curve: tuple[tuple[float, float], ...]
+    entries: tuple[Mapping[str, Any], ...]
+    schema: Mapping[str, Any]
+    assumptions: tuple[str, ...]
+    noise: str
+    versions: Mapping[str, str]
+    extras: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return json.loads(json.dumps(asdict(self)))
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Certificate:
+        """What `to_json` gave; ValueError for anything else, since the file may come from anybody. Whether it says the
+        truth about what it lists is for `verification.verify`."""
+        from nacre.privacy.certificate.document import checked
+
+        fields = checked(data)
+        fields |= {name: tuple(fields[name]) for name in ("reasons", "entries", "assumptions")}
+        fields["curve"] = tuple((float(delta), float(epsilon)) for delta, epsilon in fields["curve"])
+        return Certificate(**fields)
+
+    def __str__(self) -> str:
+        return describe(self)
+
+
+def certify(plan: Plan, schema: Any, *, seeded: bool, noise: str, assumptions: tuple[str, ...] = ()) -> Certificate:
+    """The certificate of a run that opened the doors of `plan` on a table described by `schema`."""
+    level, reasons = plan.level, [e.reason for e in plan.entries if getattr(e, "reason", "")]
+    reasons += caveats(plan.entries) if plan.budget.epsilon is not None else []
+    if plan.budget.epsilon is None and not reasons:
+        reasons.append("no budget was given (epsilon=None): the tables were released without noise")
+    provenance, read = schema.weakest()
+    if provenance == "read":
+        level = Level.NONE
+        facts = ", ".join(f"{column or 'table'}.{fact}" for column, fact in read[:6]) + (
+            ", ..." if len(read) > 6 else ""
+        )
+        reasons.append(f"these schema facts were read from the data without budget: {facts}")
+    if seeded:
+        level = Level.NONE
+        reasons.append("seeded: the noise can be reproduced by anyone who knows the seed")
+    private = level > Level.NONE
+    return Certificate(
+        method=plan.method,
+        guarantee=level.label,
+        reasons=tuple(reasons),
+        neighbours=plan.budget.neighbours,
+        unit=unit_of(schema),
+        # The promise is the budget that the plan was checked against, rounded up by nobody.
+        epsilon=plan.budget.epsilon if private else None,
+        delta=plan.budget.delta if private else None,
+        curve=curve_of(plan.events()) if private else (),
+        entries=tuple(e.to_json() if private else {"door": e.door, "name": e.name} for e in plan.entries),
+        schema={"digest": schema.digest(), "rows": schema.rows, "provenance": provenance_of(schema)},
+        assumptions=assumptions if private else (),
+        noise=noise,
+        versions=_versions(),
+    )
+
+
+def caveats(entries: Sequence[Any]) -> list[str]:
+    """What a promise hangs on besides the proofs, by entry."""
+    return [e.caveat for e in entries if getattr(e, "caveat", "")]
+
+
+def curve_of(events: Sequence[Any]) -> tuple[tuple[float, float], ...]:
+    """(δ, ε) at usual deltas, as far as ε is finite there."""
+    found = ((delta, accounting.epsilon_at(events, delta)) for delta in CURVE_DELTAS)
+    return tuple((delta, epsilon) for delta, epsilon in found if math.isfinite(epsilon))
+
+
+def unit_of(schema: Any) -> dict[str, Any]:
+    """Who is protected."""
+    return {"column": schema.unit.column, "cap": schema.unit.cap} if schema.unit else {"column": None, "cap": 1}
+
+
+def provenance_of(schema: Any) -> dict[str, dict[str, str]]:
+    """column -> fact -> public, bought or read; facts about the whole table stand under the empty name."""
+    found: dict[str, dict[str, str]] = {}
+    for (column, fact), source in schema.facts().items():
+        found.setdefault(column or "", {})[fact] = source
+    return found
+
+
+def _versions() -> dict[str, str]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {}
+    for name in ("nacre", "numpy", "scipy", "jax"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:  # training may run where the accountant is not installed
+            found[name] = "not installed"
+    return found

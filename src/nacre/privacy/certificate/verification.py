@@ -1,0 +1,184 @@
+"""Whether a certificate says the truth about what it lists: all that it promises is composed once more.
+
+That the doors were opened as listed, and no others, is the word of whoever made the release; who that was, only a
+signature could prove. What can be found out here is refused with a CertificateError that names what differs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from nacre.errors import BudgetError, CertificateError, PlanError
+from nacre.privacy.accounting import accountant as accounting
+from nacre.privacy.budget import Budget, Level
+from nacre.privacy.certificate.rounding import exact, up
+from nacre.privacy.certificate.statement import CURVE_DELTAS, Certificate, caveats, provenance_of, unit_of
+from nacre.privacy.noise import ENTROPY, SEEDED
+from nacre.privacy.plan import Plan, entry_from_json
+
+# what any run may open before its method
+BUYING = {"rows": "counts", "readable": "bounds", "kinds": "bounds", "domain": "categories"}
+SLACK = 0.01  # of epsilon: accountants of other versions may differ by so much; then the larger one is shown
+_HAIR = 1e-9  # of epsilon: one accountant on two machines
+_LEVELS = {level.label: level for level in Level}
+
+
+class Declared(Protocol):
+    """What a method may say in a certificate, declared beside it in the list of methods."""
+
+    @property
+    def guarantee(self) -> str:
+        """The best level it can have."""
+        ...
+
+    @property
+    def opens(self) -> Mapping[str, str]:
+        """Entry -> door (or doors, with spaces between), for all entries of a run that promises something."""
+        ...
+
+    @property
+    def needs(self) -> tuple[tuple[str, ...], ...]:
+        """Sets of entries, one of which no such run goes without."""
+        ...
+
+    @property
+    def says(self) -> Mapping[str, str | None]:
+        """Extras of its own, with their text where it is always the same."""
+        ...
+
+
+def verify(stated: Certificate, declared: Declared | None, schema: Any = None) -> Certificate:
+    """The certificate of a release of `schema` (None: what it says of that itself), with what follows from its entries
+    as this machine's accountant gives it. CertificateError where it says more than that, or what cannot be."""
+    if declared is None:
+        raise CertificateError(f"its method {stated.method!r} is none that nacre knows")
+    if schema is not None:
+        _refuse_other_schema(stated, schema)
+    _refuse_other_words(stated, declared)
+    if stated.epsilon is None or stated.delta is None or stated.guarantee == Level.NONE.label:
+        return _without_promise(stated)
+    return _promised(stated, declared)
+
+
+def _refuse_other_schema(stated: Certificate, schema: Any) -> None:
+    told = {"digest": schema.digest(), "rows": schema.rows, "provenance": provenance_of(schema)}
+    for name, value in told.items():
+        if stated.schema.get(name) != value:
+            raise CertificateError(f"its certificate is that of another schema or unit: they differ in {name}")
+    if dict(stated.unit) != unit_of(schema):
+        raise CertificateError("its certificate is that of another schema or unit: they differ in who is protected")
+
+
+def _refuse_other_words(stated: Certificate, declared: Declared) -> None:
+    """No sentence that the method does not have: a label or statement may say more than the guarantee."""
+    for name in ("label", "statement", "hidden", "epsilon_tilde", "releases"):
+        if name in stated.extras and name not in declared.says:
+            raise CertificateError(f"its certificate holds {name!r}, which method {stated.method!r} does not have")
+    for name, text in declared.says.items():
+        if text is not None and stated.extras.get(name, text) != text:
+            raise CertificateError(
+                f"its certificate states {stated.extras[name]!r} as {name}; the method says {text!r}"
+            )
+    if "label" in stated.extras and stated.guarantee != Level.NONE.label:
+        raise CertificateError("its certificate puts a label of its own over a guarantee")
+
+
+def _without_promise(stated: Certificate) -> Certificate:
+    whole = (stated.epsilon, stated.delta, stated.guarantee) == (None, None, Level.NONE.label)
+    bare = all(set(e) == {"door", "name"} for e in stated.entries)
+    if not (whole and bare and stated.reasons) or stated.curve or stated.assumptions:
+        raise CertificateError(
+            f"its certificate states {stated.guarantee!r} without a whole promise, or one without it: epsilon, delta, "
+            "curve, costs and assumptions come with a guarantee, reasons without one"
+        )
+    if stated.noise not in (ENTROPY, SEEDED):
+        raise CertificateError(f"its certificate names {stated.noise!r} as the source of noise, which nacre has not")
+    return stated
+
+
+def _promised(stated: Certificate, declared: Declared) -> Certificate:
+    plan = _plan(stated, declared)
+    level = min(e.level for e in plan.entries)
+    if any("read" in facts.values() for facts in stated.schema["provenance"].values()) or stated.noise != ENTROPY:
+        level = Level.NONE
+    most = min(level, _LEVELS[declared.guarantee])
+    if _LEVELS[stated.guarantee] != most:
+        raise CertificateError(f"its certificate states {stated.guarantee!r}, but its parts give {most.label!r}")
+    reasons = tuple(caveats(plan.entries))
+    if len(stated.reasons) != len(reasons) or not stated.assumptions:
+        raise CertificateError(
+            f"its certificate names {len(stated.reasons)} conditions and {len(stated.assumptions)} assumptions; its "
+            f"parts have {len(reasons)}, and no promise is without assumptions"
+        )
+    events = plan.events()
+    shown = {"epsilon": _spent(stated, events), "reasons": reasons, "curve": _curve(stated, events)}
+    changed = {name: value for name, value in shown.items() if getattr(stated, name) != value}
+    return dataclasses.replace(stated, **changed) if changed else stated
+
+
+def _plan(stated: Certificate, declared: Declared) -> Plan:
+    """The entries of a promise, if its method can have opened them."""
+    names = {e["name"] for e in stated.entries}
+    known = {**BUYING, **declared.opens}
+    for e in stated.entries:
+        if e["door"] not in known.get(e["name"], "").split():
+            raise CertificateError(
+                f"its certificate lists {e['name']!r} through the door {e['door']!r}, which method {stated.method!r} "
+                "never opens"
+            )
+    if not any(names >= {*wanted} for wanted in declared.needs):
+        lacking = " or ".join(", ".join(wanted) for wanted in declared.needs) or "any entry with a promise"
+        raise CertificateError(
+            f"its certificate promises something and lists {', '.join(sorted(names)) or 'nothing'} as spent; method "
+            f"{stated.method!r} never goes without {lacking}"
+        )
+    if empty := [e["name"] for e in stated.entries if e["door"] in ("counts", "bounds", "categories")
+                 and not e.get("sigmas")]:  # fmt: skip
+        raise CertificateError(f"its certificate lists {empty[0]!r} without a table: what was asked there is not said")
+    try:
+        Budget(stated.epsilon, stated.delta or 0.0, stated.neighbours, large=True)
+        entries = tuple(entry_from_json(e) for e in stated.entries)
+        made = Plan(stated.method, entries, Budget(None, neighbours=stated.neighbours), stated.unit["cap"])
+        accounting.check_composable(made.events())
+    except (BudgetError, PlanError, ArithmeticError) as error:
+        raise CertificateError(f"its certificate lists what no plan holds: {error}") from None
+    return made
+
+
+def _spent(stated: Certificate, events: Sequence[Any]) -> float:
+    """The epsilon to show: as stated, or a little more where this accountant finds a little more."""
+    assert stated.epsilon is not None and stated.delta is not None
+    if accounting.delta_at(events, stated.epsilon) <= stated.delta:
+        return stated.epsilon
+    found = accounting.epsilon_at(events, stated.delta)
+    promise = f"({exact(stated.epsilon)}, {exact(stated.delta)})-differential privacy"
+    if not found <= stated.epsilon * (1 + SLACK):
+        raise CertificateError(
+            f"its certificate promises {promise}, but what it says was spent costs more: epsilon {up(found)} at that "
+            "delta"
+        )
+    shown = float(up(found, 6).replace(",", ""))
+    warnings.warn(f"the certificate promises {promise}; this accountant finds epsilon {exact(shown)}", stacklevel=5)
+    return shown
+
+
+def _curve(stated: Certificate, events: Sequence[Any]) -> tuple[tuple[float, float], ...]:
+    """The curve to show: as stated, or recomputed where it is a little below."""
+    shown: list[tuple[float, float]] = []
+    for delta, epsilon in stated.curve:
+        if delta not in CURVE_DELTAS or delta in dict(shown):
+            raise CertificateError(f"its certificate states a curve at delta {exact(delta)}, or has it twice")
+        if accounting.delta_at(events, epsilon * (1 + _HAIR)) <= delta:  # one look where it holds
+            shown.append((delta, epsilon))
+            continue
+        true = accounting.epsilon_at(events, delta)
+        if not true <= epsilon * (1 + SLACK):
+            raise CertificateError(
+                f"its certificate states epsilon {exact(epsilon)} at delta {exact(delta)}, but what it says was spent "
+                f"costs {up(true)} there"
+            )
+        shown.append((delta, max(epsilon, true)))
+    return tuple(shown)

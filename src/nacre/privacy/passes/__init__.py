@@ -1,0 +1,1 @@
+"""Passes over the rows: what doors add up, batch by batch, of at most `cap` rows of each person."""

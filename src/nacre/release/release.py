@@ -1,0 +1,284 @@
+"""A release: a fitted model, the schema of what it makes, and the certificate of how it was made. All of it public."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nacre.errors import CertificateError, ConvergenceError, NacreError, ReleaseFileError, SchemaError
+from nacre.privacy.certificate.statement import Certificate
+from nacre.privacy.certificate.verification import verify
+from nacre.release.rebalance import TellWeights, balanced
+from nacre.synthesizers.base import METHODS, Model
+from nacre.table import Schema, Tensor
+from nacre.table.conditions import Condition, parsed
+from nacre.table.documents import UNFIT
+from nacre.table.encoding import Encoded
+from nacre.table.formulas import some_risky
+from nacre.table.sources.frames import from_arrow
+from nacre.table.structure import Rule, violations
+from nacre.table.values.decoding import arrow_schema, decode
+from nacre.table.writing import TableWriter
+from nacre.targets import Target
+from nacre.targets.raking import checked, from_json, to_json
+
+CHUNK = 250_000  # rows drawn at a time: memory does not grow with the number of rows asked for
+CHUNK_NUMBERS = 10_000_000  # of arrays in such a chunk
+SKETCH = "shared sketch"  # stands for the method in the file of a sketch (nacre.sites.sketch)
+_ROUNDS = 200  # redraws of rows that break a declared impossibility
+
+
+@dataclass(frozen=True)
+class Release:
+    """`sample` draws rows, `write` streams them to a file, `save` keeps the release, `certificate` its promise.
+
+    Drawing never touches data. It is post-processing as long as its arguments were chosen without the table.
+    """
+
+    method: str
+    schema: Schema
+    model: Model
+    certificate: Certificate
+    shares: Mapping[str, Mapping[Any, float]] | None = None  # of a target: what `sample` rebalances to by itself
+
+    def __post_init__(self) -> None:
+        if self.shares is not None:
+            object.__setattr__(self, "shares", checked(self.shares, self.schema, "target shares"))
+
+    @property
+    def rows(self) -> int:
+        """The number of rows of the table, as declared or as bought: the default size of a sample."""
+        return self.model.rows
+
+    def sample(
+        self,
+        rows: int | None = None,
+        *,
+        where: Mapping[str, Any] | None = None,
+        rebalance: Mapping[str, Mapping[Any, float]] | Target | None = None,
+        as_: str = "pandas",
+        seed: int | None = None,
+        tell_weights: TellWeights | None = None,
+    ) -> Any:
+        """`rows` synthetic rows as a pandas, polars or pyarrow table.
+
+        `where` conditions exactly on columns: a value, a list of values (None for null), or `nacre.Between(low, high)`.
+        `rebalance={column: {value: share}}` draws that column from the given shares and the rest given it. Several
+        columns are raked, and any other target (`nacre.targets`) is met too, by drawing from a larger pool of rows;
+        DataError when that pool is worth too few. None is the target that was fitted for, if one was; {} is none.
+        `tell_weights` gets the largest weight and the effective number of rows of every such pool; where a column is
+        drawn exactly there are no weights, and it gets nothing.
+        `seed` makes the drawing repeatable; it has nothing to do with privacy.
+        """
+        import pyarrow as pa
+
+        return from_arrow(
+            pa.concat_tables(self.chunks(rows, where=where, rebalance=rebalance, seed=seed, tell_weights=tell_weights)),
+            as_,
+        )
+
+    def write(
+        self,
+        path: str | os.PathLike,
+        rows: int | None = None,
+        *,
+        where: Mapping[str, Any] | None = None,
+        rebalance: Mapping[str, Mapping[Any, float]] | Target | None = None,
+        seed: int | None = None,
+        force: bool = False,
+        progress: Callable[[int], None] = lambda done: None,
+        engine: Any = None,
+        tell_weights: TellWeights | None = None,
+        spreadsheet: bool = False,
+    ) -> int:
+        """Stream `rows` rows to a CSV, Parquet or Arrow file in bounded memory; returns how many were written.
+
+        A CSV file that people open in a spreadsheet: with `spreadsheet`, labels and names that it would run as formulas
+        get an apostrophe in front; without, a warning says so where the schema has any.
+
+        With an `engine` ("ray", see docs/engines.md) workers draw the chunks: the same rows for the same seed.
+        """
+        done = 0
+        with TableWriter(path, arrow_schema(self.schema), force=force, spreadsheet=spreadsheet) as out:
+            if out.format == "csv" and not spreadsheet and (found := some_risky(self.schema)):
+                warnings.warn(
+                    f"{path}: a spreadsheet would run {found[0]!r} as a formula (labels and names like that: "
+                    f"{len(found):,}); write it with spreadsheet=True (--spreadsheet), or as Parquet",
+                    stacklevel=2,
+                )
+            how: dict[str, Any] = {"rebalance": rebalance, "seed": seed, "engine": engine, "tell_weights": tell_weights}
+            for table in self.chunks(rows, where=where, **how):
+                out.write(table)
+                done += table.num_rows
+                progress(done)
+        return done
+
+    def chunks(
+        self,
+        rows: int | None = None,
+        *,
+        where: Mapping[str, Any] | None = None,
+        rebalance: Mapping[str, Mapping[Any, float]] | Target | None = None,
+        seed: int | None = None,
+        engine: Any = None,
+        tell_weights: TellWeights | None = None,
+    ) -> Iterator[Any]:
+        """The same rows as Arrow tables of at most 250,000 rows, fewer where they hold arrays; identifiers count on.
+
+        Every chunk has random numbers of its own, made from the seed and its number, whoever draws it.
+        """
+        if engine is not None and tell_weights is not None:
+            raise NacreError("tell_weights: the workers of an engine draw from pools of their own; use one of the two")
+        wanted = self.rows if rows is None else rows
+        if isinstance(wanted, bool) or not isinstance(wanted, int | np.integer) or wanted < 0:
+            raise NacreError(f"rows={rows!r}: expected a whole number of rows, zero or more")
+        entropy = np.random.SeedSequence(seed).entropy
+        where = self.on_determinants(parsed(where or {}, self.schema.columns, "where"))
+        shares = self.shares if rebalance is None else rebalance
+        draw = balanced(self, shares, where, tell_weights)  # refuses what cannot be drawn before anything is
+        if wanted == 0:
+            yield arrow_schema(self.schema).empty_table()
+        chunk = self._chunk()
+        starts = range(0, int(wanted), chunk)
+        given = [(k, entropy, min(chunk, int(wanted) - start), start, where, shares) for k, start in enumerate(starts)]
+        if engine is None or len(given) < 2:
+            yield from (self._chunk_table(*one, draw) for one in given)
+            return
+        from nacre.engines.cluster import in_order, running
+
+        with running(engine) as cluster:
+            yield from in_order(cluster.each(self._chunk_table, given))
+
+    def _chunk_table(
+        self, number: int, entropy: Any, rows: int, start: int, where: Mapping, shares: Any, draw: Any = None
+    ) -> Any:
+        """Chunk `number`, its random numbers included: a function of its arguments. `draw` saves making it again."""
+        own = () if number == 0 else (number,)
+        rng = np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=own))
+        return decode((draw or balanced(self, shares, where))(rows, rng), self.schema, start=start + 1)
+
+    def _chunk(self) -> int:
+        """Rows at a time: fewer where they hold arrays."""
+        numbers = sum(math.prod(c.shape) for c in self.schema.columns.values() if isinstance(c, Tensor))
+        return max(1, min(CHUNK, CHUNK_NUMBERS // max(1, numbers)))
+
+    def possible(self, rows: int, rng: np.random.Generator, where: Mapping[str, Condition]) -> Encoded:
+        """Rows in which no declared impossibility occurs: the others are drawn again."""
+        encoded = Encoded(self.model.draw(rows, rng, where), rows)
+        rules = self._rules()
+        broken = np.flatnonzero(violations(encoded, self.schema, rules))
+        for _ in range(_ROUNDS):
+            if not len(broken):
+                return encoded
+            again = Encoded(self.model.draw(len(broken), rng, where), len(broken))
+            for name, values in encoded.columns.items():
+                values.values[broken], values.null[broken] = again[name].values, again[name].null
+            broken = broken[violations(again, self.schema, rules)]
+        raise ConvergenceError(
+            f"after {_ROUNDS} rounds {len(broken)} of {rows} rows still break a declared impossibility; "
+            "the condition asked for leaves almost nothing possible: widen it"
+        )
+
+    def _rules(self) -> list[Rule]:
+        """The declared impossibilities, with conditions on dependent columns turned to what determines them."""
+        found = []
+        for rule in self.schema.impossible:
+            try:
+                found.append([pair for c, v in rule.items() for pair in self.on_determinants({c: v}).items()])
+            except SchemaError:  # no value of the determinant gives it: it cannot occur anyway
+                continue
+        return found
+
+    def on_determinants(self, where: Mapping[str, Condition]) -> dict[str, Condition]:
+        """Conditions on dependent columns as conditions on the columns that determine them."""
+        rules = {rule.dependent: rule for rule in self.schema.dependencies}
+        found: dict[str, Condition] = {}
+        for name, condition in where.items():
+            if name not in rules:
+                found[name] = condition
+                continue
+            rule = rules[name]
+            if rule.determinant in where:
+                raise SchemaError(f"where: {name!r} follows from {rule.determinant!r}; put a condition on one of them")
+            source, so_far = self.schema.columns[rule.determinant], found.get(rule.determinant)
+            keys = [k for k in rule.keys(condition, source.nullable) if so_far is None or so_far.holds(k)]
+            if not keys:
+                raise SchemaError(f"where: no value of {rule.determinant!r} gives {name!r} = {condition}")
+            found[rule.determinant] = Condition.of(keys, source, condition.place)
+        return found
+
+    def log_prob(self, table: Any, *, samples: int = 64, seed: int = 0) -> np.ndarray:
+        """A lower bound of the log-probability of each row of a table, in nats, for models that have one (hflow).
+
+        Labels, whole numbers, nulls and atoms count by their mass, other numbers by their density per unit; values
+        outside the declared domain are moved into it or summed over, as when fitting: a row that the schema rules out
+        has the probability of what stands in its place. Shares asked for by `with_target` play no part. More `samples`
+        tighten the bound.
+        It says nothing about privacy, but on private rows it is a fact about them: for their owner alone.
+        """
+        from nacre.engines import open_rows
+        from nacre.table.encoding import encode
+
+        find = getattr(self.model, "log_prob", None)
+        if find is None:
+            raise NacreError(f"method {self.method!r} has no log-probability; method 'hflow' has")
+        if isinstance(samples, bool) or not isinstance(samples, int) or samples < 1:
+            raise NacreError(f"samples={samples!r}: expected a whole number, at least 1")
+        parts = [encode(batch, self.schema).columns for batch in open_rows(table).batches()]
+        return np.concatenate([np.zeros(0), *(find(part, samples, seed) for part in parts)])
+
+    def save(self, path: str | os.PathLike, force: bool = False) -> None:
+        """Write the release file (zip of JSON and safetensors); an existing file is kept unless `force`."""
+        from nacre.release.file import pack
+
+        facts, arrays = self.model.parts()
+        target = {} if self.shares is None else {"shares": to_json(self.shares)}
+        documents = {
+            "schema.json": self.schema.to_json(),
+            "certificate.json": json.dumps(self.certificate.to_json(), indent=1, sort_keys=True),
+            "model.json": json.dumps({"method": self.method, "facts": facts, **target}, indent=1, sort_keys=True),
+        }
+        pack(path, documents, arrays, force)
+
+
+def load(path: str | os.PathLike) -> Release:
+    """Read a release file. Runs no code from it; anything unexpected is a ReleaseFileError.
+
+    What its certificate promises is composed once more from what it lists (CertificateError where they differ). Who
+    made the file, and that the doors were opened as listed, only a signature of theirs could prove.
+    """
+    from nacre.release.file import unpack
+
+    return made_of(path, *unpack(path))
+
+
+def made_of(path: Any, documents: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Release:
+    """The release in the parts of a file."""
+    if documents["model.json"].get("method") == SKETCH:
+        raise ReleaseFileError(
+            f"{path}: a sketch, not a release; fit a model to it first: nacre fit --from-sketch {path} -o FILE.nacre "
+            "(in Python nacre.load_sketch, then release())"
+        )
+    try:
+        schema = Schema.from_json(documents["schema.json"])
+        certificate = Certificate.from_json(documents["certificate.json"])
+        method, facts = documents["model.json"]["method"], documents["model.json"]["facts"]
+        if certificate.method != method:
+            raise CertificateError(f"its certificate is that of method {certificate.method!r}, its model of {method!r}")
+        certificate = verify(certificate, METHODS.get(method), schema)
+        kind = METHODS[method].load()
+        asked = documents["model.json"].get("shares")
+        shares = None if asked is None else checked(from_json(asked), schema, "target shares")
+        model = kind.model.from_parts(schema, facts, arrays)
+    except CertificateError as error:
+        raise CertificateError(f"{path}: do not rely on this release: {error}") from None
+    except (*UNFIT, NacreError) as error:
+        raise ReleaseFileError(f"{path}: the release does not hold what it should ({error})") from None
+    return Release(method, schema, model, certificate, shares)

@@ -1,0 +1,1 @@
+"""Sketches that several sites make apart and add."""

@@ -1,0 +1,1 @@
+"""Mixtures of products, fitted to noisy tables: model, loss, fit, denoising and drawing."""

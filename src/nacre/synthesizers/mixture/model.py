@@ -1,0 +1,157 @@
+"""The model behind `sketch` and `independent`: particles on groups of public cells, and values inside the cells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from nacre.errors import ConvergenceError, NacreError, ReleaseFileError, SchemaError
+from nacre.synthesizers.mixture.sampling import Particles
+from nacre.synthesizers.parts.grouping import bend
+from nacre.table import Condition, Schema
+from nacre.table.encoding import Values
+from nacre.table.grid import Grid
+from nacre.table.naming import choices
+
+CLOSE, SWEEPS = 1e-6, 200  # of raking: largest error of a share, most rounds
+
+
+class TableModel:
+    """Draws rows: particle, then group, then cell, then a value inside the cell with a sloped density.
+
+    `slopes[column]` is the slope of the density in each cell (`grouping.slopes`), so that no staircase shows.
+    """
+
+    def __init__(self, schema: Schema, particles: Particles, slopes: list[np.ndarray], rows: int):
+        self.columns = list(schema.modelled)
+        self.grids = [Grid.of(schema.columns[name]) for name in self.columns]
+        self.particles = particles
+        self.slopes = slopes
+        self.rows = rows
+
+    def draw(
+        self,
+        rows: int,
+        rng: np.random.Generator,
+        where: Mapping[str, Condition] | None = None,
+        tilt: Mapping[int, np.ndarray] | None = None,
+    ) -> dict[str, Values]:
+        """`rows` rows that satisfy `where` exactly, of the mixture with its cells weighted by `tilt`."""
+        conditions = {self._place(name): condition for name, condition in (where or {}).items()}
+        masks = {j: self._mask(j, condition) for j, condition in conditions.items()} | dict(tilt or {})
+        codes = self.particles.draw(rows, rng, masks or None)
+        values = {}
+        for j, (name, grid) in enumerate(zip(self.columns, self.grids)):
+            cells = codes[:, j]
+            if j in conditions:
+                values[name] = _inside(grid, cells, rng, conditions[j])
+            else:
+                values[name] = grid.place(cells, bend(rng.random(rows), self.slopes[j][cells]))
+        return values
+
+    def probability(self, where: Mapping[str, Condition]) -> float:
+        """The share of synthetic rows that satisfy a condition, exactly."""
+        return self.particles.probability({self._place(c): self._mask(self._place(c), w) for c, w in where.items()})
+
+    def tilt(self, asked: list, where: Mapping[str, Condition]) -> dict[int, np.ndarray] | None:
+        """Weights of the cells of some columns that give the columns their shares, by raking on the mixture itself.
+
+        `asked`: per column, (share, condition). The result is the nearest law to this model that has the shares:
+        p(row)·∏ f_j(cell of column j). None where a range cuts a cell, for inside a cell weights cannot differ.
+        """
+        base = {self._place(name): self._mask(self._place(name), c) for name, c in where.items()}
+        columns = [[(share, *next(iter(fixed.items()))) for share, fixed in own] for own in asked]
+        places = [self._place(own[0][1]) for own in columns]
+        pieces = [[(share, self._mask(j, c)) for share, _, c in own] for j, own in zip(places, columns)]
+        cells = [np.sum([mask for _, mask in own], axis=0) for own in pieces]
+        if len(set(places)) < len(places) or any(not np.isin(c, (0.0, 1.0)).all() for own in pieces for _, c in own):
+            return None
+        if any((c > 1).any() for c in cells):
+            raise NacreError("rebalance: two values of a column overlap; a row can count only once")
+        factors = dict(zip(places, cells))
+        for _ in range(SWEEPS):
+            worst = 0.0
+            for j, own in zip(places, pieces):
+                held = np.array([self.particles.probability({**base, **factors, j: factors[j] * m}) for _, m in own])
+                if not (held > 0).all():
+                    raise NacreError(f"rebalance: a value of {self.columns[j]!r} has probability zero in this release")
+                share = np.array([s for s, _ in own])
+                worst = max(worst, float(np.abs(held / held.sum() - share / share.sum()).max()))
+                scale = share / held
+                factors[j] = sum((m * s for (_, m), s in zip(own, scale)), np.zeros(self.grids[j].cells)) * factors[j]
+            if worst <= CLOSE:
+                return factors
+        raise ConvergenceError("rebalance: the shares of the columns contradict each other in this release")
+
+    def _mask(self, j: int, condition: Condition) -> np.ndarray:
+        return condition.mask(self.grids[j])
+
+    def _place(self, name: str) -> int:
+        if name not in self.columns:
+            raise SchemaError(f"where: {name!r} is not a modelled column; choose among {choices(name, self.columns)}")
+        return self.columns.index(name)
+
+    def parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        arrays = self.particles.to_arrays()
+        arrays |= {f"slopes.{j}": s for j, s in enumerate(self.slopes)}
+        return {"rows": self.rows}, arrays
+
+    @classmethod
+    def from_parts(cls, schema: Schema, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> TableModel:
+        try:
+            particles = Particles.from_arrays(arrays)
+            slopes = [np.asarray(arrays[f"slopes.{j}"]) for j in range(len(particles.luts))]
+            model = cls(schema, particles, slopes, int(facts["rows"]))
+            good = model._sound()
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError, SchemaError) as error:
+            raise ReleaseFileError(f"release file: the model does not hold what it should ({error})") from None
+        if not good:
+            raise ReleaseFileError("release file: the model's arrays do not fit its schema")
+        return model
+
+    def _sound(self) -> bool:
+        """Shapes, types and ranges, so that a hostile file ends here and not in the middle of drawing."""
+        p = self.particles
+        if not (len(p.luts) == len(self.grids) and p.blocks.ndim == 2 and len(p.blocks) > 0 and self.rows >= 0):
+            return False
+        if p.target is not None and not 0 <= p.target < len(self.grids):
+            return False
+        if p.weights is not None and not (
+            p.weights.shape == p.blocks.shape[:1] and _weights(p.weights) and p.weights.sum() > 0
+        ):
+            return False
+        for grid, lut, slope in zip(self.grids, p.luts, self.slopes):
+            if lut.dtype.kind not in "iu" or lut.shape != (grid.cells,) or slope.shape != (grid.cells,):
+                return False
+            if lut.min() < 0 or lut.max() >= grid.cells or not bool((np.abs(slope) <= 2).all()):
+                return False
+        classes = 1 if p.target is None else p.sizes[p.target]
+        if p.blocks.shape[1] != sum(p.sizes) or not _weights(p.blocks):
+            return False
+        return all(
+            inside.shape in ((grid.cells,), (grid.cells, classes))
+            and _weights(inside)
+            and bool((np.bincount(lut, inside.reshape(grid.cells, -1).sum(1)) > 0).all())
+            for grid, lut, inside in zip(self.grids, p.luts, p.insides)
+        ) and all(bool((p.blocks[:, a:b].sum(1) > 0).all()) for a, b in pairwise(np.cumsum([0, *p.sizes]).tolist()))
+
+
+def _weights(array: np.ndarray) -> bool:
+    return array.dtype.kind == "f" and bool(np.isfinite(array).all()) and bool((array >= 0).all())
+
+
+def _inside(grid: Grid, cells: np.ndarray, rng: np.random.Generator, condition: Condition) -> Values:
+    """A value of each row's cell that meets the condition, drawn uniformly from those that do."""
+    if condition.ranged:
+        return grid.draw(cells, rng, *condition.spans[0])
+    if not condition.spans:
+        return grid.draw(cells, rng)
+    spots = np.array([spot for spot, _ in condition.spans])
+    home = grid.codes(Values.of(spots))  # which cell each wanted value lies in; sorted, as the values are
+    first, last = np.searchsorted(home, cells, side="left"), np.searchsorted(home, cells, side="right")
+    pick = np.minimum(first + (rng.random(len(cells)) * (last - first)).astype(np.int64), len(spots) - 1)
+    null = np.zeros(len(cells), bool) if grid.null is None else cells == grid.null
+    return Values.of(spots[pick].astype(grid.dtype), null)

@@ -1,0 +1,261 @@
+"""The co-occurrence sketch: every pairwise table once, with noise, and particles fitted to them (the default).
+
+Round one buys one-way tables on the fine public grid. Post-processing groups the cells of each column (`grouping`):
+runs of about equal mass, spikes alone, rare categories together. Round two buys, on those groups, the tables of all
+pairs with the target (all triples) or, without a target, of all pairs; for wide tables only of the pairs that a noisy
+selection found to matter. What the tables share is pooled and their noise shrunk (`denoising`), then particles are
+fitted (`particles`). Only the counting sees rows. A record lands in one cell of each table, so tables with noise σ_j
+cost μ² = Σ σ_j⁻² (how μ² is split: `allocation`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from nacre.errors import NacreError
+from nacre.privacy.budget import Budget
+from nacre.privacy.curator import Curator
+from nacre.privacy.plan import Counts, Entry, Plan, Scope, Select, gaussian_share
+from nacre.synthesizers.base import (
+    Progress,
+    check_whole,
+    refuse_tensors,
+    refuse_unknown_target,
+    silent,
+    target_place,
+)
+from nacre.synthesizers.mixture.model import TableModel
+from nacre.synthesizers.mixture.sampling import Particles
+from nacre.synthesizers.parts import grouping
+from nacre.synthesizers.sketch import structural, wide
+from nacre.synthesizers.sketch.allocation import UNKNOWN_ROWS, Allocation, allocate, spread
+from nacre.table import Schema
+from nacre.table.grid import Grid
+
+MAX_CLASSES = 12  # most groups of a target: each multiplies the cells of every table
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """Hyperparameters of the sketch, tuned on other tables than the reported ones (docs/methods/sketch.md).
+
+    `target`: the column whose relation to all pairs is kept; of more than twelve values the rarest share one class
+    there, and each keeps its own share of rows. `particles`: how many products the model mixes; `groups`:
+    most groups per column; `steps`: steps of the fit; None leaves these to `allocation`. `wide`: with more columns than
+    this, pairs are selected instead of all measured, unless all can be paid. `thinning`: choose shrinkage, steps and
+    particles on a validation set split off the noisy answers; slower, and nearer to the tables, not always more useful.
+    """
+
+    name: ClassVar[str] = "sketch"
+    model: ClassVar[type[TableModel]] = TableModel
+
+    target: str | None = None
+    particles: int | None = None
+    groups: int | None = None
+    steps: int | None = None
+    wide: int = 48
+    thinning: bool = False
+
+    def __post_init__(self) -> None:
+        check_whole(self, "particles", "groups", "steps", "wide")
+        if not isinstance(self.thinning, bool):
+            raise NacreError(f"thinning={self.thinning!r}: expected true or false")
+
+    def supports(self, schema: Schema) -> None:
+        refuse_tensors(schema, self.name)
+        refuse_unknown_target(schema, self.target)
+
+    # ------------------------------------------------------------------ plan
+
+    def plan(self, schema: Schema, rows: int | None, budget: Budget, before: tuple[Entry, ...] = ()) -> Plan:
+        """Noise of every table, from the number of columns and the budget alone; what is counted may follow later."""
+        columns = len(schema.modelled)
+        cap = schema.unit.cap if schema.unit else 1
+        scope = Scope(budget.neighbours, cap)
+        mu2 = gaussian_share(budget, scope, before)
+        select: tuple[Entry, ...] = ()
+        picks = None
+        if self._is_wide(schema, rows, mu2):
+            # A tenth of ρ = μ²/2 chooses a spanning tree and as many pairs again: k picks of range ε₀ cost k·ε₀²/8.
+            picks = 2 * columns
+            select = (Select("pairs", picks=picks, epsilon=math.sqrt(0.4 * mu2 * scope.table**2 / picks)),)
+            mu2 = gaussian_share(budget, scope, (*before, *select))
+        sizes = self._expected_groups(schema)
+        classes = sizes[schema.modelled.index(self.target)] if self.target in schema.modelled else 0
+        parts = allocate(rows, columns, classes, math.sqrt(mu2), picks)
+        features = [min(s, parts.groups) for c, s in zip(schema.modelled, sizes) if c != self.target]
+        cells = [a * b for a, b in itertools.combinations(features, 2)]
+        if picks is not None:
+            cells = [1] * picks  # which pairs these will be is not known yet
+        if schema.undeclared():  # nor which columns will turn out to be mere names, and drop out
+            sizes, features, cells = [1] * len(sizes), [1] * len(features), [1] * len(cells)
+        entries = [Counts("one-way", spread(parts.first, sizes, parts)), *select]
+        if parts.near is not None:
+            entries.append(Counts("with target", spread(parts.near, features, parts)))
+        if parts.deep is not None:
+            entries.append(Counts("tables", spread(parts.deep, cells, parts)))
+        return Plan(self.name, (*before, *entries), budget, cap, rows)
+
+    def _expected_groups(self, schema: Schema) -> list[int]:
+        """Cells of every column (of the target, its classes); a usual number where the domain is still to be bought."""
+        found = []
+        for name in schema.modelled:
+            column = schema.columns[name]
+            cells = (2 if name == self.target else 20) if column.missing else Grid.of(column).cells
+            found.append(min(cells, MAX_CLASSES) if name == self.target else cells)
+        return found
+
+    def _is_wide(self, schema: Schema, rows: int | None, mu2: float) -> bool:
+        """Whether pairs are selected: more columns than `wide`, unless public facts show that all pairs can be paid.
+
+        All pairs are measured when the raw tables would be off by at most a quarter of the rows (a table of c cells
+        with noise σ has an expected total variation error of c·σ/(n·sqrt(2π))) and the particles stay small.
+        """
+        columns = schema.modelled
+        if len(columns) <= self.wide:
+            return False
+        if rows is None or schema.undeclared():
+            return True
+        sizes = np.array([min(20, Grid.of(schema.columns[c]).cells) for c in columns], dtype=float)
+        pairs = len(columns) * (len(columns) - 1) / 2
+        cells = (sizes.sum() ** 2 - (sizes**2).sum()) / 2 / pairs
+        if self.target is not None:
+            cells *= min(MAX_CLASSES, Grid.of(schema.columns[self.target]).cells)
+        return sizes.sum() > 1500 or cells * math.sqrt(pairs / mu2) / (rows * math.sqrt(2 * math.pi)) > 0.25
+
+    # ------------------------------------------------------------------- fit
+
+    def fit(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> TableModel:
+        import jax
+
+        from nacre.synthesizers.mixture import reconstruction
+
+        def step(name: str) -> Callable[[int, int], None]:
+            return lambda done, of: progress(name, done, of)
+
+        columns = list(curator.schema.modelled)
+        target = target_place(columns, self.target)
+        progress("counting one-way tables", 0, None)
+        coarse, parts = self._first_round(curator, plan, columns, target)
+        tables = [c.table(j) for j, c in enumerate(coarse)]
+        progress("counting tables", 0, None)
+        tables += self._second_round(curator, plan, columns, target, coarse)
+        total = max(1.0, total_rows(tables))
+        luts, insides = [c.lut for c in coarse], [c.inside for c in coarse]
+        rules = structural.rules_on_groups(curator.schema, columns, curator.grids, luts)
+        tables = structural.without_impossible(tables, rules)
+        sizes = [c.groups for c in coarse]
+        given = reconstruction.Problem(sizes, tables, total, target, jax.random.key(seed))
+        chosen = reconstruction.Choice(parts.shrink, self.steps or parts.steps, self.particles or parts.particles)
+        if self.thinning:
+            chosen = reconstruction.choose(given, chosen, np.random.default_rng([seed, 1]), step("choosing"))
+        found = reconstruction.reconstruct(given, chosen, step("fitting"))
+        particles = Particles(found.blocks, luts, insides, target, found.weights)
+        return TableModel(curator.schema, particles, [c.slope for c in coarse], plan.rows or round(total))
+
+    def _first_round(
+        self, curator: Curator, plan: Plan, columns: list[str], target: int | None
+    ) -> tuple[list[Coarse], Allocation]:
+        """Fine one-way counts of every column, and the groups they suggest."""
+        entry = plan["one-way"]
+        noisy = curator.counts(entry, [(c,) for c in columns])
+        rows = plan.rows or max(1.0, float(np.mean([t.sum() for t in noisy])))
+        grids = [curator.grids[c] for c in columns]
+        classes = min(grids[target].cells, MAX_CLASSES) if target is not None else 0
+        parts = self.allocation(plan, classes).known(rows)
+        found = []
+        for j, (grid, counts, sigma) in enumerate(zip(grids, noisy, entry.sigmas)):
+            limit = MAX_CLASSES if j == target else self.groups or parts.groups
+            whole = j == target and grid.cells <= MAX_CLASSES
+            cut = None if whole else parts
+            found.append(Coarse.of(grid, counts.astype(np.float64), sigma, limit, cut))
+        return found, parts
+
+    def allocation(self, plan: Plan, classes: int) -> Allocation:
+        """The noise of the plan, for the classes that the target turned out to have."""
+        sigmas = {e.name: e.sigmas for e in plan.entries if isinstance(e, Counts)}
+        wide_mode = any(e.name == "pairs" for e in plan.entries)
+        level = {name: math.sqrt(len(s) / math.fsum(x**-2 for x in s)) for name, s in sigmas.items()}
+        return Allocation(
+            level["one-way"],
+            level.get("with target"),
+            level.get("tables"),
+            1 if wide_mode else max(classes, 1),
+            2 * len(sigmas.get("tables", ())) / max(len(sigmas["one-way"]) - bool(classes), 1),
+            float(plan.rows or UNKNOWN_ROWS),
+        )
+
+    def _second_round(
+        self, curator: Curator, plan: Plan, columns: list[str], target: int | None, coarse: list[Coarse]
+    ) -> list[Any]:
+        """(column, target), and pairs of columns by class of the target (chosen pairs: without it), on the groups."""
+        from nacre.synthesizers.mixture.loss import Table
+
+        planned = [e.name for e in plan.entries]
+        features = [j for j in range(len(columns)) if j != target]
+        groups = {columns[j]: c.lut for j, c in enumerate(coarse)}
+        wanted: dict[str, list[tuple[int, ...]]] = {}
+        if "with target" in planned and target is not None:
+            wanted["with target"] = [(j, target) for j in features]
+        if "pairs" in planned:
+            wanted["tables"] = wide.choose_pairs(curator, plan, columns, features, coarse)
+        elif "tables" in planned:
+            tail = () if target is None else (target,)
+            wanted["tables"] = [(a, b, *tail) for a, b in itertools.combinations(features, 2)]
+        asked = [(plan[name], [tuple(columns[j] for j in c) for c in cliques]) for name, cliques in wanted.items()]
+        found = []
+        for (name, cliques), noisy in zip(wanted.items(), curator.counts_together(asked, groups)):
+            found += [Table(c, t.astype(np.float64), s) for c, t, s in zip(cliques, noisy, plan[name].sigmas)]
+        return found
+
+
+@dataclass(frozen=True)
+class Coarse:
+    """What round one says of a column: groups of fine cells, shares inside a group, slopes inside a cell."""
+
+    lut: np.ndarray
+    inside: np.ndarray
+    slope: np.ndarray
+    counts: np.ndarray  # of the groups
+    sigma: np.ndarray
+
+    @property
+    def groups(self) -> int:
+        return len(self.counts)
+
+    def table(self, j: int) -> Any:
+        """The group counts as a noisy table of column number j."""
+        from nacre.synthesizers.mixture.loss import Table
+
+        return Table((j,), self.counts, self.sigma)
+
+    @staticmethod
+    def of(grid: Grid, counts: np.ndarray, sigma: float, limit: int, parts: Allocation | None) -> Coarse:
+        """At most `limit` groups by the rules of `parts`; without them every cell is a group of its own."""
+        width = grid.width if grid.ordered else None
+        if parts is None:
+            lut = np.arange(grid.cells, dtype=np.int32)
+        else:
+            floor = parts.floor(grid.ordered)
+            lut = grouping.group(counts, sigma, grid.ordered, limit, floor, grid.null, parts.power)
+        shares = grouping.shares(counts, sigma, lut, width, grid.null)
+        return Coarse(
+            lut=lut,
+            inside=grouping.inside(counts, sigma, lut, width, grid.null),
+            slope=grouping.slopes(shares, grid.width),
+            counts=np.bincount(lut, counts),
+            sigma=sigma * np.sqrt(np.bincount(lut)),
+        )
+
+
+def total_rows(tables: list[Any]) -> float:
+    """The number of rows that all noisy tables agree on: inverse-variance mean of their sums."""
+    sums = np.array([t.counts.sum() for t in tables])
+    variances = np.array([np.broadcast_to(np.square(t.sigma), t.counts.shape).sum() for t in tables])
+    return float((sums / variances).sum() / (1 / variances).sum())

@@ -1,1 +1,0 @@
-"""What the adversarial methods share: mixed rows as vectors and back, and models that draw by networks."""

@@ -1,0 +1,160 @@
+"""Public grids for columns nothing is known about: how values are written, of which magnitude, in which month.
+
+Each code is a function of one value alone. The grids are constants of this file, so a histogram over them can be
+bought before any schema exists; the functions below turn a noisy histogram into facts (post-processing).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nacre.table.columns import Column, Datetime, Numeric
+from nacre.table.encoding import encode_column
+from nacre.table.schema_json import column_json, column_of
+from nacre.table.values import casting, labels, reading
+from nacre.table.votes import cells as votes
+
+# Magnitudes: 8 steps per factor of two from 2⁻²⁰ to 2⁵⁰ on each side of zero, and zero itself.
+_PER_OCTAVE, _LOWEST, _HIGHEST = 8, -20, 50
+_POSITIVE = np.concatenate(
+    [2.0**e * (1 + np.arange(_PER_OCTAVE) / _PER_OCTAVE) for e in range(_LOWEST, _HIGHEST)] + [[2.0**_HIGHEST]]
+)
+# Ends of the cells, in increasing order; the cell around zero holds what is smaller than 2⁻²⁰.
+MAGNITUDE_EDGES = np.concatenate([-_POSITIVE[::-1], _POSITIVE])
+
+# Months from January 1800 to December 2199.
+_FIRST_YEAR, _MONTHS = 1800, 4800
+_MONTH_EDGES = (
+    (np.datetime64(f"{_FIRST_YEAR}-01", "M") + np.arange(_MONTHS + 1)).astype("datetime64[us]").astype(np.int64)
+)
+
+CELLS = {
+    "kind": votes.COUNT,
+    "writing": votes.COUNT,
+    "magnitude": len(MAGNITUDE_EDGES) - 1,
+    "month": _MONTHS,
+    "unreadable": 1,
+}
+_VALUES = ("magnitude", "month")  # these have one cell more, the last: for values that are there but cannot be read
+
+
+def of_column(name: str, column: Column) -> str:
+    """The probe of this name for values that are written as the column says: the name, and what is not plain."""
+    told: dict[str, Any] = {"null_words": list(column.null_words)} if column.null_words else {}
+    if isinstance(column, (Numeric, Datetime)) and column.format is not None:
+        told["format"] = column.format.to_json()
+    return f"{name} {json.dumps(told, sort_keys=True)}" if told else name
+
+
+def unreadable(column: Column) -> str:
+    """The probe with one cell, for values that are there but cannot be read as the column declares."""
+    return f"unreadable {json.dumps({'kind': column.kind, **column_json(column)}, sort_keys=True)}"
+
+
+def size(probe: str) -> int:
+    """How many cells a probe has."""
+    name = probe.partition(" ")[0]
+    return CELLS[name] + (name in _VALUES)
+
+
+def codes(array: pa.Array, probe: str) -> np.ndarray:
+    """The cell of each value on the grid of the probe; -1 where a value is null and null has no cell.
+
+    `kind` tells what typed values are and takes a text for a text; `writing` looks at texts, too (`votes`).
+    """
+    array = labels.unpack(array)
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    name, _, told = probe.partition(" ")
+    if name == "unreadable":
+        return np.where(encode_column(array, column_of("", json.loads(told))).unreadable, 0, -1).astype(np.int32)
+    if name not in _VALUES:
+        return votes.of_column(array, untyped=name == "writing")
+    values, null, bad = _read(array, name, told)
+    edges = MAGNITUDE_EDGES if name == "magnitude" else _MONTH_EDGES
+    cell = np.searchsorted(edges, np.where(null, values.dtype.type(0), values), side="right") - 1
+    cell = np.clip(cell, 0, CELLS[name] - 1)
+    return np.where(null & bad, CELLS[name], np.where(null, -1, cell)).astype(np.int32)
+
+
+def _read(array: pa.Array, name: str, told: str) -> casting.Parts:
+    if name == "magnitude":
+        return reading.numbers(array, Numeric(**json.loads(told or "{}")))
+    return reading.instants(array, Datetime(**json.loads(told or "{}")))
+
+
+def text_counts(array: pa.Array) -> tuple[list[bytes], np.ndarray]:
+    """The different texts (labels) as bytes, and how often each occurs; null and the empty text are no labels."""
+    array = labels.unpack(array)
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    found = pc.value_counts(labels.as_text(array).drop_null())
+    return labels.text_bytes(found.field("values")), found.field("counts").to_numpy(zero_copy_only=False)
+
+
+def numeric_bounds(histogram: np.ndarray, sigma: float, integer: bool) -> tuple[float, float]:
+    """The ends of the outermost cells that stand out of the noise; (0, 1) when none does."""
+    first, last = standing_out(histogram, sigma)
+    if first is None:
+        return (0, 1) if integer else (0.0, 1.0)
+    low, high = MAGNITUDE_EDGES[first], MAGNITUDE_EDGES[last + 1]
+    middle = CELLS["magnitude"] // 2  # the cell around zero stands for zero itself
+    low = 0.0 if first == middle else float(low)
+    high = 0.0 if last == middle else float(high)
+    if integer:
+        # Cells are half open: the last whole number in [a, b) is below b.
+        low, high = int(np.ceil(low)), int(np.ceil(high)) - (0 if last == middle else 1)
+        return low, max(low, high)
+    return low, max(low, high)
+
+
+def month_bounds(histogram: np.ndarray, sigma: float) -> tuple[str, str]:
+    """First day of the first month and last day of the last month that stand out of the noise."""
+    first, last = standing_out(histogram, sigma)
+    first, last = (0, _MONTHS - 1) if first is None else (first, last)
+    months = np.array(_MONTH_EDGES[[first, last + 1]], "datetime64[us]").astype("datetime64[D]")
+    return str(months[0]), str(months[1] - 1)
+
+
+def standing_out(histogram: np.ndarray, sigma: float) -> tuple[int | None, int]:
+    """First and last cell of the part that stands out of the noise; (None, −1) when nothing does."""
+    left, right = _outermost(histogram, sigma), _outermost(histogram[::-1], sigma)
+    if left is None or right is None:
+        return None, -1
+    # With little signal the two searches can settle on each other's side: keep what lies between.
+    first, last = sorted((left, len(histogram) - 1 - right))
+    return first, last
+
+
+def _outermost(histogram: np.ndarray, sigma: float) -> int | None:
+    """Where the mass begins: the outermost window, of any power of two cells, that stands out of the noise.
+
+    A long thin tail shows only in a wide window, a spike only in a narrow one. Some 2·cells windows are compared with
+    4.5 standard errors each, so that pure noise rarely widens the range.
+    """
+    sums = np.concatenate([[0], np.cumsum(histogram)])
+    found = []
+    size = 1
+    while size <= len(histogram):
+        hits = np.flatnonzero(sums[size:] - sums[:-size] > 4.5 * sigma * np.sqrt(size))
+        if len(hits):
+            found.append(_trimmed(sums, int(hits[0]), size, sigma))
+        size *= 2
+    return min(found, default=None)
+
+
+def _trimmed(sums: np.ndarray, start: int, size: int, sigma: float) -> int:
+    """Where the mass begins inside a window that stands out: the outer half if that does, else the inner one."""
+    while size > 1:
+        size //= 2
+        outer, inner = np.diff(sums[[start, start + size, start + 2 * size]])
+        level = 3.5 * sigma * np.sqrt(size)
+        # Where neither half stands out by itself, the heavier one is the better guess.
+        if outer <= level and (inner > level or inner > outer):
+            start += size
+    return start

@@ -88,6 +88,17 @@ LISTED = (
     ("lira", "audits.lira", "who was a model trained on? likelihood-ratio attack, log-log curves"),
     ("peers-adult", "peers.adult", "nacre and other packages side by side on Adult"),
     ("peers-covertype", "peers.covertype", "nacre and the strongest private peer on Covertype"),
+    (
+        "reading",
+        "reading.movement",
+        "the law of reading, searched for a break: all sources and doors, neighbours",
+    ),
+    (
+        "fuzz-sources",
+        "reading.fuzz_sources",
+        "a million damaged files: read or refused, never a crash",
+    ),
+    ("speed-reading", "reading.speed", "one pass over Adult and a million rows, beside an earlier version by turns"),
     ("ledger", "ledger.races", "the ledger under races and deaths, and what a release pays for it"),
     ("scale", "speed.scale", "1 to 100 million rows, read here and by Ray: memory, rows per second"),
     ("speed", "speed.everyday", "start, fit, sample, evaluate, one pass over 20 million rows, noise"),

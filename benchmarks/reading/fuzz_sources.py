@@ -26,7 +26,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks.catalogue import Options
 from benchmarks.reading.seed_files import packed, seeds, zipped
+from benchmarks.results import Results, Setting
 
 SLOW = 2.0  # seconds that a case may take
 BATCH = 2_000
@@ -224,6 +226,23 @@ def _one_by_one(batch: range, good: dict[str, list[bytes]], found: Found) -> Non
             found.faults.append({"seed": seed, "ending": case(seed, good)[0], "what": "the process died or hung"})
         else:
             found.add(told)
+
+
+ONLY = ("sources",)
+CASES = 1_000_000
+
+
+def run(options: Options, results: Results) -> None:
+    """The whole campaign; `--quick` takes 4,000 cases. Faults are printed with their seeds."""
+    if not options.of(ONLY) or results.has("sources", 1):
+        return
+    found = Found()
+    for found in campaign(1, float("inf"), 4_000 if options.quick else CASES):
+        print(f"\r{found.cases:,} cases, {len(found.faults)} faults", end="", file=sys.stderr, flush=True)
+    for fault in found.faults:
+        print(json.dumps(fault), flush=True)
+    figures = {"cases_read": found.read, "cases_refused": found.refused, "faults": len(found.faults)}
+    results.add(Setting("reading", "damaged files"), 1, {**figures, "slowest_s": found.slowest}, "sources")
 
 
 def main() -> int:

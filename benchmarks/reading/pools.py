@@ -242,7 +242,9 @@ class Shards(View):
 
 
 def shards(table: Table, kinds: Sequence[pa.DataType], folder: Path, rng: random.Random) -> Shards:
-    paths = [parquet_file(table, kinds, folder, rng)] if rng.random() < 0.5 else parquet_parts(table, kinds, folder, rng)
+    paths = (
+        [parquet_file(table, kinds, folder, rng)] if rng.random() < 0.5 else parquet_parts(table, kinds, folder, rng)
+    )
     return Shards(paths, rng.randint(1, 5))
 
 
@@ -278,7 +280,7 @@ def sheet(table: Table, kinds: Sequence[Any], folder: Path, rng: random.Random) 
 def csv_packed(table: Table, kinds: Sequence[Any], folder: Path, rng: random.Random) -> Path:
     """With other line ends, a byte order mark, or in another encoding that its mark names."""
     codec = rng.choice(("utf-8", "utf-8-sig", "utf-16"))
-    text = _csv(table, folder / "t.csv", rng, "").read_text(encoding="utf-8", newline="")
+    text = _csv(table, folder / "t.csv", rng, "").read_bytes().decode()
     path = folder / "t.csv.gz"
     path.write_bytes(gzip.compress(text.encode(codec), 1))
     return path

@@ -135,5 +135,26 @@ def _plans() -> list[Metric]:
     ]
 
 
+def _reading() -> list[Metric]:
+    """How tables are read, searched for a break of the law and for a crash."""
+    moved = "largest movement of what a door adds up, of one row or person more, over what the promise declares"
+    pairs, cases, speed = "pairs of neighbouring tables", "damaged files", "the earlier version, same rows, by turns"
+
+    def fact(name: str, unit: str, text: str) -> Metric:
+        return Metric(name, "none", (0.0, INF), unit, ("private",), text)
+
+    return [
+        Metric("moved_over_declared", "lower", (0.0, INF), "1", ("private",), moved),
+        fact("pairs_read", "pairs", f"{pairs} of which both were read"),
+        fact("pairs_refused", "pairs", f"{pairs} of which one was refused"),
+        fact("cases_read", "files", f"{cases} that were read"),
+        fact("cases_refused", "files", f"{cases} that were refused with an error of nacre's own"),
+        Metric("faults", "lower", (0.0, INF), "files", ("private",), f"{cases} that did neither within two seconds"),
+        Metric("slowest_s", "lower", (0.0, INF), "s", ("clock",), "wall time of the slowest case"),
+        Metric("read_s", "lower", (0.0, INF), "s", ("clock",), "processor time of one pass over all columns, encoded"),
+        Metric("over_earlier", "lower", (0.0, INF), "1", ("clock",), f"processor time over that of {speed}"),
+    ]
+
+
 def listed() -> list[Metric]:
-    return [*_costs(), *_calls(), *_books(), *_settings(), *_learners(), *_plans()]
+    return [*_costs(), *_calls(), *_books(), *_settings(), *_learners(), *_plans(), *_reading()]

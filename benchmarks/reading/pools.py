@@ -9,6 +9,7 @@ import gzip
 import io
 import json
 import random
+import shutil
 import uuid
 import zlib
 from collections.abc import Iterator, Sequence
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -131,6 +133,13 @@ def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
     return pa.array(values, kind)
 
 
+def pandas_sparse(table: Table, kinds: Sequence[Any], folder: Path, rng: random.Random) -> Any:
+    import pandas as pd
+
+    del kinds, folder, rng
+    return pd.DataFrame({n: pd.arrays.SparseArray(table.column(i)) for i, n in enumerate(table.names)})
+
+
 def pandas_typed(table: Table, kinds: Sequence[pa.DataType], folder: Path, rng: random.Random) -> Any:
     """With the types of Arrow, as `dtype_backend="pyarrow"` makes them."""
     import pandas as pd
@@ -229,6 +238,23 @@ def dataset(table: Table, kinds: Sequence[pa.DataType], folder: Path, rng: rando
     return ds.dataset(list(map(str, parquet_parts(table, kinds, folder, rng))))
 
 
+def folders(table: Table, kinds: Sequence[Any], folder: Path, rng: random.Random) -> Any:
+    """A dataset whose last column is in the names of its folders, where Arrow finds its type."""
+    import pyarrow.dataset as ds
+
+    shutil.rmtree(folder / "h", ignore_errors=True)
+    parts: dict[str, list[tuple[Any, ...]]] = {}
+    for *row, last in table.rows:
+        name = "__HIVE_DEFAULT_PARTITION__" if last is None else quote(str(last), safe="")
+        parts.setdefault(name, []).append(tuple(row))
+    for name, rows in parts.items():
+        (folder / "h" / f"{table.names[-1]}={name}").mkdir(parents=True)
+        columns = {n: pa.array([None if r[i] is None else str(r[i]) for r in rows], pa.string())
+                   for i, n in enumerate(table.names[:-1])}  # fmt: skip
+        pq.write_table(pa.table(columns), folder / "h" / f"{table.names[-1]}={name}" / "t.parquet")
+    return ds.dataset(folder / "h", partitioning="hive")
+
+
 class Shards(View):
     """Files as the workers of a cluster read them: piece by piece, each opened anew."""
 
@@ -280,37 +306,37 @@ def sheet(table: Table, kinds: Sequence[Any], folder: Path, rng: random.Random) 
 def csv_packed(table: Table, kinds: Sequence[Any], folder: Path, rng: random.Random) -> Path:
     """With other line ends, a byte order mark, or in another encoding that its mark names."""
     codec = rng.choice(("utf-8", "utf-8-sig", "utf-16"))
-    text = _csv(table, folder / "t.csv", rng, "").read_bytes().decode()
+    text = _csv(table, folder / "t.csv", rng, "{}").read_bytes().decode()
     path = folder / "t.csv.gz"
     path.write_bytes(gzip.compress(text.encode(codec), 1))
     return path
 
 
 def csv_file(table: Table, kinds: Sequence[Any], folder: Path, rng: random.Random) -> Path:
-    return _csv(table, folder / "t.csv", rng, "")
+    return _csv(table, folder / "t.csv", rng, "{}")
 
 
 def csv_parts(table: Table, kinds: Sequence[Any], folder: Path, rng: random.Random) -> list[Path]:
-    """The second part spells whole numbers as libraries do once a value is missing: 1.0."""
-    parts = _thirds(table)
-    return [_csv(Table(table.names, rows), folder / f"c{i}.csv", rng, ".0" * (i == 1)) for i, rows in enumerate(parts)]
+    """The second part spells whole numbers as libraries do once a value is missing: 1.0; the third 1e+00."""
+    parts = zip(_thirds(table), ("{}", "{}.0", "{:e}"))
+    return [_csv(Table(table.names, rows), folder / f"c{i}.csv", rng, how) for i, (rows, how) in enumerate(parts)]
 
 
-def _csv(table: Table, path: Path, rng: random.Random, fraction: str) -> Path:
+def _csv(table: Table, path: Path, rng: random.Random, whole: str) -> Path:
     text = io.StringIO()
     quoting = rng.choice((csv.QUOTE_MINIMAL, csv.QUOTE_ALL))
     out = csv.writer(text, quoting=quoting, lineterminator=rng.choice(("\n", "\r\n")))
     out.writerow(table.names)
     for row in table.rows:
-        out.writerow([_spelt(v, fraction) for v in row])
+        out.writerow([_spelt(v, whole) for v in row])
     path.write_text(text.getvalue(), encoding="utf-8", newline="")
     return path
 
 
-def _spelt(value: Any, fraction: str) -> str:
+def _spelt(value: Any, whole: str) -> str:
     if value is None:
         return ""
-    return f"{value}{fraction}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    return whole.format(value) if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
 # By name: what makes the source, and whether types are declared ("typed"), found by pandas, or none (all text).
@@ -322,5 +348,6 @@ SOURCES = {
     "csv": (csv_file, "text"), "csv-parts": (csv_parts, "text"), "csv-packed": (csv_packed, "text"),
     "pandas-nullable": (pandas_nullable, "sorts"), "pandas-arrow": (pandas_typed, "typed"),
     "narwhals": (narwhals_frame, "found"), "arrow-stream": (arrow_stream, "typed"), "dataset": (dataset, "typed"),
+    "folders": (folders, "text"), "pandas-sparse": (pandas_sparse, "found"),
     "shards": (shards, "typed"), "json-lines": (json_lines, "found"), "excel": (sheet, "found"),
 }  # fmt: skip

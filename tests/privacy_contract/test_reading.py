@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -12,9 +13,10 @@ from benchmarks.reading.pools import SOURCES, TYPES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nacre.engines import dataset
 from nacre.privacy.passes import units
 from nacre.table.sources import frames, pandas_columns, storage
-from nacre.table.values import labels
+from nacre.table.values import casting, labels
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -43,7 +45,19 @@ def _by_type(identifiers: pa.Array) -> pa.Array:
     return identifiers.cast(pa.string())
 
 
+def _nothing(rows) -> None:
+    """Arrow's own way: one type for a column of folders, from all of their names."""
+
+
+def _read_as_values(array, dtype):
+    """A missing number is a value that cannot be read, a missing value of no type is missing."""
+    missing = array.is_null().to_numpy(zero_copy_only=False)
+    return np.zeros(len(array), dtype), np.ones(len(array), bool), ~missing
+
+
 TWINS = {
+    "types of folders by all names": (dataset.DatasetRows, "_check_formats", _nothing, "folders"),
+    "numbers that are none as values": (casting, "unreadable", _read_as_values, "pandas"),
     "types by all rows": (frames, "from_pandas", _inferred, "pandas-objects"),
     "integers as they are stored": (pandas_columns, "_column", _stored, "pandas"),
     "lossy names of bytes": (labels, "_text_of_bytes", _lossy, "arrow"),

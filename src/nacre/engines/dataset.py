@@ -12,7 +12,7 @@ from nacre.engines.shards import even_cuts, known
 from nacre.errors import DataError
 from nacre.table.sources import BATCH_ROWS, Options
 from nacre.table.sources.checks import READ_ERRORS, check_names, first_line, slices
-from nacre.table.sources.storage import Agreement, plain
+from nacre.table.sources.storage import Agreement, family, plain
 
 
 @dataclass(frozen=True)
@@ -41,21 +41,39 @@ class Fragments:
 class DatasetRows(Fragments):
     """A whole `pyarrow.dataset.Dataset`.
 
-    A dataset of text files is refused: Arrow takes the types of its columns from some of the rows, and one row must not
-    change how the others are read. Name the files instead.
+    Parts of text files are refused: Arrow takes the types of their columns from some of the rows, and one row must not
+    change how the others are read. Name the files instead. So are columns that are names of folders and no texts: from
+    all names together Arrow finds whether `part=007` is a number.
     """
 
     def __init__(self, dataset: Any):
+        try:
+            schema, fragments = dataset.schema, tuple(dataset.get_fragments())
+        except (AttributeError, ValueError):  # a scanner, or a dataset with a filter or a projection
+            raise DataError(
+                "only a whole Arrow dataset can be read, without filter or projection; give the dataset itself, or the "
+                "table that .to_table() makes"
+            ) from None
+        check_names("the dataset", schema.names, Options())  # type: ignore[arg-type]
+        super().__init__(schema, fragments)
+        self._check_formats()
+        self._check_parts()
+
+    def _check_formats(self) -> None:
         import pyarrow.dataset as ds
 
-        if isinstance(getattr(dataset, "format", None), (ds.CsvFileFormat, ds.JsonFileFormat)):
+        if any(isinstance(getattr(f, "format", None), (ds.CsvFileFormat, ds.JsonFileFormat)) for f in self.fragments):
             raise DataError(
                 "an Arrow dataset of text files has types that depend on its rows; open the files by their names, a "
                 "list of them or a pattern such as 'parts/*.csv'"
             )
-        check_names("the dataset", dataset.schema.names, Options())  # type: ignore[arg-type]
-        super().__init__(dataset.schema, tuple(dataset.get_fragments()))
-        self._check_parts()
+        for name in {n for f in self.fragments for n in ds.get_partition_keys(f.partition_expression)}:
+            if family(self.arrow_schema.field(name).type) != "text":
+                raise DataError(
+                    f"column {name!r} is made of the names of folders, and its type would depend on which there are; "
+                    f"declare it as text: partitioning=ds.partitioning(pa.schema([({name!r}, pa.string())]), "
+                    "flavor='hive')"
+                )
 
     def _check_parts(self) -> None:
         """Arrow would convert what a part stores in another way, and give one person two names."""

@@ -42,7 +42,8 @@ def _column(series: Any, name: str) -> pa.Array | pa.ChunkedArray:
         codes = series.cat.codes.to_numpy()
         return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32(), mask=codes < 0), words)
     if isinstance(dtype, pandas.SparseDtype):
-        return _column(series.sparse.to_dense(), name)
+        dense = np.asarray(series.array)
+        return _column(pandas.Series(dense, dtype=dense.dtype), name)
     if isinstance(dtype, np.dtype) and (dtype.kind in "iu" or dtype == np.float64):
         return pa.array(series.to_numpy().astype(np.float64))  # NaN is a missing value wherever floats are read
     if isinstance(dtype, np.dtype) and dtype.kind == "O":

@@ -83,9 +83,21 @@ class DatasetRows(Fragments):
             for fragment in self.fragments:
                 names = [n for n in self.column_names if n in fragment.physical_schema.names]
                 stored = pa.schema([fragment.physical_schema.field(n) for n in names])
-                parts.add(stored, getattr(fragment, "path", "a part of the dataset"))
+                where = getattr(fragment, "path", "a part of the dataset")
+                parts.add(stored, where)
+                self._check_floats(stored, where)
         except READ_ERRORS as error:
             raise DataError(f"the dataset cannot be read ({first_line(error)}); check its files") from None
+
+    def _check_floats(self, stored: pa.Schema, where: Any) -> None:
+        """Arrow makes whole numbers of floats that stand for several, and nobody would see it any more."""
+        for field in stored:
+            kind = self.arrow_schema.field(field.name).type
+            if pa.types.is_floating(field.type) != pa.types.is_floating(kind) and not pa.types.is_null(field.type):
+                raise DataError(
+                    f"{where}: column {field.name!r} is stored as {field.type}, but as {kind} in the dataset; the parts "
+                    "of one table must store a column in one way: write them again with one type, or as text"
+                )
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         rows = 0

@@ -146,7 +146,7 @@ def _reading() -> list[Metric]:
     return [
         Metric("moved_over_declared", "lower", (0.0, INF), "1", ("private",), moved),
         fact("pairs_read", "pairs", f"{pairs} of which both were read"),
-        fact("pairs_refused", "pairs", f"{pairs} of which one was refused"),
+        fact("tables_refused", "tables", "of these tables, refused with an error of nacre's own"),
         fact("cases_read", "files", f"{cases} that were read"),
         fact("cases_refused", "files", f"{cases} that were refused with an error of nacre's own"),
         Metric("faults", "lower", (0.0, INF), "files", ("private",), f"{cases} that did neither within two seconds"),

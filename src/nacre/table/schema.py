@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from nacre.errors import SchemaError
-from nacre.table.checking import HIDDEN
+from nacre.table.checking import HIDDEN, need
 from nacre.table.columns import PROVENANCES, Column, Identifier
 from nacre.table.naming import choices
 from nacre.table.rules import Dependency, Unit, check_dependency, check_rule
@@ -97,6 +97,11 @@ class Schema:
             raise SchemaError(
                 f"unit: column {self.unit.column!r} is {found}; name an identifier column, one name per person"
             )
+        need(
+            not (column and column.null_words),
+            f"unit: column {self.unit.column!r} has null words, which would be one person; declare them for the whole "
+            "table (--null, Options.null_words), so that such rows are nobody's",
+        )
 
     def _check_dependencies(self) -> None:
         self._set(dependencies=tuple(self.dependencies))

@@ -57,7 +57,10 @@ def _column(series: Any, name: str) -> pa.Array | pa.ChunkedArray:
 def _objects(series: Any, name: str) -> pa.Array:
     import pandas
 
-    missing = series.isna().to_numpy(dtype=bool)
+    try:
+        missing = series.isna().to_numpy(dtype=bool)
+    except ArithmeticError:  # of decimals, one that signals that it is no number
+        raise _refused(name, "decimals that are no numbers", f"frame[{name!r}].astype(str)") from None
     values = series.to_numpy(dtype=object)
     sort = pandas.api.types.infer_dtype(values[~missing], skipna=False)
     if sort == "string":

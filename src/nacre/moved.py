@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import importlib.abc
 import importlib.machinery
 import sys
 import types
 import warnings
 from collections.abc import Callable, Sequence
 
-HOMES = dict(
-    line.split()
-    for line in """
+_LINES = """
 fitting run
 privacy.buying privacy.doors.buying
 privacy.calibration privacy.accounting.calibration
@@ -86,11 +85,11 @@ table.pandas_columns table.sources.pandas_columns
 table.probe table.votes.probe
 table.reading table.values.reading
 table.simulate_codes table.simulate.codes
-""".strip().splitlines()
-)
+"""
+HOMES = {old: home for old, _, home in (line.partition(" ") for line in _LINES.strip().splitlines())}
 
 
-class Finder:
+class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Knows the old names, and no others."""
 
     def find_spec(

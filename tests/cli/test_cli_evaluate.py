@@ -100,7 +100,7 @@ def test_synth_report_keeps_persons_together(call, tmp_path):
         {"patient": [f"p{i % 100}" for i in range(400)], **{n: rows.column(n) for n in rows.column_names}}
     )
     write_table(visits, tmp_path / "visits.csv")
-    end = call("synth", tmp_path / "visits.csv", "-o", tmp_path / "f.csv", "-e", 1, *FAST, "--unit", "patient",
+    end = call("synth", tmp_path / "visits.csv", "-o", tmp_path / "f.csv", "-e", 20, *FAST, "--unit", "patient",
                "--cap", 4, "--report", tmp_path / "r.md", "--holdout", 0.4)  # fmt: skip
     assert end.code == 0, end.err
     found = [line for line in (tmp_path / "r.md").read_text().splitlines() if line.startswith("| holdout rows")]

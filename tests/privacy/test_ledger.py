@@ -564,7 +564,7 @@ def test_what_fails_after_an_answer_was_given_stays_spent(ledger):
 
 def test_a_file_in_another_encoding_leaves_no_open_row(ledger, tmp_path):
     path = tmp_path / "people.csv"
-    path.write_bytes(b"sick\n" + b"true\n" * 3000 + "naïve\n".encode("latin-1"))
+    path.write_bytes(b"sick\n" + b"true\n" * 3000 + "naïve\n".encode("latin-1") * 200)
     with pytest.raises(DataError):
         run(str(path), ledger, method="independent")
     assert kinds(ledger)[-1] in ("policy", "refunded") and ledger.rows("people")[-1].spent == 0

@@ -281,7 +281,7 @@ def test_what_no_kind_can_be_read_from_is_refused_before_it_is_read(stored):
 def test_a_time_of_day_is_a_label():
     times = [datetime.time(8), datetime.time(20)] * 1500
     made = nacre.fit(pa.table({"x": times}), epsilon=3.0, method="independent", noise_seed=0)
-    assert set(made.sample(200, seed=0)["x"]) <= {"08:00:00.000000", "20:00:00.000000", "other"}
+    assert set(made.sample(200, seed=0)["x"]) <= {"08:00:00", "20:00:00", "other"}
 
 
 def test_a_schema_may_be_named_by_its_file(tmp_path):

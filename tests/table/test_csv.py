@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nacre.engines import open_rows
-from nacre.errors import DataError
+from nacre.errors import DataError, OwnerWarning
 from nacre.table.sources import NO_QUOTE, Options
 from nacre.table.sources import csv as reader
 from nacre.table.sources.encodings import codec_of
@@ -193,9 +193,7 @@ def test_unreadable_bytes_mark_their_value_and_different_ones_stay_different(tmp
 def test_rows_of_another_length_are_rows_without_values_and_the_owner_is_told(tmp_path):
     path = made(tmp_path, b"a,b\n" + "é,2\n".encode() * 10_000 + b"1\n\xff\xff,2,3\n" + b"3,4\n")
     rows = open_rows(path)
-    with pytest.warns(
-        UserWarning, match=r"for the owner only: .*a.csv: 2 rows \(2 lines\) have not the 2 fields.* is row 10,001"
-    ):
+    with pytest.warns(OwnerWarning, match=r"a.csv: 2 rows \(2 lines\) have not the 2 fields.* is row 10,001"):
         table = pa.Table.from_batches(rows.batches())
     assert table.num_rows == 10_003 and table["a"].null_count == table["b"].null_count == 2
     with warnings.catch_warnings():

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nacre.engines import open_rows
-from nacre.errors import DataError
+from nacre.errors import DataError, OwnerWarning
 from nacre.table.sources import Options
 from nacre.table.sources import jsonl as reader
 
@@ -79,7 +79,7 @@ def test_a_key_that_only_a_later_line_has_changes_nothing(tmp_path):
 
 
 def test_a_declared_name_that_no_line_has_is_told(tmp_path):
-    with pytest.warns(UserWarning, match="for the owner only: .*none of the first 1 lines has agee"):
+    with pytest.warns(OwnerWarning, match="none of the first 1 lines has agee"):
         open_rows(made(tmp_path, '{"age": 1}'), options=Options(columns=("age", "agee")))
 
 
@@ -109,7 +109,7 @@ def test_lines_that_are_no_objects_are_rows_without_values(tmp_path):
     bad = ["[1]", "{", '{"a": 1} {"a": 2}', '{"a": 1,}', '"a"', b'{"a": "\xff"}', b'{"a": "\0"}', deep, "nul", "}"]
     good = ['{"a": "é"}'] * (len(bad) + 1)
     rows = open_rows(made(tmp_path, *good, *bad))
-    with pytest.warns(UserWarning, match="for the owner only: .*10 lines are no objects .*; 0 values"):
+    with pytest.warns(OwnerWarning, match="10 lines are no objects .*; 0 values"):
         found = pa.Table.from_batches(rows.batches())["a"].to_pylist()
     assert found == ["é"] * len(good) + [None] * len(bad)
 

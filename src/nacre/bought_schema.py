@@ -69,6 +69,6 @@ def buy_schema(
         curator = Curator(rows, plan, known, noise, transcript, functools.partial(tell_rows, progress), held)
         found = discovery.buy_domain(curator, plan, discovery.buy_rows(curator, plan, known))
         found = discovery.paid_for(found, known, plan, noise.seeded)
-        rests = assumptions(known, rows)
+        rests = assumptions(known, rows, plan)
         stated = certify(plan, found, seeded=noise.seeded, noise=noise.description, assumptions=rests)
         return BoughtSchema(found, stamped(stated, held))

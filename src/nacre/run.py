@@ -160,7 +160,7 @@ def fit(
         schema = _buy(curator, job, target)
         model = job.synthesizer.fit(curator, job.plan.for_rows(schema.rows), seed, progress)
         schema = discovery.paid_for(schema, job.schema, job.plan, noise.seeded)
-        stated = assumptions(job.schema, rows)
+        stated = assumptions(job.schema, rows, job.plan)
         certificate = certify(job.plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=stated)
         certificate = stamped(certificate, held)
     if tell_owner is not None:
@@ -311,7 +311,7 @@ def check_rows(rows: Rows, schema: Schema) -> None:
     check_persons(rows, schema)
 
 
-def assumptions(schema: Schema, rows: Rows) -> tuple[str, ...]:
+def assumptions(schema: Schema, rows: Rows, plan: Plan) -> tuple[str, ...]:
     """What the promise rests on besides the proofs."""
     attested = {fact for a in schema.attestations for fact in a.facts}
     stated = [f"the facts marked public in the schema{', those attested apart,' if attested else ''} were not taken "
@@ -322,7 +322,7 @@ def assumptions(schema: Schema, rows: Rows) -> tuple[str, ...]:
     ]
     earlier = sum(source == "bought" for source in schema.facts().values())
     if earlier:
-        stated.append(f"{earlier} facts of the schema were bought by an earlier run, {_price(schema)}")
+        stated.append(f"{earlier} facts of the schema were bought by an earlier run, {_price(schema, plan)}")
     stated.append(f"column names and how the table stores its columns are public ({storage.told(rows.arrow_schema)})")
     stated += storage_assumptions(rows)
     if schema.unit is None:
@@ -330,12 +330,15 @@ def assumptions(schema: Schema, rows: Rows) -> tuple[str, ...]:
     return tuple(stated)
 
 
-def _price(schema: Schema) -> str:
-    """What facts bought earlier have cost, as far as the schema says it."""
+def _price(schema: Schema, plan: Plan) -> str:
+    """What facts bought earlier have cost, as far as the schema says it. A price under another promise is none here: a
+    person with several rows, or whether a row is there at all, may not have been what it protects."""
     if not schema.purchases:
         return "at a cost that the schema does not state; if from these rows, it adds to this promise"
     paid = "; ".join(
         f"at ({up(p.epsilon)}, {up(p.delta)}), {p.neighbours}{f', {p.cap} rows of a unit' * (p.cap > 1)}"
         for p in schema.purchases
     )
+    if any((p.neighbours, p.cap) != (plan.budget.neighbours, plan.cap) for p in schema.purchases):
+        return f"{paid}: if from these rows, under a promise other than this one, which does not cover them"
     return f"{paid}: if from these rows, that cost adds to this promise"

@@ -95,8 +95,8 @@ class DatasetRows(Fragments):
             kind = self.arrow_schema.field(field.name).type
             if pa.types.is_floating(field.type) != pa.types.is_floating(kind) and not pa.types.is_null(field.type):
                 raise DataError(
-                    f"{where}: column {field.name!r} is stored as {field.type}, but as {kind} in the dataset; the parts "
-                    "of one table must store a column in one way: write them again with one type, or as text"
+                    f"{where}: column {field.name!r} is stored as {field.type}, but as {kind} in the dataset; the "
+                    "parts of one table must store a column in one way: write them again with one type, or as text"
                 )
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:

@@ -127,7 +127,7 @@ def sketch(
         curator = Curator(rows, plan, schema, noise, transcript, reading, held)
         sums = common.measure(curator, plan, recipe)
         stated = certify(
-            plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=assumptions(schema, rows)
+            plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=assumptions(schema, rows, plan)
         )
         stated = stamped(stated, held)
     if tell_diagnostics is not None:

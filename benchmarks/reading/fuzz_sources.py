@@ -248,11 +248,12 @@ def run(options: Options, results: Results) -> None:
 def main() -> int:
     asked = argparse.ArgumentParser(description="Read damaged files.")
     asked.add_argument("--seed", type=int, default=1)
-    asked.add_argument("--seconds", type=float, default=600)
+    asked.add_argument("--seconds", type=float, help="600, or as long as it takes where --cases says how many")
     asked.add_argument("--cases", type=int)
     given = asked.parse_args()
     found = Found()
-    for found in campaign(given.seed, given.seconds, given.cases):
+    seconds = given.seconds or (600.0 if given.cases is None else float("inf"))
+    for found in campaign(given.seed, seconds, given.cases):
         print(f"\r{found.cases:,} cases, {len(found.faults)} faults", end="", file=sys.stderr, flush=True)
     print(json.dumps(found.told(), indent=1))
     return 1 if found.faults else 0

@@ -311,3 +311,10 @@ def test_polars_text_types_are_read():
     schema = Schema({"a": Categorical(("y", "x"), nullable=True), "b": Numeric((0, 9), integer=True)})
     found = encode(frame.to_arrow(), schema)
     assert found["a"].values.tolist() == [1, -1, 0] and found["b"].values.tolist() == [1, 2, 3]
+
+
+def test_zero_has_no_sign():
+    """Lists of categories keep the first of two equal zeros: a row of -0.0 would change the bits of all rows of 0."""
+    column = Numeric((0.0, 1.0), nullable=True)
+    for array in (pa.array([-0.0, 0.0, None]), pa.array(["-0", "0.0", "-0.0"]), pa.array([-0.0]).dictionary_encode()):
+        assert not np.signbit(encode_column(array, column).values).any()

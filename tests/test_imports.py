@@ -101,6 +101,25 @@ def test_a_method_does_not_import_engines():
         assert "engines" not in {part(m) for m in imports(path) if m.startswith("nacre.")}, path.name
 
 
+def test_only_the_room_and_its_passes_touch_private_rows():
+    """Doors are given passes by the room; methods are given doors: neither holds rows, nor reaches into a room."""
+    for path in (SOURCE / "privacy").rglob("*.py"):
+        inside = path.relative_to(SOURCE / "privacy").parts
+        if inside[0] in ("room.py", "passes", "ledger"):  # the ledger's rows are its own
+            continue
+        assert "engines" not in {part(m) for m in imports(path) if m.startswith("nacre.")}, path.name
+        used = {n.attr for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Attribute)}
+        assert "_rows" not in used, path.name
+    for path in FILES:
+        if path.relative_to(SOURCE).parts[0] in ("privacy", "audit"):  # audits have rooms of made-up rows
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name | ast.Attribute):
+                owner = node.value.id if isinstance(node.value, ast.Name) else node.value.attr
+                private = node.attr.startswith("_") and not node.attr.startswith("__")
+                assert not (private and owner in ("curator", "room")), f"{path.name}, line {node.lineno}: {node.attr}"
+
+
 HEAVY = (
     "jax",
     "pandas",

@@ -22,7 +22,7 @@ from nacre.audit.bounds import Bound, Guesses, family
 from nacre.audit.method import Effort, audit_method, claimed_mu, judged
 from nacre.privacy.accounting.accountant import Gaussian, PoissonGaussian, epsilon_at, gaussian_mu
 from nacre.privacy.budget import Budget
-from nacre.synthesizers.base import METHODS
+from nacre.synthesizers.registry import METHODS
 from nacre.table import Boolean, Categorical, Numeric, Schema
 
 EPSILONS, DELTA = (1.0, 4.0), 1e-5

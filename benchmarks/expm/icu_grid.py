@@ -165,7 +165,7 @@ def _chain_program(shape: Any, moves: int, worth: Any) -> Any:
 
 def _exact(trainings: dict[float | None, Any], data: Data) -> Found:
     from nacre.privacy.doors.rejection import Rejection
-    from nacre.privacy.doors.sampling import STEPS
+    from nacre.privacy.doors.sample import STEPS
     from nacre.privacy.passes.feature_sums import CHUNK
 
     size, noise, utility = data.task.size, NoiseSource(), exact_utility(data.task)

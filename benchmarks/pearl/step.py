@@ -35,12 +35,12 @@ def _best(settings: Mapping[str, int], shape: tuple[int, int], device: Any, cloc
     from nacre.synthesizers.pearl import training
 
     with jax.default_device(device):
-        game, released = _made_up(settings, shape)
-        state, log_start = training.begin(released, game, jax.random.key(0))
+        config, released = _made_up(settings, shape)
+        state, log_start = training.begin(released, config, jax.random.key(0))
         took = []
         for repeat in range(REPEATS + 1):
             key, start = jax.random.key(repeat), clock()
-            state = training.advance(state, log_start, key, released, game, STEPS, repeat * STEPS)
+            state = training.advance(state, log_start, key, released, config, STEPS, repeat * STEPS)
             jax.block_until_ready(state)
             took.append(clock() - start)
     return min(took[1:]) / STEPS
@@ -52,7 +52,7 @@ def _made_up(settings: Mapping[str, int], shape: tuple[int, int]) -> tuple[Any, 
 
     from benchmarks.pearl.images import schema_of
     from nacre.synthesizers.parts.layout import Layout
-    from nacre.synthesizers.pearl.game import Embedding
+    from nacre.synthesizers.pearl.config import Embedding
     from nacre.synthesizers.pearl.paper import PearlPaper
 
     method = PearlPaper(target="label", **settings)
@@ -60,5 +60,5 @@ def _made_up(settings: Mapping[str, int], shape: tuple[int, int]) -> tuple[Any, 
     t = rng.standard_normal((k, shape[0] * shape[1])) / 10
     value = rng.standard_normal((CLASSES, 2 * k)) * (0.1 / CLASSES) * k**-0.5
     made = Embedding(value, 1e-4, np.full(CLASSES, 1 / CLASSES), t, 60_000)
-    game = method.game(Layout.of(schema_of(shape, None), "label", method.name))
-    return game, Embedding(*(jnp.asarray(a, jnp.float32) for a in made))
+    config = method.config(Layout.of(schema_of(shape, None), "label", method.name))
+    return config, Embedding(*(jnp.asarray(a, jnp.float32) for a in made))

@@ -138,7 +138,7 @@ def models(study: Study, some: list[Split], names: list[str], hidden: tuple[str,
 
 def joint_game(method: Ppem, coding: Coding) -> Any:
     """The game of all lanes, together or alone: with the penalty, whose weight is 0 in some of them."""
-    return replace(method.game(coding), penalty=form(method, "-paper").game(coding).penalty)
+    return replace(method.config(coding), penalty=form(method, "-paper").config(coding).penalty)
 
 
 def released(method: Ppem, name: str, one: Split, nets: Any, rows: int) -> PpemModel:
@@ -194,12 +194,12 @@ def together() -> bool:
     return jax.default_backend() != "cpu"
 
 
-def trained(data: list[Any], game: Any, lanes: list[Any]) -> list[Any]:
+def trained(data: list[Any], config: Any, lanes: list[Any]) -> list[Any]:
     from nacre.synthesizers.ppem.training import train
 
     if together():
-        return train(data, game, lanes)
-    return [train(own, game, [lane])[0] for own, lane in zip(data, lanes)]
+        return train(data, config, lanes)
+    return [train(own, config, [lane])[0] for own, lane in zip(data, lanes)]
 
 
 def given(model: PpemModel, study: Study, one: Split) -> dict[str, float]:
@@ -222,26 +222,28 @@ def gan_models(study: Study, some: list[Split], name: str) -> Any:
     """(split, model) of every seed: weights that are kept, or trained together."""
     import jax
 
-    from nacre.synthesizers.base import METHODS
     from nacre.synthesizers.gans.model import GanModel
     from nacre.synthesizers.gans.training import train, train_together
-    from nacre.synthesizers.ppem.training import prepared
+    from nacre.synthesizers.parts.adversarial import prepared
+    from nacre.synthesizers.parts.generator_model import GENERATOR
+    from nacre.synthesizers.registry import METHODS
 
     if not some:
         return
     parts = {one.seed: one.rows((tuple(n for n in one.schema.modelled if n != one.target),)) for one in some}
     first = parts[some[0].seed].coding
-    rules: Any = METHODS[name].load().rules(first.heads(0), first.layout.classes, 256, batch=study.batch)
+    gan: Any = METHODS[name].load()
+    config = gan.config(first.heads(0), first.layout.classes, 256, batch=study.batch)
     lacking = [one for one in some if not kept(study, name, one.seed)]
     nets: dict[int, Any] = {one.seed: kept(study, name, one.seed) for one in some}
     if lacking:
         tables = [_plain(parts[one.seed], prepared) for one in lacking]
         keys = [jax.random.key(one.seed) for one in lacking]
-        alone = [train(t, rules, study.count, k) for t, k in zip(tables, keys)] if not together() else None
-        for one, own in zip(lacking, alone or train_together(tables, rules, study.count, keys)):
+        alone = [train(t, config, study.count, k) for t, k in zip(tables, keys)] if not together() else None
+        for one, own in zip(lacking, alone or train_together(tables, config, study.count, keys)):
             nets[one.seed] = own
             keep(study, name, one.seed, own)
-    kinds = {"maker": rules.maker, "decoder": rules.decoder}
+    kinds = {GENERATOR: config.generator, "decoder": config.decoder}
     for one in some:
         rows, own = parts[one.seed], nets[one.seed]
         whole = {n: (kinds[n], w) for n, w in own.items()}

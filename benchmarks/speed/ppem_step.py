@@ -18,12 +18,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.speed.clock import best, one_core
+from nacre.synthesizers.parts.adversarial import Data, prepared
 from nacre.synthesizers.parts.heads import Heads
 from nacre.synthesizers.ppem import training
-from nacre.synthesizers.ppem.game import Game
+from nacre.synthesizers.ppem.config import TrainingConfig
 
 ROWS, HIDDEN, VISIBLE, BATCH = 227_845, 2, 27, 256
-GAME = Game(Heads(HIDDEN, ()), Heads(VISIBLE, ()), 2, (tuple(range(HIDDEN)),), batch=BATCH, steps=0)
+CONFIG = TrainingConfig(Heads(HIDDEN, ()), Heads(VISIBLE, ()), 2, (tuple(range(HIDDEN)),), batch=BATCH, steps=0)
 LOOKS = 20
 
 
@@ -36,14 +37,14 @@ def arrays() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 @partial(jax.jit, static_argnames=("length",))
-def several(states: Any, data: training.Data, lanes: training.Lane, first: Any, length: int) -> Any:
+def several(states: Any, data: Data, lanes: training.Lane, first: Any, length: int) -> Any:
     """`length` whole steps of every seed, and the loss of the energies after each."""
 
     def one(state: Any, lane: training.Lane) -> Any:
         def turn(state: Any, number: Any) -> tuple[Any, jax.Array]:
-            state = training.step(state, data, lane, number, 1e4, GAME)
+            state = training.step(state, data, lane, number, 1e4, CONFIG)
             key = jax.random.fold_in(lane.key, 2**30 + number)
-            return state, training.judge(state["judges"], state, data, lane, key, GAME)
+            return state, training.critic_loss(state["critics"], state, data, lane, key, CONFIG)
 
         return jax.lax.scan(turn, state, first + jnp.arange(length))
 
@@ -55,18 +56,18 @@ def several(states: Any, data: training.Data, lanes: training.Lane, first: Any, 
 
 def main(seeds: int, repeats: int, cores: int) -> None:
     now = time.process_time if cores == 1 else time.perf_counter
-    data = training.prepared(*arrays(), 2, [1.0, 1.0])
+    data = prepared(*arrays(), 2, [1.0, 1.0])
     lanes = [training.Lane(jax.random.key(s), jnp.float32(10.0), jnp.float32(0.0)) for s in range(seeds)]
     stacked = jax.tree.map(lambda *found: jnp.stack(found), *lanes)
-    states = jax.vmap(lambda k: training.start(GAME, k))(stacked.key)
+    states = jax.vmap(lambda k: training.start(CONFIG, k))(stacked.key)
     length = 4 if jax.default_backend() == "cpu" else 200
-    run = partial(training._chunk, game=GAME, length=length)
+    run = partial(training._chunk, config=CONFIG, length=length)
     step = best(lambda: jax.block_until_ready(run(states, data, stacked, 0, 1e4)), repeats, now) / length
     finite = np.ones(seeds, bool)
     for look in range(LOOKS if repeats > 2 else 2):
         states, losses = several(states, data, stacked, look * length, length)
         finite &= np.isfinite(np.asarray(losses)).all(axis=1)
-    rows = GAME.turns * BATCH * seeds / step
+    rows = CONFIG.turns * BATCH * seeds / step
     print(json.dumps({"step_ms": 1e3 * step, "trained_rows_per_s": rows, "finite_share": float(finite.mean())}))
 
 

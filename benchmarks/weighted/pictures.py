@@ -76,7 +76,7 @@ def _flat(images: np.ndarray) -> np.ndarray:
 
 
 @cache
-def judge(dataset: str) -> Any:
+def critic(dataset: str) -> Any:
     """One LeNet on real training pictures, the same for every method."""
     from nacre.evaluation.images import lenet
 
@@ -127,7 +127,7 @@ def together(jobs: Sequence[Job], training: Training = TRAINING) -> list[list[Jo
     most = 1 if jax.default_backend() == "cpu" else 16
     groups: dict[Any, list[Job]] = {}
     for job in jobs:
-        groups.setdefault((game(job.method, training), len(job.pictures.rows)), []).append(job)
+        groups.setdefault((config(job.method, training), len(job.pictures.rows)), []).append(job)
     return [group[i : i + most] for group in groups.values() for i in range(0, len(group), most)]
 
 
@@ -137,11 +137,11 @@ def trained(group: Sequence[Job], training: Training = TRAINING, **watch: Any) -
 
     from nacre.synthesizers.weighted.training import train
 
-    played = game(group[0].method, training)
+    played = config(group[0].method, training)
     data = jax.tree.map(lambda *a: np.stack(a), *map(prepared_for, group))
     keys = jax.vmap(jax.random.key)(np.array([job.seed for job in group]))
     nets = train(data, played, training.steps, keys, lanes=True, **watch)
-    return [_drawn(job, played.maker, {name: w[i] for name, w in nets.items()}) for i, job in enumerate(group)]
+    return [_drawn(job, played.generator, {name: w[i] for name, w in nets.items()}) for i, job in enumerate(group)]
 
 
 def prepared_for(job: Job) -> Any:
@@ -159,24 +159,25 @@ def prepared_for(job: Job) -> Any:
     return prepared(pictures.rows, weights, given, copies, fixed=False)
 
 
-def game(method: str, training: Training = TRAINING) -> Any:
+def config(method: str, training: Training = TRAINING) -> Any:
     """Networks and loss; what rebuilds pictures from codes is small: it only keeps the encoder honest. A conditional
     DCGAN learns at the thesis's 2e-4; the median of groups gets a double batch, as there."""
     from nacre.nets.pictures import Down, Up
-    from nacre.synthesizers.weighted.game import Critic, Game
+    from nacre.synthesizers.weighted.config import CriticConfig, TrainingConfig
 
     t, c = training, training.channels
     if method == "cgan":
-        return Game(Up(LATENT, KINDS, channels=c), "ce", "plain", Down(1, KINDS, channels=c), latent=LATENT,
-                    batch=t.batch, turns=1, rate=2e-4, judge_rate=2e-4, flat=0.05)  # fmt: skip
-    return Game(
+        return TrainingConfig(Up(LATENT, KINDS, channels=c), "ce", "plain", Down(1, KINDS, channels=c), latent=LATENT,
+                    batch=t.batch, turns=1, rate=2e-4, critic_rate=2e-4, flat=0.05)  # fmt: skip
+    return TrainingConfig(
         Up(LATENT, channels=c), "mmd", METHODS[method], Down(CODE, channels=c), Up(CODE, channels=max(c // 4, 2)),
-        Critic(rebuild=t.rebuild, steep=1.0), latent=LATENT, batch=2 * t.batch if method == "miw-mmd" else t.batch,
-        groups=7, form="v", scales=SCALES, turns=t.turns, rate=t.rate, judge_rate=t.rate,
+        CriticConfig(rebuild=t.rebuild, steep=1.0), latent=LATENT,
+        batch=2 * t.batch if method == "miw-mmd" else t.batch, groups=7, form="v", scales=SCALES,
+        turns=t.turns, rate=t.rate, critic_rate=t.rate,
     )  # fmt: skip
 
 
-def _drawn(job: Job, maker: Any, net: dict[str, np.ndarray]) -> np.ndarray:
+def _drawn(job: Job, generator: Any, net: dict[str, np.ndarray]) -> np.ndarray:
     """The conditional generator gets classes by target share."""
     rng = np.random.default_rng([job.seed, 41])
     parts = []
@@ -185,16 +186,16 @@ def _drawn(job: Job, maker: Any, net: dict[str, np.ndarray]) -> np.ndarray:
         if job.method == "cgan":
             kinds = rng.choice(job.pictures.classes, 1_000, p=job.pictures.target)
             inputs.append(np.eye(KINDS, dtype=np.float32)[kinds])
-        parts.append(np.asarray(_pictures(maker)(net, inputs)))
+        parts.append(np.asarray(_pictures(generator)(net, inputs)))
     return np.clip(np.concatenate(parts), 0, 1).reshape(-1, SIDE, SIDE)
 
 
 @cache
-def _pictures(maker: Any) -> Any:
+def _pictures(generator: Any) -> Any:
     """Compiled once for all generators of that shape."""
     import jax
 
-    return jax.jit(lambda net, inputs: maker(net, inputs))
+    return jax.jit(lambda net, inputs: generator(net, inputs))
 
 
 # -------------------------------------------------------------------------------------------------------- judging
@@ -205,7 +206,7 @@ def classified(dataset: str, pictures: Pictures, made: np.ndarray) -> tuple[dict
     target, mean of the FIDs within classes if all came out. Of each: its share, and its FID if enough came out."""
     from nacre.evaluation.images import fid
 
-    net = judge(dataset)
+    net = critic(dataset)
     kinds, codes = net.predict(made), net(made)
     _, _, test, truth = loaded(dataset)
     real = net(test.reshape(-1, SIDE, SIDE))

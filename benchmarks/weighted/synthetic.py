@@ -107,15 +107,15 @@ def generated(method: str, tables: list[Table], seeds: list[int], steps: int | N
         given = table.first[:, None] * 2 - 1 if conditional else None
         white = np.linalg.solve(root, table.rows.T).T
         data.append(prepared(white, np.ones(len(white)) if conditional else weights, given, copies))
-    game = kind.game(Heads(tables[0].rows.shape[1], ()), given=1 if conditional else 0)
+    config = kind.config(Heads(tables[0].rows.shape[1], ()), given=1 if conditional else 0)
     keys = jax.vmap(jax.random.key)(np.array(seeds))
-    nets = train(jax.tree.map(lambda *a: np.stack(a), *data), game, steps or kind.steps, keys, lanes=True)
+    nets = train(jax.tree.map(lambda *a: np.stack(a), *data), config, steps or kind.steps, keys, lanes=True)
     found = []
     for i, (root, seed) in enumerate(zip(roots, seeds)):
         rng = np.random.default_rng([seed, 29])
-        inputs = [rng.standard_normal((COMPARED, game.latent)).astype(np.float32)]
+        inputs = [rng.standard_normal((COMPARED, config.latent)).astype(np.float32)]
         inputs += [(rng.random((COMPARED, 1)) * 2 - 1).astype(np.float32)] if conditional else []
-        found.append(np.asarray(game.maker({k: v[i] for k, v in nets.items()}, inputs), np.float64) @ root.T)
+        found.append(np.asarray(config.generator({k: v[i] for k, v in nets.items()}, inputs), np.float64) @ root.T)
     return found
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from nacre.errors import NacreError
 from nacre.privacy.certificate.statement import Certificate
-from nacre.synthesizers.base import METHODS
+from nacre.synthesizers.registry import METHODS
 from nacre.table import Schema
 from nacre.table.checking import HIDDEN
 from nacre.table.grid import Grid
@@ -21,7 +21,7 @@ def weighing_options(method: str, shares: Any, weights: Any) -> dict[str, Any]:
     if shares is not None and weights is not None:
         raise NacreError("target_shares and weights both state a target; give one of them")
     stated = Shares(shares) if shares is not None else WeightColumn(weights) if isinstance(weights, str) else weights
-    weighs = method in METHODS and "weights" in {f.name for f in dataclasses.fields(METHODS[method].load())}
+    weighs = method in METHODS and "weights" in METHODS[method].load().options()
     if weights is not None and not weighs:
         raise NacreError(
             f"weights: method {method!r} does not weigh rows in its loss; use method 'weighted' (without a promise), "
@@ -58,8 +58,7 @@ def share_target(method: str, schema: Schema, target: str | None, shares: Any) -
         return target
     (name,) = asked
     few = schema.columns[name].kind in ("categorical", "boolean") and Grid.of(schema.columns[name]).cells <= FEW_CLASSES
-    takes = "target" in {f.name for f in dataclasses.fields(METHODS[method].load())}
-    return name if few and takes and name in schema.modelled else None
+    return name if few and name in schema.modelled else None
 
 
 def with_target(certificate: Certificate, schema: Schema, shares: Any, weights: Any = None) -> Certificate:

@@ -13,10 +13,10 @@ from typing import Any
 
 from nacre.engines import finished, open_rows
 from nacre.errors import SchemaError
+from nacre.privacy import discovery
 from nacre.privacy.budget import Budget, default_delta
 from nacre.privacy.certificate.statement import Certificate, certify
-from nacre.privacy.curator import Curator
-from nacre.privacy.doors import discovery
+from nacre.privacy.curator import Curator, Record
 from nacre.privacy.ledger.payment import Account, paid, stamped
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.plan import Plan
@@ -66,7 +66,8 @@ def buy_schema(
     noise = NoiseSource(noise_seed)
     with finished(rows), paid(account, plan, known.unit.column if known.unit else None) as held:
         check_persons(rows, known)
-        curator = Curator(rows, plan, known, noise, transcript, functools.partial(tell_rows, progress), held)
+        reading = functools.partial(tell_rows, progress)
+        curator = Curator(rows, plan, known, noise, Record(transcript, held), reading)
         found = discovery.buy_domain(curator, plan, discovery.buy_rows(curator, plan, known))
         found = discovery.paid_for(found, known, plan, noise.seeded)
         rests = assumptions(known, rows, plan)

@@ -10,7 +10,7 @@ from nacre.errors import CertificateError, DataError
 from nacre.learners.declared import TRAININGS
 from nacre.privacy.certificate.statement import Certificate
 from nacre.privacy.certificate.verification import Declared, verify
-from nacre.synthesizers.base import METHODS
+from nacre.synthesizers.registry import METHODS
 from nacre.table.documents import read
 
 MOST = 8 << 20  # bytes

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 
 _LINES = """
 fitting run
-privacy.buying privacy.doors.buying
 privacy.calibration privacy.accounting.calibration
 privacy.captured privacy.passes.captured
 privacy.checkpoint privacy.training.checkpoint
@@ -19,7 +18,6 @@ privacy.clipping privacy.training.clipping
 privacy.composition privacy.accounting.composition
 privacy.descent privacy.training.descent
 privacy.diagnostics privacy.doors.diagnostics
-privacy.discovery privacy.doors.discovery
 privacy.document privacy.certificate.document
 privacy.entry privacy.doors.entry
 privacy.events privacy.accounting.events
@@ -32,14 +30,14 @@ privacy.ranges privacy.accounting.ranges
 privacy.rejection privacy.doors.rejection
 privacy.renyi privacy.accounting.renyi
 privacy.rounding privacy.certificate.rounding
-privacy.sampling privacy.doors.sampling
-privacy.selection privacy.doors.selection
-privacy.stepwise privacy.doors.stepwise
+privacy.sampling privacy.doors.sample
+privacy.selection privacy.doors.select
+privacy.stepwise privacy.doors.descend
 privacy.stream privacy.training.stream
 privacy.tables privacy.passes.tables
 privacy.tally privacy.passes.tally
 privacy.teaching privacy.training.teaching
-privacy.training_doors privacy.doors.training
+privacy.training_doors privacy.doors.teach
 privacy.unit_arrays privacy.training.unit_arrays
 privacy.units privacy.passes.units
 privacy.verification privacy.certificate.verification

@@ -14,18 +14,19 @@ from typing import Any
 from nacre.aiming import share_target, weighing_options, with_target, without_weights
 from nacre.engines import Rows, finished, open_rows, storage_assumptions
 from nacre.errors import DataError, DomainNotDeclared, NacreError, TooLittleData
+from nacre.privacy import discovery
 from nacre.privacy.budget import Budget, default_delta, warn_weak_delta
 from nacre.privacy.certificate.rounding import up
 from nacre.privacy.certificate.statement import certify
-from nacre.privacy.curator import Curator
-from nacre.privacy.doors import discovery
+from nacre.privacy.curator import Curator, Record
 from nacre.privacy.ledger.payment import Account, paid, stamped
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.passes.units import refuse_blurred_persons, refuse_repeated_persons
 from nacre.privacy.plan import Plan
 from nacre.privacy.transcript import Transcript
 from nacre.release.release import Release
-from nacre.synthesizers.base import METHODS, Progress, make, silent
+from nacre.synthesizers.base import Progress, Synthesizer, silent
+from nacre.synthesizers.registry import METHODS, make
 from nacre.table import Schema
 from nacre.table.sources import Options, storage
 from nacre.targets import Target
@@ -37,7 +38,7 @@ DOMAINS = ("buy", "declared", "from-data")
 class Job:
     """Everything that is decided before a row is read: the method, what is known, and the plan of doors."""
 
-    synthesizer: Any
+    synthesizer: Synthesizer
     schema: Schema
     plan: Plan
 
@@ -156,7 +157,7 @@ def fit(
     with finished(rows), paid(account, job.plan, unit) as held:
         check_persons(rows, job.schema)
         reading = functools.partial(tell_rows, progress)
-        curator = Curator(rows, job.plan, job.schema, noise, transcript, reading, held)
+        curator = Curator(rows, job.plan, job.schema, noise, Record(transcript, held), reading)
         schema = _buy(curator, job, target)
         model = job.synthesizer.fit(curator, job.plan.for_rows(schema.rows), seed, progress)
         schema = discovery.paid_for(schema, job.schema, job.plan, noise.seeded)
@@ -167,8 +168,8 @@ def fit(
         tell_owner({name: n.outside for name, n in curator.outside.items() if n})
     if tell_diagnostics is not None:
         tell_diagnostics(diagnostics(curator))
-    if public := getattr(job.synthesizer, "public_facts", None):
-        certificate = dataclasses.replace(certificate, extras={**certificate.extras, **public(epsilon is not None)})
+    extras = {**certificate.extras, **job.synthesizer.public_facts(epsilon is not None)}
+    certificate = dataclasses.replace(certificate, extras=extras)
     certificate = with_target(certificate, schema, target_shares, weights)
     return Release(method, schema, model, certificate, None if weighing else target_shares)
 
@@ -183,7 +184,7 @@ def hiding_options(method: str, options: dict[str, Any] | None, hide: Any, alpha
     """The options with the hidden columns and the level among them; refused where a method cannot hide."""
     asked = {name: value for name, value in (("hide", hide), ("alpha", alpha)) if value is not None}
     if asked and method != "ppem":
-        own = "alpha" in asked and method in METHODS and hasattr(METHODS[method].load(), "alpha")
+        own = "alpha" in asked and method in METHODS and "alpha" in METHODS[method].load().options()
         more = f"; its own alpha is an option: options={{'alpha': {alpha}}}, --option alpha={alpha}" if own else ""
         raise NacreError(f"{', '.join(asked)}: method {method!r} hides no columns; use method 'ppem'{more}")
     if twice := [name for name in asked if name in (options or {})]:
@@ -227,9 +228,9 @@ def _buy(curator: Curator, job: Job, target: str | None) -> Schema:
 
 def _warn_if_little(job: Job, rows: int | None, source: str) -> None:
     """What `nacre plan` says, or would have said, had the number of rows been declared. The plan goes on."""
-    from nacre.planning.forecast import forecast, forecasts
+    from nacre.planning.forecast import forecast
 
-    if rows is None or job.plan.budget.epsilon is None or not forecasts(job.plan):
+    if rows is None or job.plan.budget.epsilon is None:
         return
     seen = forecast(job.plan, job.schema, rows, job.synthesizer)
     if seen.verdict in ("little", "too little"):

@@ -19,7 +19,7 @@ from nacre.audit.doors import (
     poisson_threshold,
 )
 from nacre.errors import NacreError
-from nacre.privacy import curator as curators
+from nacre.privacy import room as rooms
 from nacre.privacy.accounting.accountant import PoissonGaussian, epsilon_at
 
 DRAWS, ALPHA = 10_000, 1e-6
@@ -68,8 +68,8 @@ def test_the_threshold_of_poisson_steps_is_the_best_of_a_grid():
 
 
 def test_less_noise_is_refuted(monkeypatch):
-    real = curators.rounded_gaussian
-    monkeypatch.setattr(curators, "rounded_gaussian", lambda sigma, size, source: real(0.8 * sigma, size, source))
+    real = rooms.rounded_gaussian
+    monkeypatch.setattr(rooms, "rounded_gaussian", lambda sigma, size, source: real(0.8 * sigma, size, source))
     for door in ("counts", "total"):
         assert audit_door(door, 1.0, DRAWS, ALPHA).refuted
 

@@ -22,7 +22,7 @@ from nacre.audit.witness import Witness
 from nacre.errors import DomainNotDeclared, NacreError
 from nacre.learners.exponential import Rejection
 from nacre.learners.planned import Planned
-from nacre.privacy import curator as curators
+from nacre.privacy import room as rooms
 from nacre.privacy.accounting.accountant import Gaussian, epsilon_at
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
@@ -82,8 +82,8 @@ def test_a_row_exchanged_is_the_claim_for_replace_one():
 
 
 def test_less_noise_is_refuted(monkeypatch):
-    real = curators.rounded_gaussian
-    monkeypatch.setattr(curators, "rounded_gaussian", lambda sigma, size, source: real(0.5 * sigma, size, source))
+    real = rooms.rounded_gaussian
+    monkeypatch.setattr(rooms, "rounded_gaussian", lambda sigma, size, source: real(0.5 * sigma, size, source))
     found = audit_method(job(), Effort(runs=300), 1e-3)
     assert found.refuted and "refuted" in str(found)
     assert "safe" not in str(found)
@@ -240,8 +240,8 @@ def test_a_tenth_of_the_noise_is_refuted_in_one_run(monkeypatch):
     labels = tables.Categorical(categories=tuple(f"c{i}" for i in range(20_000)))
     planned = job(epsilon=1.0, schema=Schema({"label": labels}, rows=500))
     assert not audit_method(planned, Effort(runs=0, canaries=1000), 1e-5).refuted
-    real = curators.rounded_gaussian
-    monkeypatch.setattr(curators, "rounded_gaussian", lambda sigma, size, source: real(0.1 * sigma, size, source))
+    real = rooms.rounded_gaussian
+    monkeypatch.setattr(rooms, "rounded_gaussian", lambda sigma, size, source: real(0.1 * sigma, size, source))
     found = audit_method(planned, Effort(runs=0, canaries=1000), 1e-5)
     assert all(f.bound.refuted for f in found.findings) and found.findings[0].delta < 1e-5
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 
@@ -151,11 +152,47 @@ def test_schema_draft_check_attest_show(call, small, tmp_path):
     assert "read" in call("schema", "show", path).out
     end = call("schema", "check", path, small / "people.csv", "--json")
     assert end.json["rows"] == 700 and end.json["outside"] == {}
-    end = call("schema", "attest", path, "--by", "A. Turing", "--why", "code book", "--json")
-    assert end.code == 0 and ["age", "bounds"] in end.json["facts"]
+    end = call("schema", "attest", path, "--by", "A. Turing", "--why", "code book", "--json", "--yes")
+    assert end.code == 0 and ["age", "bounds"] in end.json["facts"] and "  age: kind, bounds" in end.err
     shown = call("schema", "show", path, "--json").json
     assert shown["columns"]["age"]["provenance"]["bounds"] == "public"
     assert shown["attestations"][0]["by"] == "A. Turing"
+
+
+def _drafted(call, tmp_path):
+    """A draft with a list of names that nobody reads."""
+    table = tmp_path / "names.csv"
+    names = [f"Dr. {a}{b} of somewhere" for a in "abcdefgh" for b in "abcdef"]
+    table.write_text("name,sex\n" + "".join(f"{n},{'FM'[i % 2]}\n" for i, n in enumerate(names)) * 20)
+    path = tmp_path / "names.json"
+    assert call("schema", "draft", table, "-o", path).code == 0
+    return path
+
+
+def test_attest_asks_and_changes_nothing_without_an_answer(call, tmp_path, monkeypatch):
+    path = _drafted(call, tmp_path)
+    before = path.read_bytes()
+    words = ("schema", "attest", path, "--by", "me", "--why", "so", "--columns", "sex")
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))  # no terminal
+    end = call(*words)
+    assert end.code == 2 and "--yes" in end.err and "  sex: kind, categories, nullable (F, M)" in end.err
+    asked = io.StringIO("n\n")
+    monkeypatch.setattr(asked, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stdin", asked)
+    end = call(*words)
+    assert end.code == 2 and "not confirmed" in end.err and path.read_bytes() == before
+
+
+def test_attest_refuses_long_lists_of_texts_that_are_not_named(call, tmp_path):
+    path = _drafted(call, tmp_path)
+    words = ("schema", "attest", path, "--by", "me", "--why", "so", "--yes")
+    end = call(*words)
+    assert end.code == 2 and "name (48 texts)" in end.err and "sex" not in end.err
+    assert call(*words, "--columns", "sex").code == 0
+    left = call("schema", "show", path, "--json").json["columns"]
+    assert (left["name"]["provenance"]["categories"], left["sex"]["provenance"]["categories"]) == ("read", "public")
+    end = call(*words, "--columns", "name")
+    assert end.code == 0 and "Dr. hf of somewhere" in end.err
 
 
 def test_schema_draft_without_output_is_the_schema_itself(call, small):
@@ -303,7 +340,7 @@ def test_a_terminal_is_not_told_what_a_file_says(call, release, tmp_path):
 
 
 def test_methods(call):
-    from nacre.synthesizers.base import METHODS
+    from nacre.synthesizers.registry import METHODS
 
     end = call("methods", "--json")
     assert set(end.json["methods"]) == set(METHODS)

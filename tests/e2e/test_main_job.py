@@ -151,7 +151,7 @@ def test_the_command_in_the_readme_runs(tmp_path):
 
 def test_the_readme_names_every_method_and_command():
     from nacre.cli import app
-    from nacre.synthesizers.base import METHODS
+    from nacre.synthesizers.registry import METHODS
 
     text = (ROOT / "README.md").read_text()
     for name, method in METHODS.items():

@@ -24,7 +24,7 @@ from nacre.engines.shards import even_cuts
 from nacre.errors import DataError, NacreError
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
-from nacre.privacy.doors.selection import RecordScore
+from nacre.privacy.doors.select import RecordScore
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.plan import Counts, Plan, Select, Total
 from nacre.table import Unit

@@ -8,7 +8,7 @@ import numpy as np
 
 from nacre.learners import labelled
 from nacre.learners.training import Task
-from nacre.privacy.curator import Curator
+from nacre.privacy.curator import Curator, Record
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.plan import Plan
 
@@ -27,7 +27,7 @@ def task(training: Any, X: np.ndarray, y: np.ndarray, noise: Any = None, transcr
     made.plan = Plan(training.name, training.entries(made), training.budget(made), rows=rows)
     schema = labelled.describe(made.features, made.classes, rows, dict.fromkeys(("bounds", "classes", "rows"), False))
     source = labelled.LabelledRows(X.astype(np.float32), y)
-    made.curator = Curator(source, made.plan, schema, noise or NoiseSource(), transcript)
+    made.curator = Curator(source, made.plan, schema, noise or NoiseSource(), Record(transcript))
     return made
 
 

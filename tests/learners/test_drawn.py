@@ -16,7 +16,7 @@ from nacre.learners.exponential import Walk
 from nacre.learners.flow import FlowShape
 from nacre.learners.flow_chain import FlowChain, FlowProposals
 from nacre.learners.hamiltonian import Hamiltonian, Trajectories
-from nacre.privacy.doors.sampling import Utility
+from nacre.privacy.doors.sample import Utility
 from nacre.privacy.noise import NoiseSource
 
 X, Y = small.data(100)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from nacre.engines import MemoryRows
 from nacre.nets.taps import Tapped
 from nacre.privacy.budget import Budget
-from nacre.privacy.curator import Curator
+from nacre.privacy.curator import Curator, Record
 from nacre.privacy.plan import Descend, Part, Plan
 from nacre.table import Boolean, Identifier, Numeric, Schema, Unit
 
@@ -75,7 +75,7 @@ def room(table: Any, planned: Descend, noise: Any = None, transcript: Any = None
     budget = Budget(None, neighbours=options.pop("neighbours", "add_or_remove_one"))
     cap = described.unit.cap if described.unit else 1
     rows = table if hasattr(table, "batches") else MemoryRows(table)
-    return Curator(rows, Plan("logistic", (planned,), budget, cap), described, noise, transcript)
+    return Curator(rows, Plan("logistic", (planned,), budget, cap), described, noise, Record(transcript))
 
 
 def fit(curator: Curator, planned: Descend, query: Any = TAPPED, units: int = 200, **options: Any) -> np.ndarray:

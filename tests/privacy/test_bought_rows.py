@@ -11,10 +11,10 @@ from tests.privacy_contract import checks, tables
 import nacre
 from nacre import run as fitting
 from nacre.errors import DomainNotDeclared
+from nacre.privacy import discovery
 from nacre.privacy.budget import Budget
 from nacre.privacy.certificate.rounding import up
 from nacre.privacy.curator import Curator
-from nacre.privacy.doors import discovery
 from nacre.privacy.plan import Counts, Plan, Scope, gaussian_share
 from nacre.privacy.transcript import Transcript
 from nacre.synthesizers.independent import Independent

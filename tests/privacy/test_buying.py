@@ -1,11 +1,13 @@
 """What is bought of a column: its bounds on its step, its labels, a word for the rest only where there is a rest."""
 
+import dataclasses
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import nacre
-from nacre.privacy.doors import buying
+from nacre.privacy import buying
 from nacre.table import Categorical, Datetime, Identifier, Numeric, Schema
 from nacre.table.formats import NumberFormat
 from nacre.table.votes import probe
@@ -38,6 +40,8 @@ def test_the_word_for_the_rest_is_no_label(labels, word):
 
 def test_a_column_without_a_frequent_text_is_a_name_if_nothing_was_declared():
     assert isinstance(buying.with_labels(Categorical(), _texts({}, 900.0), True), Identifier)
+    rare = dataclasses.replace(_texts({}, 900.0), missing=9_000.0)  # most are missing, and stay so
+    assert buying.with_labels(Categorical(nullable=True), rare, True).labels == ("other",)
     kept = buying.with_labels(Categorical(other="rest"), _texts({}, 900.0), False)
     assert kept.categories == ("rest",) and kept.other == "rest"
 

@@ -11,8 +11,8 @@ import pytest
 from tests.privacy_contract import checks, tables
 
 from nacre.errors import PlanError
-from nacre.privacy.curator import Curator
-from nacre.privacy.doors.selection import Deviation, RecordScore
+from nacre.privacy.curator import Curator, Record
+from nacre.privacy.doors.select import Deviation, RecordScore
 from nacre.privacy.passes.captured import MOST, refuse_captured
 from nacre.privacy.plan import Plan, Select, Total
 from nacre.privacy.transcript import Transcript
@@ -131,7 +131,7 @@ def questions(score):
         checks.CountedRows(tables.people(30)),
         Plan("test", (PICK,), checks.FREE),
         tables.schema(),
-        transcript=transcript,
+        record=Record(transcript),
     )
     room.select(PICK, score)
     return transcript.questions

@@ -9,7 +9,7 @@ import pytest
 
 from nacre.errors import BudgetError
 from nacre.nets.taps import Mask, Outer
-from nacre.privacy.doors.stepwise import LEAST_CLIP
+from nacre.privacy.doors.descend import LEAST_CLIP
 from nacre.privacy.plan import CLIPPINGS, Part
 from nacre.privacy.training import clipping
 

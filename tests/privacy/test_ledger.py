@@ -24,8 +24,8 @@ from nacre.errors import (
     RequestRefused,
 )
 from nacre.privacy.budget import Budget
-from nacre.privacy.curator import Curator
-from nacre.privacy.doors.selection import RecordScore
+from nacre.privacy.curator import Curator, Record
+from nacre.privacy.doors.select import RecordScore
 from nacre.privacy.ledger import Ledger, Policy, Reservation, books, chain, open_ledger
 from nacre.privacy.ledger.payment import Account, paid
 from nacre.privacy.ledger.sqlite import refuse_remote
@@ -78,7 +78,7 @@ def answers_after_commit(ledger: Ledger, held: Reservation) -> None:
     """Rows are read when the debit is committed; an answer is given when the ledger holds that answers are given."""
     rows = WatchedRows(ledger.url)
     asked = plan()
-    room = Curator(rows, asked, SCHEMA, paid=held)
+    room = Curator(rows, asked, SCHEMA, record=Record(paid=held))
     real, answered = room._transcript.settle, []
 
     def settle(question, answer):
@@ -113,7 +113,7 @@ def test_a_twin_that_opens_before_the_commit_reads_nothing(ledger):
     del ledger.store._commit
     rows = WatchedRows(ledger.url)
     with pytest.raises((RequestRefused, LedgerRollback)):  # not in the ledger, though this machine saw it
-        Curator(rows, plan(), SCHEMA, paid=held).counts(plan().entries[0], [("sick",)])
+        Curator(rows, plan(), SCHEMA, record=Record(paid=held)).counts(plan().entries[0], [("sick",)])
     assert not rows.seen
 
 
@@ -135,13 +135,13 @@ def test_a_reservation_opens_one_plan_once(ledger):
 def test_a_reservation_pays_for_one_curator_in_one_process(ledger, monkeypatch):
     """Doors are counted by the curator: a second one on the same debit would read as often as it likes."""
     held = ledger.reserve("people", plan())
-    Curator(MemoryRows(TABLE), plan(), SCHEMA, paid=held).counts(plan().entries[0], [("sick",)])
+    Curator(MemoryRows(TABLE), plan(), SCHEMA, record=Record(paid=held)).counts(plan().entries[0], [("sick",)])
     with pytest.raises(RequestRefused, match="pays for one run"):
-        Curator(MemoryRows(TABLE), plan(), SCHEMA, paid=held)
+        Curator(MemoryRows(TABLE), plan(), SCHEMA, record=Record(paid=held))
     forked = ledger.reserve("people", plan())
     monkeypatch.setattr(books.os, "getpid", lambda: -1)  # as after a fork, with the reservation in memory
     with pytest.raises(RequestRefused, match="pays for one run"):
-        Curator(MemoryRows(TABLE), plan(), SCHEMA, paid=forked)
+        Curator(MemoryRows(TABLE), plan(), SCHEMA, record=Record(paid=forked))
     with pytest.raises(RequestRefused, match="another process"):
         forked.open(plan())
 
@@ -341,7 +341,9 @@ def test_a_mandatory_ledger_guards_every_door(ledger, monkeypatch, tmp_path):
     with pytest.raises(LedgerRequired, match="names another ledger"):
         nacre.fit(rows, schema=SCHEMA, epsilon=0.5, ledger=other.url, population="people")
     with pytest.raises(LedgerRequired, match="names another ledger"):
-        Curator(rows, plan(), SCHEMA, paid=other.reserve("people", plan())).counts(plan().entries[0], [("sick",)])
+        Curator(rows, plan(), SCHEMA, record=Record(paid=other.reserve("people", plan()))).counts(
+            plan().entries[0], [("sick",)]
+        )
     assert not rows.seen
     monkeypatch.setenv("NACRE_POPULATION", "people")
     made = nacre.sketch(TABLE, schema=SCHEMA, epsilon=0.3, frequencies=4)
@@ -556,7 +558,7 @@ def test_what_fails_after_an_answer_was_given_stays_spent(ledger):
     entries = tuple(Counts(name, sigmas=(30.0,), cliques=(("sick",),)) for name in ("one", "two"))
     asked, rows = Plan("test", entries, Budget(0.5, 1e-6)), Torn(1)
     with pytest.raises(DataError, match="utf-8"), paid(Account(ledger, "people"), asked, None) as held:
-        Curator(rows, asked, SCHEMA, paid=held).counts(entries[0], [("sick",)])
+        Curator(rows, asked, SCHEMA, record=Record(paid=held)).counts(entries[0], [("sick",)])
         assert rows.good == 0
         list(rows.batches())
     assert kinds(ledger) == ["policy", "reserved", "opened"] and ledger.rows("people")[-1].spent > 0
@@ -574,7 +576,7 @@ def test_steps_and_draws_are_opened_before_noise_is_seen_by_others(ledger):
     """Doors that hand noisy numbers to a method's own code before they end."""
     asked = Plan("test", (Select("pick", epsilon=0.1, picks=2),), Budget(0.5, 1e-6))
     held = ledger.reserve("people", asked)
-    room, seen = Curator(MemoryRows(TABLE), asked, SCHEMA, paid=held), []
+    room, seen = Curator(MemoryRows(TABLE), asked, SCHEMA, record=Record(paid=held)), []
 
     def allowed(picked):
         seen.append((kinds(open_ledger(ledger.url))[-1], room._transcript.begun, len(room._transcript.questions)))

@@ -15,10 +15,10 @@ import nacre
 from nacre import run as fitting
 from nacre.certificates import verified
 from nacre.errors import BudgetError, DataError, DomainNotDeclared, NacreError, PlanError, SchemaError
+from nacre.privacy import discovery
 from nacre.privacy.accounting import accountant as accounting
 from nacre.privacy.budget import Budget, Level, default_delta
 from nacre.privacy.certificate.statement import Certificate, certify
-from nacre.privacy.doors import discovery
 from nacre.privacy.noise import ENTROPY
 from nacre.privacy.plan import (
     Bounds,
@@ -31,7 +31,7 @@ from nacre.privacy.plan import (
     Total,
     gaussian_share,
 )
-from nacre.synthesizers.base import METHODS, make
+from nacre.synthesizers.registry import METHODS, make
 from nacre.table import Categorical, Identifier, Numeric, Schema, Unit
 
 

@@ -15,7 +15,7 @@ from nacre.privacy.budget import Budget, Level
 from nacre.privacy.certificate.statement import Certificate, certify
 from nacre.privacy.noise import ENTROPY
 from nacre.privacy.plan import Counts, Plan
-from nacre.synthesizers.base import METHODS, make
+from nacre.synthesizers.registry import METHODS, make
 from nacre.table import Boolean, Categorical, Schema
 
 CASES = (

@@ -15,7 +15,7 @@ from nacre.engines import MemoryRows
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.doors import walk
-from nacre.privacy.doors.sampling import Listed, Utility
+from nacre.privacy.doors.sample import Listed, Utility
 from nacre.privacy.plan import Plan, Sample
 from nacre.table import Numeric, Schema
 
@@ -177,7 +177,7 @@ def listed(tmp_path) -> None:
 
 def listed_scores(table: Any, schema: Any, utility: Utility, relation: str) -> tuple[np.ndarray, float]:
     """The whole numbers and the rate that reach the exponential mechanism of an exact draw at ε = 1."""
-    from nacre.privacy.doors import sampling
+    from nacre.privacy.doors import sample as sampling
 
     seen: list[tuple[np.ndarray, float]] = []
     real = sampling.exponential_choice

@@ -13,7 +13,7 @@ from tests.privacy_contract import checks, doors, tables
 from nacre.engines import MemoryRows
 from nacre.errors import PlanError
 from nacre.privacy.curator import Curator
-from nacre.privacy.doors.selection import Deviation, Nearness, RecordScore
+from nacre.privacy.doors.select import STEPS, Deviation, Nearness, RecordScore
 from nacre.privacy.noise import rounded_gaussian
 from nacre.privacy.passes import feature_sums
 from nacre.privacy.plan import DOORS, Bounds, Categories, Counts, Plan, Reveal, Scope, Select, Total
@@ -61,7 +61,7 @@ def record_score() -> RecordScore:
 
 def nearness() -> Nearness:
     value = RecordScore(lambda records, public: doors.features(records, public)[:, :1], 1, low=-0.5, high=40.0)
-    return Nearness(value, np.arange(60) * RecordScore._STEPS // 7)
+    return Nearness(value, np.arange(60) * STEPS // 7)
 
 
 @pytest.mark.parametrize("cap", CAPS)

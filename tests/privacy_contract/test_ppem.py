@@ -23,19 +23,21 @@ from nacre.privacy.training import descent, unit_arrays
 from nacre.release.release import load
 from nacre.synthesizers.parts.heads import Heads
 from nacre.synthesizers.ppem import losses, private, training
-from nacre.synthesizers.ppem.game import Game
+from nacre.synthesizers.ppem.config import TrainingConfig
 from nacre.synthesizers.ppem.method import Ppem
 from nacre.table.simulate.people import people, people_schema
 
 SMALL = {"hide": ["age"], "steps": 6, "width": 8, "batch": 16, "pairs": 20}
-GAME = Game(Heads(2, ()), Heads(3, ()), 2, ((0, 1),), width=8, batch=8, level=1e9, norm="layer", linear=True)
-JOB = private.Descent(GAME, 4.0, 1.0, 10.0, (1.4,))
-CHOOSER = {k: np.zeros(s, np.float32) for k, s in GAME.chooser.shapes().items()}
+CONFIG = TrainingConfig(
+    Heads(2, ()), Heads(3, ()), 2, ((0, 1),), width=8, batch=8, level=1e9, norm="layer", linear=True
+)
+JOB = private.Descent(CONFIG, 4.0, 1.0, 10.0, (1.4,))
+CHOOSER = {k: np.zeros(s, np.float32) for k, s in CONFIG.chooser.shapes().items()}
 KEY = jnp.asarray([5, 6, 7, 8], jnp.uint32)
 
 
 def state():
-    made = private.start(GAME, jax.random.key(0), CHOOSER)
+    made = private.start(CONFIG, jax.random.key(0), CHOOSER)
     return {**made, "average": jnp.array([[0.05, 0.02]])}
 
 
@@ -62,7 +64,7 @@ def job(clip=0.5):
 def test_emptying_a_slot_moves_every_sum_by_one_contribution():
     """Adversarial rows, one slot of eight emptied: gradients move by at most C, the sums by at most sqrt 2."""
     one, now = job(), state()
-    now["judges"]["xi"] = jax.tree.map(lambda a: 8 * a, now["judges"]["xi"])  # steep: pair values far beyond the cut
+    now["critics"]["xi"] = jax.tree.map(lambda a: 8 * a, now["critics"]["xi"])  # steep: pair values far beyond the cut
 
     @jax.jit
     def sums(tree, present):
@@ -93,17 +95,17 @@ def test_pairs_together_give_the_gradient_of_the_batch():
     x = jnp.asarray(drawn["hidden"])
 
     def u(xi):
-        energy_of = lambda r: losses.energy(GAME.xi, xi, r, anchor=losses.ANCHOR)  # noqa: E731
+        energy_of = lambda r: losses.energy(CONFIG.xi, xi, r, anchor=losses.ANCHOR)  # noqa: E731
         return stein.pair_values(x, losses.scores(energy_of, x), 1.4)
 
-    now["average"] = jnp.array([[jnp.sum(u(now["judges"]["xi"])) / private.CUT / n,
-                                 jnp.sum(u(now["judges"]["xi"]) ** 2) / private.CUT**2 / n]])  # fmt: skip
+    now["average"] = jnp.array([[jnp.sum(u(now["critics"]["xi"])) / private.CUT / n,
+                                 jnp.sum(u(now["critics"]["xi"]) ** 2) / private.CUT**2 / n]])  # fmt: skip
 
     def whole(xi):
-        real = losses.energy(GAME.xi, xi, x, anchor=losses.ANCHOR).sum()
+        real = losses.energy(CONFIG.xi, xi, x, anchor=losses.ANCHOR).sum()
         return real - 2 * n * JOB.weight * stein.normalised(u(xi))
 
-    wanted = jax.grad(whole)(now["judges"]["xi"])
+    wanted = jax.grad(whole)(now["critics"]["xi"])
     units = jax.tree.map(lambda a: jnp.asarray(a).reshape(n, 2, *a.shape[1:]), drawn)
     keys = jax.random.split(jax.random.key(1), n)
     asked = jax.vmap(private.query(JOB), (None, 0, 0))(now, (units, jnp.ones((n, 2), bool)), keys)
@@ -117,12 +119,12 @@ def test_scores_of_labels_are_taken_after_a_little_noise():
     """specs/ppem.md E4: pair values of hidden labels depend on the step's noise; numbers get none."""
     now, drawn = state(), {n: a[:2] for n, a in rows(2, 5).items()}
     drawn["hidden"] = np.array([[1.0, 0.0], [0.0, 1.0]], np.float32)
-    asked = jax.jit(private.query(replace(JOB, game=replace(GAME, hidden=Heads(1, (1,))))))
+    asked = jax.jit(private.query(replace(JOB, config=replace(CONFIG, hidden=Heads(1, (1,))))))
     unit = (drawn, np.array([True, True]))
     one, two = (asked(now, unit, jax.random.key(k)) for k in (0, 1))
     assert not np.array_equal(one["sums"], two["sums"])
-    game = replace(GAME, hidden=Heads(1, (1,)))
-    seen = training.blurred(game, jnp.asarray(drawn["hidden"]), jax.random.key(0))
+    config = replace(CONFIG, hidden=Heads(1, (1,)))
+    seen = training.with_label_noise(config, jnp.asarray(drawn["hidden"]), jax.random.key(0))
     assert np.array_equal(seen[:, 0], drawn["hidden"][:, 0]) and not np.array_equal(seen[:, 1], drawn["hidden"][:, 1])
 
 
@@ -131,9 +133,9 @@ def test_noisy_gradients_count_half_and_the_known_noise_of_averages_adds_up():
     quarter. The variance of an average of noisy sums after k steps, each kept with the weight A, in closed form."""
     after = jax.jit(private.update(JOB, 10))
     now = {**state(), "variance": jnp.zeros(())}
-    still = {n: jax.tree.map(jnp.zeros_like, now["judges"][n]) for n in ("xi", "gamma")} | {"sums": jnp.zeros((1, 2))}
+    still = {n: jax.tree.map(jnp.zeros_like, now["critics"][n]) for n in ("xi", "gamma")} | {"sums": jnp.zeros((1, 2))}
     ones = jax.tree.map(jnp.ones_like, still)
-    first, second = (after(now, noisy, jax.random.key(0))["judging"] for noisy in (still, ones))
+    first, second = (after(now, noisy, jax.random.key(0))["critic_memory"] for noisy in (still, ones))
     for name in ("xi", "gamma"):
         gaps = jax.tree.map(lambda a, b: np.asarray(b - a), first[name].mu, second[name].mu)
         for gap in jax.tree.leaves(gaps):
@@ -167,10 +169,10 @@ def test_the_noise_that_averages_are_corrected_for_is_that_of_the_door(monkeypat
 
 def test_the_penalty_is_off_once_the_average_rejects():
     now = {**state(), "average": jnp.array([[1.0, 1.0]])}
-    ratio, on = private.coefficients(now, replace(JOB, game=replace(GAME, level=3.84), pairs=64.0))
+    ratio, on = private.coefficients(now, replace(JOB, config=replace(CONFIG, level=3.84), pairs=64.0))
     assert float(on[0]) == 0.0 and float(ratio[0]) == pytest.approx(1.0)
     noisy = {**now, "variance": jnp.asarray(1.0)}  # what noise explains is taken off first: stricter
-    assert float(private.coefficients(noisy, replace(JOB, game=replace(GAME, level=3.84), pairs=64.0))[1][0]) == 1.0
+    assert float(private.coefficients(noisy, replace(JOB, config=replace(CONFIG, level=3.84), pairs=64.0))[1][0]) == 1.0
 
 
 def test_the_conditional_generator_never_sees_a_row():
@@ -183,16 +185,16 @@ def test_the_conditional_generator_never_sees_a_row():
         answers.append(jax.tree.map(lambda a: a.mean(0), found))
     for one, two in zip(*map(jax.tree.leaves, answers)):
         assert not np.array_equal(one, two), "the rows must show in the answers"
-    after = jax.jit(private.update(replace(JOB, game=replace(GAME, energy_rate=0.0)), 10))
+    after = jax.jit(private.update(replace(JOB, config=replace(CONFIG, energy_rate=0.0)), 10))
     now = {**state(), "step": jnp.int32(4)}
     made = [after(now, a, jax.random.key(3)) for a in answers]
     assert not np.array_equal(made[0]["average"], made[1]["average"]), "the answers must be read"
-    for part in ("makers", "mean"):
+    for part in ("generators", "mean"):
         for one, two in zip(jax.tree.leaves(made[0][part]), jax.tree.leaves(made[1][part])):
             np.testing.assert_array_equal(one, two)
     for net in ("v", "omega"):
-        assert not np.array_equal(made[0]["makers"][net]["out.weight"], now["makers"][net]["out.weight"])
-    for new, averaged in zip(jax.tree.leaves(made[0]["makers"]), jax.tree.leaves(made[0]["mean"])):
+        assert not np.array_equal(made[0]["generators"][net]["out.weight"], now["generators"][net]["out.weight"])
+    for new, averaged in zip(jax.tree.leaves(made[0]["generators"]), jax.tree.leaves(made[0]["mean"])):
         # two steps of the generators in all: what is released is what they came to, nothing of where they began
         np.testing.assert_array_equal(new, averaged)
 
@@ -200,13 +202,13 @@ def test_the_conditional_generator_never_sees_a_row():
 def test_energies_go_down_the_noisy_gradient():
     """Without public terms (no margin, no Lipschitz penalty) the first step of Adam goes against the answer."""
     rng, now = np.random.default_rng(2), state()
-    game = replace(GAME, margin=0.0, steep=0.0)
-    noisy = {n: jax.tree.map(lambda a: rng.choice([-1.0, 1.0], a.shape), now["judges"][n]) for n in ("xi", "gamma")}
-    after = jax.jit(private.update(replace(JOB, game=game, weight=0.0), 10))(now, noisy, jax.random.key(3))
+    config = replace(CONFIG, margin=0.0, steep=0.0)
+    noisy = {n: jax.tree.map(lambda a: rng.choice([-1.0, 1.0], a.shape), now["critics"][n]) for n in ("xi", "gamma")}
+    after = jax.jit(private.update(replace(JOB, config=config, weight=0.0), 10))(now, noisy, jax.random.key(3))
     for name, answer in noisy.items():
         for key, g in answer.items():
-            moved = np.asarray(after["judges"][name][key] - now["judges"][name][key])
-            np.testing.assert_allclose(moved, -game.energy_rate * g, rtol=1e-2)
+            moved = np.asarray(after["critics"][name][key] - now["critics"][name][key])
+            np.testing.assert_allclose(moved, -config.energy_rate * g, rtol=1e-2)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from tests.privacy_contract import checks, tables
 import nacre
 from nacre.certificates import verified
 from nacre.errors import DomainNotDeclared
-from nacre.synthesizers.base import METHODS
+from nacre.synthesizers.registry import METHODS
 from nacre.table import Unit
 
 SMALL = {

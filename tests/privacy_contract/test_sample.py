@@ -15,7 +15,7 @@ from nacre.errors import PlanError
 from nacre.privacy.curator import Curator
 from nacre.privacy.doors import walk
 from nacre.privacy.doors.rejection import Rejection
-from nacre.privacy.doors.sampling import Listed, Utility
+from nacre.privacy.doors.sample import Listed, Utility
 from nacre.privacy.passes.feature_sums import CHUNK
 from nacre.privacy.plan import Plan, Sample, Scope
 from nacre.table import Categorical, Schema

@@ -13,10 +13,11 @@ from tests.privacy_contract.twins import Twins, budget_checked_after_the_step
 
 from nacre import run as fitting
 from nacre.engines import MemoryRows
-from nacre.privacy import curator as curator_module
-from nacre.privacy import noise
+from nacre.privacy import discovery, noise
+from nacre.privacy import room as room_module
 from nacre.privacy.curator import Curator
-from nacre.privacy.doors import discovery, selection
+from nacre.privacy.doors import categories
+from nacre.privacy.doors import select as selection
 from nacre.privacy.passes import feature_sums, units
 from nacre.privacy.passes import tables as counting
 from nacre.privacy.plan import Plan, Scope
@@ -34,13 +35,13 @@ twin = TWINS.caught_by
 @twin(instances.law)
 def half_the_noise(patch):
     real = noise.rounded_gaussian
-    patch.setattr(curator_module, "rounded_gaussian", lambda sigma, size, source: real(sigma / 2, size, source))
+    patch.setattr(room_module, "rounded_gaussian", lambda sigma, size, source: real(sigma / 2, size, source))
 
 
 @twin(instances.law)
 def noise_of_variance_sigma(patch):
     real = noise.rounded_gaussian
-    patch.setattr(curator_module, "rounded_gaussian", lambda sigma, size, source: real(sigma**0.5, size, source))
+    patch.setattr(room_module, "rounded_gaussian", lambda sigma, size, source: real(sigma**0.5, size, source))
 
 
 @twin(instances.whole)
@@ -48,15 +49,13 @@ def float_noise(patch):
     def numpy_noise(sigma, size, source):
         return np.random.default_rng(0).normal(0, sigma, size)
 
-    patch.setattr(curator_module, "rounded_gaussian", numpy_noise)
+    patch.setattr(room_module, "rounded_gaussian", numpy_noise)
 
 
 @twin(instances.independence)
 def noise_reused_for_two_doors(patch):
     real = noise.rounded_gaussian
-    patch.setattr(
-        curator_module, "rounded_gaussian", lambda sigma, size, source: real(sigma, size, checks.FixedNoise(7))
-    )
+    patch.setattr(room_module, "rounded_gaussian", lambda sigma, size, source: real(sigma, size, checks.FixedNoise(7)))
 
 
 @twin(instances.tables_replace)
@@ -140,7 +139,7 @@ def parts_without_clipping(patch):
 def half_the_noise_on_sums(patch):
     real = noise.rounded_gaussian
     patch.setattr(
-        curator_module,
+        room_module,
         "rounded_gaussian",
         lambda sigma, size, source: real(sigma / 2 if sigma == 2**14 else sigma, size, source),
     )
@@ -265,7 +264,7 @@ def category_threshold_too_low(patch):
 
 @twin(instances.order)
 def categories_in_data_order(patch):
-    patch.setattr(curator_module, "sorted", list, raising=False)
+    patch.setattr(categories, "sorted", list, raising=False)
 
 
 @twin(instances.stamp)

@@ -15,7 +15,7 @@ from nacre.privacy.budget import Budget
 from nacre.privacy.certificate.statement import certify
 from nacre.privacy.noise import ENTROPY
 from nacre.report.findings import Comparison, Matrix, Report, Score
-from nacre.synthesizers.base import make
+from nacre.synthesizers.registry import make
 from nacre.table.simulate.people import people, people_schema
 
 TARGET = "late_payment"

@@ -11,11 +11,12 @@ import pytest
 
 from nacre.errors import NacreError
 from nacre.planning import comparison as outlook
-from nacre.planning.forecast import forecast, tvd
+from nacre.planning.forecast import forecast
+from nacre.planning.shape import tvd
 from nacre.privacy.budget import Budget
-from nacre.privacy.doors.discovery import Undeclared, unknown
+from nacre.privacy.discovery import Undeclared, unknown
 from nacre.run import fit, prepare
-from nacre.synthesizers.base import METHODS, make
+from nacre.synthesizers.registry import METHODS, make
 from nacre.table import Categorical, Numeric, Schema
 from nacre.table.encoding import encode
 from nacre.table.grid import Grid

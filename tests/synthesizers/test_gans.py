@@ -10,11 +10,12 @@ import pytest
 
 import nacre
 from nacre.errors import NacreError, ReleaseFileError
-from nacre.synthesizers.gans.ebgan import EbganRules
-from nacre.synthesizers.gans.medgan import MedganRules
+from nacre.synthesizers.gans.ebgan import EbganConfig
+from nacre.synthesizers.gans.medgan import MedganConfig
 from nacre.synthesizers.gans.model import GanModel
-from nacre.synthesizers.gans.steingan import SteinRules, direction
-from nacre.synthesizers.gans.wgan import WganRules
+from nacre.synthesizers.gans.steingan import SteinConfig, direction
+from nacre.synthesizers.gans.wgan import WganConfig
+from nacre.synthesizers.parts.generator_model import GENERATOR
 from nacre.synthesizers.parts.heads import Heads
 from nacre.table.simulate.people import people, people_schema
 
@@ -81,29 +82,29 @@ def test_stein_direction_is_the_definition():
 
 
 def test_the_generator_of_steingan_follows_the_direction():
-    rules = SteinRules(Heads(3, ()), 1, 8)
-    judge = rules.start_judge(KEY)
+    config = SteinConfig(Heads(3, ()), 1, 8)
+    critic = config.start_critic(KEY)
     y = jax.random.normal(KEY, (5, 3))
-    slope = jax.grad(lambda x: rules.energy(judge, x, None)[0].sum())(y)
-    found = jax.grad(lambda x: rules.maker_loss(judge, x, None))(y)
+    slope = jax.grad(lambda x: config.energy(critic, x, None)[0].sum())(y)
+    found = jax.grad(lambda x: config.generator_loss(critic, x, None))(y)
     np.testing.assert_allclose(found, -direction(y, slope) / 5, rtol=1e-5, atol=1e-6)
 
 
 def test_losses_by_hand():
     real, fake = jax.random.normal(KEY, (2, 4, 3))
-    wgan = WganRules(Heads(3, ()), 1, 8)
-    judge = wgan.start_judge(KEY)
-    value = lambda x: np.asarray(wgan.value(judge, x, None))  # noqa: E731
+    wgan = WganConfig(Heads(3, ()), 1, 8)
+    critic = wgan.start_critic(KEY)
+    value = lambda x: np.asarray(wgan.value(critic, x, None))  # noqa: E731
     mix = np.asarray(jax.random.uniform(KEY, (4, 1)))
-    slope = jax.vmap(jax.grad(lambda x: wgan.value(judge, x[None], None)[0]))(mix * real + (1 - mix) * fake)
+    slope = jax.vmap(jax.grad(lambda x: wgan.value(critic, x[None], None)[0]))(mix * real + (1 - mix) * fake)
     steep = (np.linalg.norm(slope, axis=1) - 1) ** 2
     wanted = (value(fake) - value(real) + 10 * steep).mean()
-    assert float(wgan.judge_loss(judge, real, fake, None, KEY)) == pytest.approx(wanted, rel=1e-4)
-    ebgan = EbganRules(Heads(3, ()), 1, 8)
-    judge = ebgan.start_judge(KEY)
-    energy = [np.asarray(ebgan.energy(judge, x, None)[0]) for x in (real, fake)]
+    assert float(wgan.critic_loss(critic, real, fake, None, KEY)) == pytest.approx(wanted, rel=1e-4)
+    ebgan = EbganConfig(Heads(3, ()), 1, 8)
+    critic = ebgan.start_critic(KEY)
+    energy = [np.asarray(ebgan.energy(critic, x, None)[0]) for x in (real, fake)]
     wanted = (energy[0] + np.maximum(0, 10 - energy[1])).mean()
-    assert float(ebgan.judge_loss(judge, real, fake, None, KEY)) == pytest.approx(wanted, rel=1e-5)
+    assert float(ebgan.critic_loss(critic, real, fake, None, KEY)) == pytest.approx(wanted, rel=1e-5)
 
 
 def softplus(x):
@@ -113,33 +114,33 @@ def softplus(x):
 def test_losses_of_the_generators_by_hand():
     """What each judge is made to say of generated rows: a wrong sign trains the generator away from the data."""
     fake = jax.random.normal(KEY, (4, 3))
-    wgan = WganRules(Heads(3, ()), 1, 8)
-    judge = wgan.start_judge(KEY)
-    wanted = -float(wgan.value(judge, fake, None).mean())
-    assert float(wgan.maker_loss(judge, fake, None)) == pytest.approx(wanted, rel=1e-5)
-    ebgan = EbganRules(Heads(3, ()), 1, 8)
-    judge = ebgan.start_judge(KEY)
-    energy, code = (np.asarray(a, np.float64) for a in ebgan.energy(judge, fake, None))
+    wgan = WganConfig(Heads(3, ()), 1, 8)
+    critic = wgan.start_critic(KEY)
+    wanted = -float(wgan.value(critic, fake, None).mean())
+    assert float(wgan.generator_loss(critic, fake, None)) == pytest.approx(wanted, rel=1e-5)
+    ebgan = EbganConfig(Heads(3, ()), 1, 8)
+    critic = ebgan.start_critic(KEY)
+    energy, code = (np.asarray(a, np.float64) for a in ebgan.energy(critic, fake, None))
     unit = code / np.linalg.norm(code, axis=1, keepdims=True)
     apart = np.mean([(unit[i] @ unit[j]) ** 2 for i in range(4) for j in range(4) if i != j])
-    assert float(ebgan.maker_loss(judge, fake, None)) == pytest.approx(energy.mean() + 0.1 * apart, rel=1e-4)
-    medgan = MedganRules(Heads(3, ()), 1, 8)
-    judge = medgan.start_judge(KEY)
-    value = medgan.value(judge, fake, None)
-    assert float(medgan.maker_loss(judge, fake, None)) == pytest.approx(softplus(-value).mean(), rel=1e-5)
+    assert float(ebgan.generator_loss(critic, fake, None)) == pytest.approx(energy.mean() + 0.1 * apart, rel=1e-4)
+    medgan = MedganConfig(Heads(3, ()), 1, 8)
+    critic = medgan.start_critic(KEY)
+    value = medgan.value(critic, fake, None)
+    assert float(medgan.generator_loss(critic, fake, None)) == pytest.approx(softplus(-value).mean(), rel=1e-5)
 
 
 def test_the_judge_of_medgan_says_yes_to_real_rows():
     real, fake = jax.random.normal(KEY, (2, 4, 3))
-    rules = MedganRules(Heads(3, ()), 1, 8)
-    judge = rules.start_judge(KEY)
-    yes, no = (rules.value(judge, x, None) for x in (real, fake))
+    config = MedganConfig(Heads(3, ()), 1, 8)
+    critic = config.start_critic(KEY)
+    yes, no = (config.value(critic, x, None) for x in (real, fake))
     wanted = softplus(-yes).mean() + softplus(no).mean()
-    assert float(rules.judge_loss(judge, real, fake, None, KEY)) == pytest.approx(wanted, rel=1e-5)
+    assert float(config.critic_loss(critic, real, fake, None, KEY)) == pytest.approx(wanted, rel=1e-5)
 
 
-class FastWgan(WganRules):
-    judge_rate, maker_rate = 5e-3, 1e-3
+class FastWgan(WganConfig):
+    critic_rate, generator_rate = 5e-3, 1e-3
 
 
 def test_a_short_game_moves_the_generator_towards_the_rows():
@@ -147,39 +148,39 @@ def test_a_short_game_moves_the_generator_towards_the_rows():
     two-sided penalty keeps a critic from turning around, so that it overshoots: nothing is said of where it ends."""
     from nacre.nets.branched import forward
     from nacre.synthesizers.gans.training import train
-    from nacre.synthesizers.ppem.training import prepared
+    from nacre.synthesizers.parts.adversarial import prepared
 
     rng = np.random.default_rng(0)
     data = prepared(np.zeros((400, 0)), 2 + 0.5 * rng.normal(size=(400, 1)), np.zeros(400, int), 1, [1.0])
-    rules = FastWgan(Heads(1, ()), 1, 16, latent=4, batch=32)
-    made = forward(rules.maker, train(data, rules, 1000, KEY)["maker"], (rng.normal(size=(2000, 4)),))
+    config = FastWgan(Heads(1, ()), 1, 16, latent=4, batch=32)
+    made = forward(config.generator, train(data, config, 1000, KEY)[GENERATOR], (rng.normal(size=(2000, 4)),))
     assert made.mean() > 1.0
 
 
 def test_the_autoencoder_loss_is_squared_error_and_cross_entropy():
     from nacre.nets.branched import forward
 
-    rules = MedganRules(Heads(2, (3,)), 1, 8)
-    coder, decoder = rules.coder.start(KEY)[0], rules.decoder.start(KEY)[0]
+    config = MedganConfig(Heads(2, (3,)), 1, 8)
+    coder, decoder = config.coder.start(KEY)[0], config.decoder.start(KEY)[0]
     x = jnp.concatenate([jax.random.normal(KEY, (4, 2)), jnp.eye(3)[jnp.array([0, 2, 1, 1])]], axis=1)
-    raw = forward(rules.decoder, decoder, (forward(rules.coder, coder, (x,)),))
+    raw = forward(config.decoder, decoder, (forward(config.coder, coder, (x,)),))
     entropy = -jnp.take_along_axis(jax.nn.log_softmax(raw[:, 2:]), jnp.array([0, 2, 1, 1])[:, None], axis=1)[:, 0]
     wanted = (((raw[:, :2] - x[:, :2]) ** 2).sum(1) + entropy).mean()
-    assert float(rules.rebuilding_loss(coder, decoder, x)) == pytest.approx(float(wanted), rel=1e-5)
+    assert float(config.rebuilding_loss(coder, decoder, x)) == pytest.approx(float(wanted), rel=1e-5)
 
 
 @pytest.mark.slow
 def test_seeds_trained_together_equal_seeds_trained_alone():
     from nacre.synthesizers.gans.training import train, train_together
-    from nacre.synthesizers.ppem.training import prepared
+    from nacre.synthesizers.parts.adversarial import prepared
 
     def table(seed):
         rng = np.random.default_rng(seed)
         return prepared(np.zeros((50, 0)), rng.normal(size=(50, 3)), rng.integers(0, 2, 50), 2, [1.0])
 
-    rules, keys = MedganRules(Heads(3, ()), 2, 16, batch=8), [jax.random.key(0), jax.random.key(1)]
-    together = train_together([table(0), table(1)], rules, 8, keys)
-    alone = train(table(1), rules, 8, keys[1])
+    config, keys = MedganConfig(Heads(3, ()), 2, 16, batch=8), [jax.random.key(0), jax.random.key(1)]
+    together = train_together([table(0), table(1)], config, 8, keys)
+    alone = train(table(1), config, 8, keys[1])
     for net, weights in alone.items():
         for name, a in weights.items():
             np.testing.assert_allclose(together[1][net][name], a, atol=1e-4)

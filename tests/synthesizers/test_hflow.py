@@ -23,11 +23,11 @@ from nacre.privacy.accounting import accountant as accounting
 from nacre.privacy.budget import Budget
 from nacre.privacy.plan import Counts
 from nacre.release.file import pack, unpack
-from nacre.synthesizers.base import make
 from nacre.synthesizers.hflow import warm
 from nacre.synthesizers.hflow.axes import ENCODINGS, Axes
 from nacre.synthesizers.hflow.model import FlowModel, dequantiser_shape, objective_of
 from nacre.synthesizers.hflow.training import Descending
+from nacre.synthesizers.registry import make
 from nacre.table import Boolean, Categorical, Numeric, Schema, Unit
 from nacre.table.columns import Identifier
 from nacre.table.encoding import encode

@@ -33,22 +33,22 @@ def test_critic_loss_of_each_mode_by_hand():
     data, w = prepared(x, np.ones(10)), np.ones(10, np.float32)
     none = np.zeros((10, 0), np.float32)
     for mode in ("ehr", "li2017", "ae01"):
-        game = Mmdgan(mode=mode, width=6, batch=10).game(Heads(3, ()))
-        state = jax.jit(lambda key, g=game: training.start(g, key)["judge"])(KEY)
-        encode = jax.jit(lambda r, g=game, s=state: g.judge(s["judge"], (r,)))
+        config = Mmdgan(mode=mode, width=6, batch=10).config(Heads(3, ()))
+        state = jax.jit(lambda key, g=config: training.start(g, key)["critic"])(KEY)
+        encode = jax.jit(lambda r, g=config, s=state: g.critic(s["critic"], (r,)))
         ex, ey = (np.asarray(encode(r)) for r in (x, y))
-        again = [np.asarray(jax.jit(lambda e, g=game, s=state: g.back(s["back"], (e,)))(e)) for e in (ex, ey)]
+        again = [np.asarray(jax.jit(lambda e, g=config, s=state: g.back(s["back"], (e,)))(e)) for e in (ex, ey)]
         rebuilt = ((x - again[0]) ** 2).sum(1).mean() + ((y - again[1]) ** 2).sum(1).mean()
         k = lambda a, b: sum(np.exp(-((a[:, None] - b[None]) ** 2).sum(-1) / (2 * s * s)) for s in (1, 2, 4, 8, 16))  # noqa: E731
         u = k(ex, ex).mean() + k(ey, ey).mean() - 2 * k(ex, ey).mean()
-        slope = jax.jit(lambda a, b, f=encode: losses.steepness(f, a, b, jax.random.split(KEY)[1]))(x, y)
+        slope = jax.jit(lambda a, b, f=encode: losses.lipschitz_penalty(f, a, b, jax.random.split(KEY)[1]))(x, y)
         above = np.maximum(ey.mean(0) - ex.mean(0), 0).mean()
         wanted = {
             "ehr": rebuilt - 0.1 * u + float(slope),
             "ae01": 0.1 * rebuilt - u + float(slope),
             "li2017": 8 * rebuilt - np.sqrt(max(u, 0) + 1e-8) + 16 * above,
         }[mode]
-        found = jax.jit(training.judge_loss, static_argnums=1)(state, game, data, x, y, w, none, KEY)
+        found = jax.jit(training.critic_loss, static_argnums=1)(state, config, data, x, y, w, none, KEY)
         assert float(found) == pytest.approx(wanted, rel=2e-4)
 
 
@@ -58,10 +58,10 @@ def test_identical_batches_have_no_distance():
 
 
 def test_the_checkpoint_is_chosen_on_rows_that_were_held_out():
-    maker = Branched((2,), 1, 4, 0, activation="elu")
+    generator = Branched((2,), 1, 4, 0, activation="elu")
     held = np.random.default_rng(3).normal(size=(200, 1)).astype(np.float32)
-    best = Best(maker, Heads(1, ()), False, held, np.ones(200), 0)
-    net = {k: np.asarray(v) for k, v in maker.start(KEY)[0].items()}
+    best = Best(generator, Heads(1, ()), False, held, np.ones(200), 0)
+    net = {k: np.asarray(v) for k, v in generator.start(KEY)[0].items()}
     nets = [{**net, "out.bias": np.array([shift], np.float32)} for shift in (5.0, 1.0, 3.0)]
     for i, one in enumerate(nets):
         assert not best.look({"mean": one}, 1_000 * (i + 1), 10**6)
@@ -89,7 +89,7 @@ def test_labels_as_published_are_not_left_to_chance(short):
     raw = np.array([[0.0, 0.4, 0.6], [0.0, 0.9, -2.0]], np.float32)
     vector, (codes,) = Heads(1, (2,)).whole(raw)
     assert codes.tolist() == [1, 0] and vector[:, 1:].tolist() == [[0, 1], [1, 0]]
-    exact = dataclasses.replace(Mmdgan(), paper_exact=True).game(Heads(1, (2,)))
+    exact = dataclasses.replace(Mmdgan(), paper_exact=True).config(Heads(1, (2,)))
     assert exact.heads is None
 
 
@@ -101,12 +101,12 @@ def test_refused_options(options, match):
 
 def test_labels_get_their_shares_by_the_last_biases():
     """Two blocks whose logits follow the noise; the mean of the drawn labels, not of their logits, is set right."""
-    maker, heads = Branched((3,), 6, 8, 1, activation="elu"), Heads(1, (2, 3))
-    net = {k: 3 * np.asarray(v) for k, v in maker.start(KEY)[0].items()}
+    generator, heads = Branched((3,), 6, 8, 1, activation="elu"), Heads(1, (2, 3))
+    net = {k: 3 * np.asarray(v) for k, v in generator.start(KEY)[0].items()}
     wanted, noise = np.array([0.8, 0.2, 0.05, 0.6, 0.35]), np.random.default_rng(4).normal(size=(40_000, 3))
     before, after = (
-        heads.hard(forward(maker, n, (noise,)), np.random.default_rng(5))[0][:, 1:].mean(axis=0)
-        for n in (net, levelled(maker, heads, net, wanted, 0))
+        heads.hard(forward(generator, n, (noise,)), np.random.default_rng(5))[0][:, 1:].mean(axis=0)
+        for n in (net, levelled(generator, heads, net, wanted, 0))
     )
     np.testing.assert_allclose(after, wanted, atol=0.02)
     assert np.abs(before - wanted).max() > 0.1
@@ -123,9 +123,9 @@ def test_weights_reach_the_loss_the_checkpoint_and_the_last_biases(monkeypatch):
     """A training that keeps its first network and notes the rows it was given."""
     seen = []
 
-    def train(data, game, steps, key, progress, keep):
+    def train(data, config, steps, key, progress, keep):
         seen.append(data)
-        keep({"mean": game.maker.start(key)}, steps)
+        keep({"mean": config.generator.start(key)}, steps)
 
     monkeypatch.setattr(training, "train", train)
     made = nacre.fit(weighted_table(2_000), epsilon=None, schema=SCHEMA, method="mmdgan", weights="w",
@@ -168,13 +168,13 @@ def test_acceptance_on_two_gaussians_and_a_coin(seed):
 def test_the_critic_learns_to_rebuild_rows():
     scale = lambda t: np.stack([t["x"] / t["x"].std(), t["b"]], axis=1).astype(float)  # noqa: E731
     x = np.asarray(scale(table(1_000)), np.float32)
-    game = Mmdgan(width=32, batch=64).game(Heads(2, ()))
+    config = Mmdgan(width=32, batch=64).config(Heads(2, ()))
     errors = []
 
     def look(state, done):
-        again = game.back(state["judge"]["back"], (game.judge(state["judge"]["judge"], (x,)),))
+        again = config.back(state["critic"]["back"], (config.critic(state["critic"]["critic"], (x,)),))
         errors.append(float(np.mean((np.asarray(again) - x) ** 2)))
         return False
 
-    training.train(prepared(x, np.ones(len(x))), game, 1_000, KEY, keep=look)
+    training.train(prepared(x, np.ones(len(x))), config, 1_000, KEY, keep=look)
     assert errors[-1] < 0.05 and errors[-1] <= errors[0]

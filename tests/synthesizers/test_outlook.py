@@ -12,7 +12,7 @@ from nacre.planning.costs import Place
 from nacre.planning.expected import Expected, expected
 from nacre.planning.forecast import forecast
 from nacre.privacy.budget import Budget
-from nacre.privacy.doors.discovery import unknown
+from nacre.privacy.discovery import unknown
 from nacre.run import prepare
 from nacre.table.simulate.people import people_schema
 
@@ -53,7 +53,7 @@ def test_every_pair_but_those_of_the_target_is_there():
 
 def test_the_mean_over_a_million_pairs_is_that_of_all_of_them():
     """Wide tables: by sizes, and pair by pair."""
-    from nacre.planning.forecast import tvd
+    from nacre.planning.shape import tvd
     from nacre.table import Boolean, Numeric, Schema
 
     sizes = [2, 5, 9, 14] * 15

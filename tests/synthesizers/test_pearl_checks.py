@@ -19,8 +19,8 @@ from nacre.privacy.curator import Curator
 from nacre.privacy.noise import NoiseSource
 from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.pearl import embedding, training
+from nacre.synthesizers.pearl.config import Embedding, TrainingConfig
 from nacre.synthesizers.pearl.fourier import frequencies
-from nacre.synthesizers.pearl.game import Embedding, Game
 from nacre.synthesizers.pearl.network_model import NetworkModel
 from nacre.synthesizers.pearl.paper import PearlPaper
 from nacre.table import Boolean, Numeric, Schema
@@ -63,7 +63,7 @@ def test_training_needs_nothing_but_what_was_bought():
     del table, curator
     gc.collect()
     layout = Layout.of(SCHEMA, "y", "test")
-    apart = embedding.trained(held, layout, method.game(layout), seed=4)
+    apart = embedding.trained(held, layout, method.config(layout), seed=4)
     assert isinstance(apart, NetworkModel) and apart.rows == whole.rows == 500
     for name, array in whole.net.items():
         assert np.array_equal(array, apart.net[name]), name
@@ -116,10 +116,10 @@ def test_a_mixture_in_the_plane_is_met_without_noise():
     t = frequencies(1000, 2, scale, (1.0, 3.0), 0)
     angle = real @ t.T
     value = np.concatenate([np.cos(angle), np.sin(angle)], axis=1).mean(0)[None] / np.sqrt(1000)
-    game = Game(2, (), 1, "exact", "waves", batch=300, steps=1500, every=0)
+    config = TrainingConfig(2, (), 1, "exact", "waves", batch=300, steps=1500, every=0)
     held = Embedding(value, 0.0, np.ones(1), t, 20_000)
     schema = Schema({"a": Numeric(bounds=(0.0, 1.0)), "b": Numeric(bounds=(0.0, 1.0))}, rows=20_000)
-    model = embedding.trained(held, Layout.of(schema, None, "test"), game, seed=1)
+    model = embedding.trained(held, Layout.of(schema, None, "test"), config, seed=1)
     drawn = model.draw(300, np.random.default_rng(7))
     fake = np.column_stack([drawn["a"].values, drawn["b"].values])
     assert mmd_test(fake, real[:300], RBF(0.2), seed=0).p_value > 0.05

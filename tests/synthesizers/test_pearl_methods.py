@@ -17,7 +17,7 @@ import nacre
 from nacre.errors import NacreError, ReleaseFileError, SchemaError
 from nacre.privacy.budget import Budget
 from nacre.release.file import pack, unpack
-from nacre.synthesizers.base import METHODS
+from nacre.synthesizers.registry import METHODS
 from nacre.table import Boolean, Categorical, Numeric, Schema
 
 SCHEMA = Schema(

@@ -94,14 +94,14 @@ def test_noise_is_subtracted():
     assert np.mean(found) + 2 * len(truth) * np.square(measured.sigma).sum() > 20 * abs(np.mean(found))
 
 
-GAME = training.Game(2, (3, 2), 2, "exact", "waves", 8, 1, 0)
+CONFIG = training.TrainingConfig(2, (3, 2), 2, "exact", "waves", 8, 1, 0)
 
 
 def test_exact_outputs_are_the_mean_over_categories():
     rng = np.random.default_rng(7)
     raw = jnp.asarray(rng.normal(size=(6, 7)), jnp.float32)
     t = jnp.asarray(rng.normal(size=(9, 7)), jnp.float32)
-    found = np.asarray(training.features(raw, jax.random.key(0), t, GAME))
+    found = np.asarray(training.features(raw, jax.random.key(0), t, CONFIG))
     numbers, first, second = np.split(np.asarray(raw, np.float64), [2, 5], axis=1)
     numbers = 1 / (1 + np.exp(-numbers))
     p, q = (np.exp(a) / np.exp(a).sum(1, keepdims=True) for a in (first, second))
@@ -116,12 +116,12 @@ def test_exact_outputs_are_the_mean_over_categories():
 def test_other_outputs_are_records_or_mixtures_of_them(outputs):
     rng = np.random.default_rng(8)
     raw, t = jnp.asarray(rng.normal(size=(50, 7)), jnp.float32), jnp.asarray(rng.normal(size=(4, 7)), jnp.float32)
-    game = replace(GAME, outputs=outputs)
-    hot = [np.asarray(h) for h in training._blocks(raw, jax.random.key(1), game)]
+    config = replace(CONFIG, outputs=outputs)
+    hot = [np.asarray(h) for h in training._blocks(raw, jax.random.key(1), config)]
     np.testing.assert_allclose([h.sum(1) for h in hot], 1.0, atol=1e-5)
     whole = all(np.allclose(h.max(1), 1.0, atol=1e-6) for h in hot)
     assert whole is (outputs == "straight-through")
-    power = np.square(np.asarray(training.features(raw, jax.random.key(1), t, game))).sum(1)
+    power = np.square(np.asarray(training.features(raw, jax.random.key(1), t, config))).sum(1)
     np.testing.assert_allclose(power, 1.0, atol=1e-5)
 
 
@@ -163,9 +163,9 @@ def test_the_critic_of_mixed_scales_starts_at_the_scale_they_were_drawn_with():
     """2,000 frequencies, those of the largest factor count most: 7 standard errors of the root mean square."""
     spread = (0.5, 1.0, 2.0)
     t = fourier.frequencies(2000, 4, 0.3, spread, 0)
-    game = training.Game(4, (), 1, "soft", "waves", 8, 1, 1, spread=spread)
+    config = training.TrainingConfig(4, (), 1, "soft", "waves", 8, 1, 1, spread=spread)
     released = training.Embedding(jnp.zeros((1, 4000)), 0.0, jnp.ones(1), jnp.asarray(t), 10)
-    _, log_start = training.begin(released, game, jax.random.key(0))
+    _, log_start = training.begin(released, config, jax.random.key(0))
     np.testing.assert_allclose(log_start, np.log(0.3), atol=7 * 0.025)
     np.testing.assert_allclose(critic.weights(released.frequencies, log_start, log_start, spread), 1.0, atol=1e-4)
 
@@ -179,8 +179,8 @@ def test_critic_weights_start_equal_and_stay_finite_in_many_dimensions():
     weight = critic.weights(t, start, far)
     assert np.isfinite(np.asarray(weight)).all() and float(weight.sum()) == pytest.approx(500, rel=1e-3)
     assert float(critic.effective_size(weight)) < 50
-    np.testing.assert_array_equal(critic.settle(start, start, far, t), start)  # refused: too few frequencies left
-    near = critic.settle(start, start, start + 1e-3, t)
+    np.testing.assert_array_equal(critic.kept_in_play(start, start, far, t), start)  # refused: too few frequencies left
+    near = critic.kept_in_play(start, start, start + 1e-3, t)
     np.testing.assert_allclose(near, 1e-3, rtol=1e-5)
 
 
@@ -192,7 +192,7 @@ def test_the_log_says_how_many_frequencies_are_left(caplog):
     value[:, np.argmax(np.abs(t[:, 0]))] = 5.0
     released = training.Embedding(value, 1e-3, np.array([0.5, 0.5]), t, 100.0)
     with caplog.at_level("INFO", logger=training.__name__):
-        training.train(released, replace(GAME, steps=30, every=1), jax.random.key(0))
+        training.train(released, replace(CONFIG, steps=30, every=1), jax.random.key(0))
     (record,) = caplog.records
     step, steps, left, k = record.args
     assert (step, steps, k) == (30, 30, 40) and 4 <= left < 35
@@ -207,7 +207,7 @@ def test_numbers_that_are_lost_are_told_with_options_that_exist():
     assert _named(told) and _named(told) <= {f.name for f in fields(Pearl)}
     released = training.Embedding(np.full((2, 8), np.nan), 0.01, np.full(2, 0.5), np.ones((4, 7)), 10)
     with pytest.raises(ConvergenceError) as told:
-        training.train(released, replace(GAME, steps=2), jax.random.key(0))
+        training.train(released, replace(CONFIG, steps=2), jax.random.key(0))
     assert _named(told) and all(_named(told) <= {f.name for f in fields(m)} for m in (PearlPaper, Merf))
 
 

@@ -22,12 +22,12 @@ from nacre.errors import DataError, NacreError, PlanError, SchemaError
 from nacre.nets.branched import Branched, forward
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
-from nacre.synthesizers.parts import revealed
+from nacre.synthesizers.parts import adversarial, lipschitz, revealed
 from nacre.synthesizers.parts.coding import Coding, moments, whitening
 from nacre.synthesizers.parts.heads import Heads
 from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.ppem import finish, losses, training
-from nacre.synthesizers.ppem.game import LATENT, Game, kept
+from nacre.synthesizers.ppem.config import LATENT, TrainingConfig
 from nacre.synthesizers.ppem.method import Ppem
 from nacre.synthesizers.ppem.model import split
 from nacre.table import Boolean, Numeric, Schema
@@ -61,7 +61,7 @@ def test_scores_and_steepness_are_the_gradient_of_the_energy():
     wanted = np.stack([one(row) for row in x])
     energy_of = lambda rows: losses.energy(net, weights, rows, anchor=0.01)  # noqa: E731
     np.testing.assert_allclose(losses.scores(energy_of, x), -wanted, rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(losses.steepness(energy_of, x), np.linalg.norm(wanted, axis=1), rtol=1e-5)
+    np.testing.assert_allclose(lipschitz.slope_norm(energy_of, x), np.linalg.norm(wanted, axis=1), rtol=1e-5)
     assert (np.asarray(energy_of(100 * x)) >= 0).all()
 
 
@@ -71,25 +71,30 @@ def test_an_energy_may_be_flat_in_a_single_number_and_nowhere_be_steep(coordinat
     x = jax.random.normal(KEY, (4, coordinates))
     for k, wanted in ((0.0, 0.0 if coordinates == 1 else 1.0), (0.25, 0.0 if coordinates == 1 else 0.5625), (3.0, 4.0)):
         energy_of = lambda rows: k * rows[:, 0]  # noqa: B023, E731
-        np.testing.assert_allclose(losses.steepness_off(energy_of, x), wanted, atol=1e-5)
-        np.testing.assert_allclose(losses.lipschitz(energy_of, x, 2 * x, jnp.full((4, 1), 0.3)), wanted, atol=1e-5)
+        np.testing.assert_allclose(lipschitz.penalty_at(energy_of, x), wanted, atol=1e-5)
+        np.testing.assert_allclose(
+            lipschitz.penalty_between(energy_of, x, 2 * x, jnp.full((4, 1), 0.3)), wanted, atol=1e-5
+        )
 
 
 def test_only_an_energy_that_has_sunk_is_lifted():
-    at = lambda a, b: float(losses.sunk(jnp.array([a, a]), jnp.array([b, b + 1])))  # noqa: E731
+    at = lambda a, b: float(losses.floor_penalty(jnp.array([a, a]), jnp.array([b, b + 1])))  # noqa: E731
     assert at(0.0, 0.0) == pytest.approx((2 - 0.25) ** 2) and at(1.0, 1.0) == pytest.approx((2 - 1.25) ** 2)
     assert at(2.0, 2.0) == at(5.0, 50.0) == 0.0
-    assert float(jax.grad(lambda e: losses.sunk(e[:1], e[1:]))(jnp.array([0.1, 0.3]))[0]) < 0  # upwards
+    assert float(jax.grad(lambda e: losses.floor_penalty(e[:1], e[1:]))(jnp.array([0.1, 0.3]))[0]) < 0  # upwards
 
 
 def test_a_marginal_energy_that_has_sunk_is_lifted_in_training():
     """The bias of an energy at 0: nothing but its floor moves it, upwards. That of the conditional one stays."""
-    data, game = made_data(), Game(Heads(2, ()), Heads(2, ()), 1, ((0, 1),), penalty="none", batch=16, width=8)
-    state = training.start(game, KEY)
-    flat = jax.tree.map(jnp.zeros_like, state["judges"])
+    data, config = (
+        made_data(),
+        TrainingConfig(Heads(2, ()), Heads(2, ()), 1, ((0, 1),), penalty="none", batch=16, width=8),
+    )
+    state = training.start(config, KEY)
+    flat = jax.tree.map(jnp.zeros_like, state["critics"])
     for net in ("xi", "gamma"):
         flat[net]["out.bias"] = jnp.full(1, -3.0)
-    slope = jax.grad(training.judge)(flat, state, data, lane(1, 0.0), KEY, game)
+    slope = jax.grad(training.critic_loss)(flat, state, data, lane(1, 0.0), KEY, config)
     assert float(slope["xi"]["out.bias"][0]) < -0.05 and float(slope["gamma"]["out.bias"][0]) == pytest.approx(0.0)
 
 
@@ -97,12 +102,12 @@ def test_the_penalty_is_off_beside_a_decoy_and_on_without_or_with_epsilon():
     coding = coded()[0]
     beside, alone = (Ppem(hide=("age", "income", "region"), **how) for how in ({}, {"decoy": 0.0}))
     assert beside.strength(False) == 0.0 and beside.strength(True) == alone.strength(False) == 10.0
-    assert beside.game(coding).penalty == "none" and beside.game(coding, private=True).penalty == "normalised"
-    assert alone.game(coding).penalty == "normalised" and alone.settings(False)["weight"] == 10.0
+    assert beside.config(coding).penalty == "none" and beside.config(coding, private=True).penalty == "normalised"
+    assert alone.config(coding).penalty == "normalised" and alone.settings(False)["weight"] == 10.0
     asked = replace(beside, weight=3.0)
-    assert asked.game(coding).penalty == "normalised" and float(asked.lane(0).weight) == 3.0
+    assert asked.config(coding).penalty == "normalised" and float(asked.lane(0).weight) == 3.0
     off = replace(alone, penalty="none")
-    assert off.settings(False)["weight"] == 0.0 and off.game(coding).penalty == "none"
+    assert off.settings(False)["weight"] == 0.0 and off.config(coding).penalty == "none"
     assert alone.without_hiding().strength(False) == 0.0 and alone.show(None) == "range"  # type: ignore[arg-type]
 
 
@@ -209,7 +214,7 @@ def made_data(n=400, seed=0):
     rng = np.random.default_rng(seed)
     hidden = rng.normal(size=(n, 2))
     visible = np.stack([hidden[:, 0] + 0.1 * rng.normal(size=n), rng.normal(size=n)], axis=1)
-    return training.prepared(hidden, visible, (hidden[:, 0] > 1).astype(int), 2, [1.0, 1.0])
+    return adversarial.prepared(hidden, visible, (hidden[:, 0] > 1).astype(int), 2, [1.0, 1.0])
 
 
 def lane(seed, weight=10.0):
@@ -219,9 +224,11 @@ def lane(seed, weight=10.0):
 def test_the_shift_of_class_logits_is_what_balanced_batches_do_to_the_shares():
     """Four classes, one without rows: log(share among drawn rows / share among all) from 512,000 draws, five sd."""
     kinds = np.repeat([0, 1, 3], [700, 250, 50])
-    data = training.prepared(np.zeros((1000, 1)), np.zeros((1000, 1)), kinds, 4, [1.0])
-    game = Game(Heads(1, ()), Heads(1, ()), 4, ((0,),), batch=512, width=8)
-    places = jax.vmap(lambda key: training.balanced(data, key, game))(jax.random.split(KEY, 1000))
+    data = adversarial.prepared(np.zeros((1000, 1)), np.zeros((1000, 1)), kinds, 4, [1.0])
+    config = TrainingConfig(Heads(1, ()), Heads(1, ()), 4, ((0,),), batch=512, width=8)
+    places = jax.vmap(lambda key: adversarial.balanced(data, key, config.batch, config.classes))(
+        jax.random.split(KEY, 1000)
+    )
     share = np.bincount(np.asarray(data.kinds)[np.asarray(places).ravel()], minlength=4) / 512_000
     drawn = np.exp(np.asarray(training.drawn_shift(data.counts))) * np.bincount(kinds, minlength=4) / 1000
     np.testing.assert_allclose(drawn, share, atol=5 * (0.25 / 512_000) ** 0.5)
@@ -231,14 +238,16 @@ def test_the_likelihood_of_balanced_batches_is_largest_at_the_shares_of_all_rows
     """A class of one row in twenty: at its own share the slope of the last bias is 0 over 400 batches, within five sd
     of their mean (0.25 per row at most); at the share it has in a batch it is not."""
     kinds = (np.arange(1000) % 20 == 0).astype(int)
-    data = training.prepared(np.zeros((1000, 1)), np.zeros((1000, 1)), kinds, 2, [1.0])
-    game = Game(Heads(1, ()), Heads(1, ()), 2, ((0,),), batch=128, width=8)
-    still = jax.tree.map(jnp.zeros_like, game.chooser.start(KEY)[0])
+    data = adversarial.prepared(np.zeros((1000, 1)), np.zeros((1000, 1)), kinds, 2, [1.0])
+    config = TrainingConfig(Heads(1, ()), Heads(1, ()), 2, ((0,),), batch=128, width=8)
+    still = jax.tree.map(jnp.zeros_like, config.chooser.start(KEY)[0])
 
     @jax.jit
     def slope(bias):
-        places = jax.vmap(lambda key: training.balanced(data, key, game))(jax.random.split(KEY, 400))
-        lose = lambda b, j: training.class_loss(game, {**still, "out.bias": b}, data, j)  # noqa: E731
+        places = jax.vmap(lambda key: adversarial.balanced(data, key, config.batch, config.classes))(
+            jax.random.split(KEY, 400)
+        )
+        lose = lambda b, j: training.class_loss(config, {**still, "out.bias": b}, data, j)  # noqa: E731
         return jax.vmap(jax.grad(lose), (None, 0))(bias, places).mean(axis=0)
 
     off = 5 * (0.25 / (400 * 128)) ** 0.5
@@ -247,12 +256,12 @@ def test_the_likelihood_of_balanced_batches_is_largest_at_the_shares_of_all_rows
 
 
 def test_five_seeds_trained_together_equal_seeds_trained_alone_and_stay_finite():
-    game = Game(Heads(2, ()), Heads(2, ()), 2, ((0, 1),), steps=20, batch=16, width=8)
+    config = TrainingConfig(Heads(2, ()), Heads(2, ()), 2, ((0, 1),), steps=20, batch=16, width=8)
     data = made_data()
-    together = training.train(data, game, [lane(1), lane(2, 0.0), lane(3), lane(4), lane(5)])
+    together = training.train(data, config, [lane(1), lane(2, 0.0), lane(3), lane(4), lane(5)])
     assert all(np.isfinite(a).all() for nets in together for net in nets.values() for a in net.values())
     for found, own in zip(together, [lane(1), lane(2, 0.0)]):
-        alone = training.train(data, game, [own])[0]
+        alone = training.train(data, config, [own])[0]
         for name in ("omega", "v", "xi", "chooser"):
             for key, a in alone[name].items():
                 np.testing.assert_allclose(found[name][key], a, rtol=2e-3, atol=2e-4)
@@ -263,18 +272,18 @@ def test_the_released_average_holds_next_to_nothing_of_the_start(total):
     """The share of the weights before the first step, by hand: below e⁻⁸ however short the training."""
     left = 1.0
     for _ in range(total):
-        left *= float(kept(total))
+        left *= float(adversarial.kept(total))
     assert left <= np.exp(-8.0) * 1.001 and (total < 9 or left > 1e-6)
-    assert float(kept(10**6)) == pytest.approx(0.999)
+    assert float(adversarial.kept(10**6)) == pytest.approx(0.999)
 
 
 def test_the_ridge_on_class_weights_comes_on_top_of_the_likelihood():
     """Rows at 0 say nothing of the first weights, whatever they are: their loss differs by the ridge alone."""
-    data = training.prepared(np.zeros((40, 1)), np.zeros((40, 1)), np.arange(40) % 2, 2, [1.0])
-    game = Game(Heads(1, ()), Heads(1, ()), 2, ((0,),), batch=16, width=8)
-    still = jax.tree.map(jnp.zeros_like, game.chooser.start(KEY)[0])
+    data = adversarial.prepared(np.zeros((40, 1)), np.zeros((40, 1)), np.arange(40) % 2, 2, [1.0])
+    config = TrainingConfig(Heads(1, ()), Heads(1, ()), 2, ((0,),), batch=16, width=8)
+    still = jax.tree.map(jnp.zeros_like, config.chooser.start(KEY)[0])
     some = {**still, "in0.weight": still["in0.weight"] + 3.0, "in0.bias": still["in0.bias"] + 5.0}
-    none, more = (float(training.class_loss(game, w, data, jnp.arange(16))) for w in (still, some))
+    none, more = (float(training.class_loss(config, w, data, jnp.arange(16))) for w in (still, some))
     assert more - none == pytest.approx(1e-3 * 9.0 * still["in0.weight"].size, rel=1e-4)
 
 
@@ -343,10 +352,11 @@ def test_what_is_linear_is_taken_from_the_rows_learnt_from():
 def test_the_effect_penalises_a_generator_that_is_too_near():
     """push·max(0, 1 − MMD²/effect²) comes on top of the generator's loss; a decoy or control has none of it."""
     data, near = made_data(), lane(1)._replace(push=jnp.float32(10.0))
-    plain = Game(Heads(2, ()), Heads(2, ()), 2, ((0, 1),), batch=16, width=8)
+    plain = TrainingConfig(Heads(2, ()), Heads(2, ()), 2, ((0, 1),), batch=16, width=8)
     state = training.start(plain, KEY)
     totals = [
-        float(training.make(state["makers"], state, data, near, KEY, replace(plain, effect=e))[0]) for e in (0.0, 1.0)
+        float(training.generator_loss(state["generators"], state, data, near, KEY, replace(plain, effect=e))[0])
+        for e in (0.0, 1.0)
     ]
     assert 0 < totals[1] - totals[0] < 10.0
 
@@ -356,22 +366,27 @@ def test_losses_of_the_energies_and_generators_by_hand():
     make, of both pairs, and energies are never negative."""
     real, fake = jnp.array([1.0, 2.0, 0.5]), jnp.array([3.0, 10.0, 12.0])
     np.testing.assert_allclose(losses.margin_loss(real, fake, 10.0), [8.0, 2.0, 0.5])
-    data, game = made_data(), Game(Heads(2, ()), Heads(2, ()), 1, ((0, 1),), batch=16, width=8)
-    state = training.start(game, KEY)
-    lose = jax.jit(jax.value_and_grad(lambda makers: training.make(makers, state, data, lane(1), KEY, game)[0]))
-    total, slope = lose(state["makers"])
-    nearer = jax.tree.map(lambda w, g: w - 1e-3 * g, state["makers"], slope)
+    data, config = made_data(), TrainingConfig(Heads(2, ()), Heads(2, ()), 1, ((0, 1),), batch=16, width=8)
+    state = training.start(config, KEY)
+    lose = jax.jit(
+        jax.value_and_grad(lambda generators: training.generator_loss(generators, state, data, lane(1), KEY, config)[0])
+    )
+    total, slope = lose(state["generators"])
+    nearer = jax.tree.map(lambda w, g: w - 1e-3 * g, state["generators"], slope)
     keys = jax.random.split(KEY, 5)
-    given = data.hidden[training.balanced(data, keys[0], game)]
-    z = jax.random.normal(keys[1], (2, game.batch, LATENT))
+    given = data.hidden[adversarial.balanced(data, keys[0], config.batch, config.classes)]
+    z = jax.random.normal(keys[1], (2, config.batch, LATENT))
 
-    def energies(makers):
-        hidden, other = forward(game.omega, makers["omega"], (z[0],)), forward(game.v, makers["v"], (z[1], given))
-        first = losses.energy(game.xi, state["judges"]["xi"], hidden, anchor=losses.ANCHOR)
-        return np.array([first.mean(), losses.energy(game.gamma, state["judges"]["gamma"], other, given).mean()])
+    def energies(generators):
+        hidden, other = (
+            forward(config.omega, generators["omega"], (z[0],)),
+            forward(config.v, generators["v"], (z[1], given)),
+        )
+        first = losses.energy(config.xi, state["critics"]["xi"], hidden, anchor=losses.ANCHOR)
+        return np.array([first.mean(), losses.energy(config.gamma, state["critics"]["gamma"], other, given).mean()])
 
-    assert float(total) == pytest.approx(energies(state["makers"]).sum(), rel=1e-5)
-    assert (energies(nearer) < energies(state["makers"])).all()
+    assert float(total) == pytest.approx(energies(state["generators"]).sum(), rel=1e-5)
+    assert (energies(nearer) < energies(state["generators"])).all()
 
 
 def test_all_is_learnt_from_the_rows_of_the_pool():
@@ -386,19 +401,21 @@ def test_all_is_learnt_from_the_rows_of_the_pool():
         "inside": np.r_[np.ones(40), np.zeros(360)],
     }
     data = {
-        name: training.prepared(hidden + s[:, None], visible + s[:, None], kinds, 2, [1.0, 1.0], pool)
+        name: adversarial.prepared(hidden + s[:, None], visible + s[:, None], kinds, 2, [1.0, 1.0], pool)
         for name, s in shift.items()
     }
 
     def slopes(penalty):
-        game = Game(
+        config = TrainingConfig(
             Heads(2, ()), Heads(2, ()), 2, ((0, 1),), penalty=penalty, batch=16, width=8, tilted=True, level=1e6
         )
-        state = training.start(game, KEY)
+        state = training.start(config, KEY)
 
         def both(d):
-            makers = jax.grad(lambda m: training.make(m, state, d, lane(1), KEY, game)[0])(state["makers"])
-            return jax.grad(training.judge)(state["judges"], state, d, lane(1), KEY, game), makers
+            generators = jax.grad(lambda m: training.generator_loss(m, state, d, lane(1), KEY, config)[0])(
+                state["generators"]
+            )
+            return jax.grad(training.critic_loss)(state["critics"], state, d, lane(1), KEY, config), generators
 
         return {name: jax.tree.leaves(jax.jit(both)(d)) for name, d in data.items()}
 
@@ -415,13 +432,13 @@ def test_a_short_game_moves_both_generators_towards_the_rows():
     rng = np.random.default_rng(0)
     hidden = rng.normal(size=(1000, 1))
     visible, above = 3 + rng.normal(size=(1000, 1)), np.flatnonzero(hidden[:, 0] > 1)
-    data = training.prepared(hidden, visible, np.zeros(1000, int), 1, [1.0, 1.0], rng.choice(above, 1000))
-    game = Game(Heads(1, ()), Heads(1, ()), 1, ((0,),), penalty="none", steps=1000, batch=32, width=16, margin=5.0,
-                energy_rate=1e-2, generator_rate=5e-3)  # fmt: skip
-    nets = training.train(data, game, [lane(1, 0.0)])[0]
+    data = adversarial.prepared(hidden, visible, np.zeros(1000, int), 1, [1.0, 1.0], rng.choice(above, 1000))
+    config = TrainingConfig(Heads(1, ()), Heads(1, ()), 1, ((0,),), penalty="none", steps=1000, batch=32, width=16,
+                            margin=5.0, energy_rate=1e-2, generator_rate=5e-3)  # fmt: skip
+    nets = training.train(data, config, [lane(1, 0.0)])[0]
     z = rng.normal(size=(2, 2000, LATENT)).astype(np.float32)
-    made = forward(game.omega, nets["omega"], (z[0],))
-    other = forward(game.v, nets["v"], (z[1], made))
+    made = forward(config.omega, nets["omega"], (z[0],))
+    other = forward(config.v, nets["v"], (z[1], made))
     assert abs(made.mean() - hidden[above].mean()) < 0.5 and 0.8 < other.mean() < 6
 
 
@@ -431,9 +448,11 @@ def test_norms_over_batches_are_those_of_generated_rows():
     rng = np.random.default_rng(0)
     hidden = 2 + rng.normal(size=(400, 1))
     kinds = (rng.random(400) < 0.5).astype(int)
-    data = training.prepared(hidden, rng.normal(size=(400, 1)), kinds, 2, [1.0, 1.0])
-    game = Game(Heads(1, ()), Heads(1, ()), 2, ((0,),), penalty="none", steps=200, batch=32, width=16, norm="batch")
-    nets = training.train(data, game, [lane(1, 0.0)])[0]
+    data = adversarial.prepared(hidden, rng.normal(size=(400, 1)), kinds, 2, [1.0, 1.0])
+    config = TrainingConfig(
+        Heads(1, ()), Heads(1, ()), 2, ((0,),), penalty="none", steps=200, batch=32, width=16, norm="batch"
+    )
+    nets = training.train(data, config, [lane(1, 0.0)])[0]
     z = rng.normal(size=(2, 20_000, LATENT)).astype(np.float32)
 
     def averages(x):
@@ -445,17 +464,17 @@ def test_norms_over_batches_are_those_of_generated_rows():
         both = np.concatenate([np.where(a > 0, a, 0.2 * a) for a in (scaled, given)], axis=1)
         return (both @ v["mid0.weight"] + v["mid0.bias"]).mean(0)
 
-    own = forward(game.omega, nets["omega"], (z[0],))
+    own = forward(config.omega, nets["omega"], (z[0],))
     far = np.abs(averages(own) - averages(np.tile(hidden, (50, 1)))).max()
     assert far > 0.2 and np.abs(nets["v"]["mid0.mean"] - averages(own)).max() < 0.2 * far
 
 
 def test_every_hidden_set_has_its_own_weight():
     """λ of a set multiplies its penalty alone: the sum with (2, 0.5) is 2 P_1 + 0.5 P_2."""
-    game = Game(Heads(2, ()), Heads(2, ()), 2, ((0,), (1,)), batch=16, width=8, level=60.0)
-    energy = lambda x: losses.energy(game.xi, game.xi.start(KEY)[0], x)  # noqa: E731
+    config = TrainingConfig(Heads(2, ()), Heads(2, ()), 2, ((0,), (1,)), batch=16, width=8, level=60.0)
+    energy = lambda x: losses.energy(config.xi, config.xi.start(KEY)[0], x)  # noqa: E731
     data = made_data()._replace(bandwidths=jnp.ones(3))
-    total = lambda *w: float(training.hiding(game, energy, data.hidden[:16], data, jnp.asarray(w)))  # noqa: E731
+    total = lambda *w: float(training.hiding(config, energy, data.hidden[:16], data, jnp.asarray(w)))  # noqa: E731
     one, two = total(1.0, 0.0), total(0.0, 1.0)
     assert one > 0 and two > 0 and one != two
     assert total(2.0, 0.5) == pytest.approx(2 * one + 0.5 * two, rel=1e-5)
@@ -468,9 +487,12 @@ def test_every_hidden_set_has_its_own_weight():
 
 def test_the_penalty_moves_the_energy_and_nothing_else_of_it():
     """λ enters E_xi's loss only: after one step of the energies all other judges are the same."""
-    game = Game(Heads(2, ()), Heads(2, ()), 2, ((0, 1),), batch=16, width=8, level=60.0)
-    state = training.start(game, KEY)
-    slopes = [jax.grad(training.judge)(state["judges"], state, made_data(), lane(1, w), KEY, game) for w in (0.0, 10.0)]
+    config = TrainingConfig(Heads(2, ()), Heads(2, ()), 2, ((0, 1),), batch=16, width=8, level=60.0)
+    state = training.start(config, KEY)
+    slopes = [
+        jax.grad(training.critic_loss)(state["critics"], state, made_data(), lane(1, w), KEY, config)
+        for w in (0.0, 10.0)
+    ]
     assert any(not np.array_equal(slopes[0]["xi"][k], slopes[1]["xi"][k]) for k in slopes[0]["xi"])
     for name in ("gamma", "chooser"):
         for key in slopes[0][name]:
@@ -481,17 +503,17 @@ def test_the_penalty_moves_the_energy_and_nothing_else_of_it():
 def test_the_hinge_of_the_paper_is_soon_off():
     """After ten steps of the generators the Stein test rejects the energy in nearly all batches, so that the penalty is
     0: docs/methods/ppem.md says that it hides nothing, and why. 300 batches; about 1 % of them have a penalty."""
-    data, game = made_data(), Game(Heads(2, ()), Heads(2, ()), 1, ((0, 1),), batch=128, width=64)
-    state, found = training.start(game, KEY), []
+    data, config = made_data(), TrainingConfig(Heads(2, ()), Heads(2, ()), 1, ((0, 1),), batch=128, width=64)
+    state, found = training.start(config, KEY), []
 
     @jax.jit
     def share(state, key):
-        marginal = lambda x: losses.energy(game.xi, state["judges"]["xi"], x, anchor=losses.ANCHOR)  # noqa: E731
-        some = jax.random.randint(key, (100, game.batch), 0, len(data.kinds))
-        each = jax.vmap(lambda i: training.hiding(game, marginal, data.hidden[i], data, jnp.ones(())))(some)
+        marginal = lambda x: losses.energy(config.xi, state["critics"]["xi"], x, anchor=losses.ANCHOR)  # noqa: E731
+        some = jax.random.randint(key, (100, config.batch), 0, len(data.kinds))
+        each = jax.vmap(lambda i: training.hiding(config, marginal, data.hidden[i], data, jnp.ones(())))(some)
         return (each > 0).mean()
 
-    step = jax.jit(lambda state, number: training.step(state, data, lane(1), number, 40.0, game))
+    step = jax.jit(lambda state, number: training.step(state, data, lane(1), number, 40.0, config))
     for number in range(31):
         found += [float(share(state, jax.random.fold_in(KEY, number)))] if number in (10, 20, 30) else []
         state = step(state, number)
@@ -679,7 +701,7 @@ def test_a_target_that_alone_is_not_hidden_is_made_like_a_visible_column():
     schema = nacre.Schema({"x": nacre.Numeric((0.0, 1.0)), "y": nacre.Boolean()})
     table = pd.DataFrame({"x": np.linspace(0, 1, 80), "y": np.arange(80) > 40})
     made = nacre.fit(table, epsilon=None, schema=schema, method="ppem", hide=["x"], target="y", options=SMALL)
-    assert list(made.sample(5).columns) == ["x", "y"] and made.model.game.classes == 1
+    assert list(made.sample(5).columns) == ["x", "y"] and made.model.config.classes == 1
 
 
 def test_columns_given_without_an_order_get_one():

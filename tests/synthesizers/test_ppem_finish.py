@@ -9,7 +9,7 @@ import pytest
 from nacre.nets.branched import forward
 from nacre.synthesizers.parts.heads import Heads
 from nacre.synthesizers.ppem import finish, outset
-from nacre.synthesizers.ppem.game import LATENT, Game
+from nacre.synthesizers.ppem.config import LATENT, TrainingConfig
 
 KEY = jax.random.key(4)
 LEAN = np.array([[[1.0, -2.0], [0.5, 0.3]], [[-3.0, 0.0], [0.0, 2.0]]])  # by class: mean and slope on the hidden number
@@ -28,21 +28,21 @@ def learnt_from(rare: int, n: int = 20_000):
 
 def untrained():
     """Networks whose numbers are related to each other, to the hidden one, and off their means."""
-    game = Game(Heads(1, ()), Heads(2, (3,)), 2, ((0,),), width=16)
-    nets = {n: {k: np.array(a) for k, a in getattr(game, n).start(jax.random.fold_in(KEY, i))[0].items()}
+    config = TrainingConfig(Heads(1, ()), Heads(2, (3,)), 2, ((0,),), width=16)
+    nets = {n: {k: np.array(a) for k, a in getattr(config, n).start(jax.random.fold_in(KEY, i))[0].items()}
             for i, n in enumerate(("omega", "v", "chooser"))}  # fmt: skip
     nets["v"]["out.weight"] += np.array([0.4, 0.5, 0, 0, 0], np.float32)
     nets["v"]["out.bias"] += np.array([1, -2, 0, 0, 0], np.float32)
-    return game, nets
+    return config, nets
 
 
-def generated(game, nets, last, seed=5):
+def generated(config, nets, last, seed=5):
     """(hidden, kinds, numbers before, numbers after) of rows that the correction was not made from."""
     rng = np.random.default_rng(seed)
     z = rng.standard_normal((2, 80_000, LATENT)).astype(np.float32)
-    hidden = forward(game.omega, nets["omega"], (z[0],))
-    given, kinds = outset.with_class(game, nets, hidden, rng)
-    before = forward(game.v, nets["v"], (z[1], given))[:, :2]
+    hidden = forward(config.omega, nets["omega"], (z[0],))
+    given, kinds = outset.with_class(config, nets, hidden, rng)
+    before = forward(config.v, nets["v"], (z[1], given))[:, :2]
     return hidden, kinds, before, finish.finished(last, before, hidden, kinds)
 
 
@@ -75,9 +75,9 @@ def test_moments_are_those_of_the_rows_by_how_often_they_count():
 def test_generated_numbers_get_the_linear_part_of_their_class():
     """Means and slopes on the hidden number, and of one number on the other, in both classes; the spread of the first,
     which nothing is regressed from, stays that of the generator."""
-    game, nets = untrained()
-    last = finish.finish_of(game, nets, finish.moments(*learnt_from(8_000), 2, np.ones(20_000, int)))
-    hidden, kinds, before, after = generated(game, nets, last)
+    config, nets = untrained()
+    last = finish.finish_of(config, nets, finish.moments(*learnt_from(8_000), 2, np.ones(20_000, int)))
+    hidden, kinds, before, after = generated(config, nets, last)
     for c, between in ((0, 0.7), (1, 0.0)):
         own = kinds == c
         assert own.sum() > 5_000
@@ -92,9 +92,9 @@ def test_generated_numbers_get_the_linear_part_of_their_class():
 @pytest.mark.parametrize(("rare", "moved"), [(60, False), (100, True)])
 def test_a_class_of_few_rows_is_left_as_it_is_made(rare, moved):
     """Twenty rows for each of two visible numbers, one hidden and the mean: 80."""
-    game, nets = untrained()
-    last = finish.finish_of(game, nets, finish.moments(*learnt_from(rare), 2, np.ones(20_000, int)))
-    _, kinds, before, after = generated(game, nets, last)
+    config, nets = untrained()
+    last = finish.finish_of(config, nets, finish.moments(*learnt_from(rare), 2, np.ones(20_000, int)))
+    _, kinds, before, after = generated(config, nets, last)
     assert np.allclose(after[kinds == 1], before[kinds == 1], atol=1e-5) != moved
     assert not np.allclose(after[kinds == 0], before[kinds == 0], atol=0.1)
 
@@ -104,16 +104,16 @@ def test_a_class_without_rows_and_numbers_that_follow_from_others_are_left_alone
     visible[:, 1] = 2 * visible[:, 0]
     wanted = finish.moments(hidden, visible, kinds, 2, np.ones(len(kinds), int))
     assert wanted.rows[1] == 0 and np.isfinite(wanted.root).all()
-    game, nets = untrained()
-    last = finish.finish_of(game, nets, wanted)
+    config, nets = untrained()
+    last = finish.finish_of(config, nets, wanted)
     assert all(np.isfinite(a).all() for a in last.values())
-    assert {n: a.shape for n, a in last.items()} == finish.shapes(game)
+    assert {n: a.shape for n, a in last.items()} == finish.shapes(config)
     np.testing.assert_array_equal(last["lean"][1], 0)
 
 
 def test_no_row_looks_at_another():
-    game, nets = untrained()
-    last = finish.finish_of(game, nets, finish.moments(*learnt_from(2_000), 2, np.ones(20_000, int)))
-    hidden, kinds, before, after = generated(game, nets, last)
+    config, nets = untrained()
+    last = finish.finish_of(config, nets, finish.moments(*learnt_from(2_000), 2, np.ones(20_000, int)))
+    hidden, kinds, before, after = generated(config, nets, last)
     one = slice(7, 8)
     np.testing.assert_allclose(finish.finished(last, before[one], hidden[one], kinds[one]), after[one], rtol=1e-6)

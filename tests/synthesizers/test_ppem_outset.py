@@ -10,7 +10,7 @@ from nacre.nets.branched import Branched, forward
 from nacre.synthesizers.parts.heads import Heads
 from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.ppem import linear, outset
-from nacre.synthesizers.ppem.game import LATENT, Game
+from nacre.synthesizers.ppem.config import LATENT, TrainingConfig
 from nacre.table import Boolean, Categorical, Numeric, Schema
 from nacre.table.grid import Grid
 
@@ -47,17 +47,17 @@ def test_a_narrow_generator_keeps_its_weights():
 
 def test_classes_have_the_bought_shares_over_generated_rows():
     """A class of one row in 500 that lies five standard deviations out, where a normal x' never comes."""
-    game = Game(Heads(2, ()), Heads(1, ()), 3, ((0, 1),), width=16, maker_width=16, linear=True)
-    nets = {"omega": outset.normal(game.omega, game.omega.start(KEY)[0], 2)}
-    chooser = {k: np.zeros(s, np.float32) for k, s in game.chooser.shapes().items()}
+    config = TrainingConfig(Heads(2, ()), Heads(1, ()), 3, ((0, 1),), width=16, generator_width=16, linear=True)
+    nets = {"omega": outset.normal(config.omega, config.omega.start(KEY)[0], 2)}
+    chooser = {k: np.zeros(s, np.float32) for k, s in config.chooser.shapes().items()}
     chooser["in0.weight"] = np.eye(2, 4, dtype=np.float32) - np.eye(2, 4, 2, dtype=np.float32)
     chooser["out.weight"] = np.outer([1, 0, -1, 0], [5.0, 0.0, -1.0]).astype(np.float32) / 1.2
     chooser["out.bias"] = np.array([-20.0, 0.0, 1.0], np.float32)
     nets = {n: {k: np.asarray(a) for k, a in net.items()} for n, net in (nets | {"chooser": chooser}).items()}
     shares = np.array([0.002, 0.6, 0.398])
-    found = outset.with_shares(game, nets, shares, 3)
-    x = np.asarray(forward(game.omega, nets["omega"], (np.random.default_rng(9).standard_normal((40_000, LATENT)),)))
-    logits = forward(game.chooser, found, (x,))
+    found = outset.with_shares(config, nets, shares, 3)
+    x = np.asarray(forward(config.omega, nets["omega"], (np.random.default_rng(9).standard_normal((40_000, LATENT)),)))
+    logits = forward(config.chooser, found, (x,))
     p = np.exp(logits - logits.max(axis=1, keepdims=True))
     np.testing.assert_allclose((p / p.sum(axis=1, keepdims=True)).mean(axis=0), shares, rtol=0.15)
     np.testing.assert_array_equal(found["out.weight"], chooser["out.weight"])

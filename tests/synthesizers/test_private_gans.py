@@ -15,17 +15,17 @@ from nacre.errors import NacreError
 from nacre.nets.taps import Tape
 from nacre.privacy.budget import Budget
 from nacre.privacy.plan import Teach
-from nacre.synthesizers.base import METHODS, make
 from nacre.synthesizers.gans import bought, pategan, private
-from nacre.synthesizers.gans.dpcgan import DpcganRules
-from nacre.synthesizers.gans.dpgan import Duel, DuelRules
-from nacre.synthesizers.gans.gswgan import LESSONS, Class
+from nacre.synthesizers.gans.dpcgan import DpcganConfig
+from nacre.synthesizers.gans.dpgan import CriticDescent, DpganConfig
+from nacre.synthesizers.gans.gswgan import TURNS, CriticTeaching
 from nacre.synthesizers.gans.pategan import KEPT, Votes
-from nacre.synthesizers.gans.wgan import WganRules
+from nacre.synthesizers.gans.wgan import WganConfig
+from nacre.synthesizers.parts.adversarial import ADAM
 from nacre.synthesizers.parts.coding import Coding
 from nacre.synthesizers.parts.heads import Heads
-from nacre.synthesizers.ppem.losses import steepness
-from nacre.synthesizers.ppem.training import ADAM
+from nacre.synthesizers.parts.lipschitz import slope_norm
+from nacre.synthesizers.registry import METHODS, make
 from nacre.table import Boolean, Numeric
 from nacre.table.encoding import encode
 from nacre.table.grid import Grid
@@ -84,14 +84,14 @@ def test_a_batch_is_a_share_of_the_declared_rows_or_refused(method):
 
 
 def test_rows_that_are_not_there_or_have_no_class_count_for_nothing():
-    duel = Duel(DpcganRules(HEADS, 2, 8), 1, 1, 1.0, 1e-3, group=2)
-    judge = duel.rules.start_judge(KEY)
+    duel = CriticDescent(DpcganConfig(HEADS, 2, 8), 1, 1, 1.0, 1e-3, group=2)
+    critic = duel.config.start_critic(KEY)
     x = jax.random.normal(KEY, (3, 2, HEADS.width))
     there, present = np.array([[1, 1], [1, 0], [0, 0]], bool), np.array([[1, 0], [1, 1], [1, 1]], bool)
     units = {"x": x, "kind": jnp.zeros((3, 2), int), "there": jnp.asarray(there)}
     keys = jax.random.split(KEY, 3)
-    found = duel.loss(judge, Tape(3), (units, jnp.asarray(present)), keys, None)
-    first = duel.rules.of_real(duel.rules.value(judge, Tape(3), x[:, 0], jax.nn.one_hot(jnp.zeros(3, int), 2)))
+    found = duel.loss(critic, Tape(3), (units, jnp.asarray(present)), keys, None)
+    first = duel.config.of_real(duel.config.value(critic, Tape(3), x[:, 0], jax.nn.one_hot(jnp.zeros(3, int), 2)))
     np.testing.assert_allclose(found, [first[0], first[1], 0.0], rtol=1e-6)
 
 
@@ -105,11 +105,11 @@ def test_records_without_a_class_are_not_there():
 
 
 def test_a_critic_of_slope_one_answers_with_a_vector_of_length_one(monkeypatch):
-    rules = WganRules(HEADS, 1, 8)
-    monkeypatch.setattr(WganRules, "value", lambda self, judge, x, given: x[:, 0])
-    state = {"maker": rules.maker.start(KEY)[0], "log_shares": jnp.zeros(1), "key": jax.random.key_data(KEY)}
+    config = WganConfig(HEADS, 1, 8)
+    monkeypatch.setattr(WganConfig, "value", lambda self, critic, x, given: x[:, 0])
+    state = {"generator": config.generator.start(KEY)[0], "log_shares": jnp.zeros(1), "key": jax.random.key_data(KEY)}
     for rows in (4, 25):
-        said = Class(rules, 1, rows, 1e-3).answer({"critic": None}, state)
+        said = CriticTeaching(config, 1, rows, 1e-3).answer({"critic": None}, state)
         assert said.shape == (rows * HEADS.width,) and float(jnp.linalg.norm(said)) == pytest.approx(1, rel=1e-5)
 
 
@@ -119,9 +119,9 @@ def test_the_generator_starts_at_the_bought_shares():
     outset = np.concatenate([np.zeros(2), np.log(shares)])
     coding = type("Coding", (), {"heads": lambda self, part: HEADS})()
     known = bought.Bought(coding, np.ones(1), outset, np.zeros((2, 5)))
-    rules = WganRules(HEADS, 1, 32)
-    maker = known.begun(rules.maker.start(KEY)[0])
-    rows = np.asarray(private.made_for(rules, maker, None, KEY, 20_000))
+    config = WganConfig(HEADS, 1, 32)
+    generator = known.begun(config.generator.start(KEY)[0])
+    rows = np.asarray(private.generated_for(config, generator, None, KEY, 20_000))
     assert set(np.unique(rows[:, 2:])) == {0.0, 1.0} and (rows[:, 2:].sum(axis=1) == 1).all()
     np.testing.assert_allclose(rows[:, 2:].mean(axis=0), shares, atol=0.12)
 
@@ -138,28 +138,30 @@ def test_moments_of_bought_tables():
     np.testing.assert_allclose(found, [standard.mean(), (standard**2).mean()], rtol=1e-6)
 
 
-@pytest.mark.parametrize("rules", [DuelRules(HEADS, 1, 8), DpcganRules(HEADS, 2, 8)])
-def test_the_generated_half_is_clipped_like_rows_and_needs_none(rules):
+@pytest.mark.parametrize("rules", [DpganConfig(HEADS, 1, 8), DpcganConfig(HEADS, 2, 8)])
+def test_the_generated_half_is_clipped_like_rows_and_needs_none(config):
     """Σ over generated rows of clipped gradients, against differentiation of one row at a time."""
-    duel = Duel(rules, 10, 2, 0.05, 1e-3)
+    duel = CriticDescent(config, 10, 2, 0.05, 1e-3)
     state = {
-        "maker": rules.maker.start(KEY)[0],
-        "judge": rules.start_judge(KEY),
+        "generator": config.generator.start(KEY)[0],
+        "critic": config.start_critic(KEY),
         "log_shares": jnp.log(jnp.ones(2) / 2),
     }
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(rules), "steep", 0.0)
+        patch.setattr(type(config), "steep", 0.0)
         found = duel.public_slope(state, KEY)
-    x, given = private.made(rules, state["maker"], state["log_shares"], jax.random.split(KEY)[0], rules.batch)
+    x, given = private.made(config, state["generator"], state["log_shares"], jax.random.split(KEY)[0], config.batch)
 
-    def one(judge, i):
-        return rules.of_fake(rules.value(judge, Tape(1), x[i : i + 1], None if given is None else given[i : i + 1]))[0]
+    def one(critic, i):
+        return config.of_fake(config.value(critic, Tape(1), x[i : i + 1], None if given is None else given[i : i + 1]))[
+            0
+        ]
 
     total = None
-    for i in range(rules.batch):
-        slope = jax.grad(one)(state["judge"], i)
+    for i in range(config.batch):
+        slope = jax.grad(one)(state["critic"], i)
         norm = np.sqrt(sum(float(jnp.square(leaf).sum()) for leaf in jax.tree.leaves(slope)))
-        slope = jax.tree.map(lambda g: g * min(1.0, 0.05 / norm) / rules.batch, slope)  # noqa: B023
+        slope = jax.tree.map(lambda g: g * min(1.0, 0.05 / norm) / config.batch, slope)  # noqa: B023
         total = slope if total is None else jax.tree.map(jnp.add, total, slope)
     for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(total)):
         np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-7)
@@ -167,33 +169,33 @@ def test_the_generated_half_is_clipped_like_rows_and_needs_none(rules):
 
 def test_the_generator_follows_the_gradients_of_a_critic():
     """Without noise, a step along the answer of one critic is a step along the gradient of −mean f(G(z))·sqrt(rows)."""
-    rules, rows = WganRules(HEADS, 1, 8), 4
-    taught = Class(rules, 10, rows, 1e-3)
-    maker = rules.maker.start(KEY)[0]
-    state = {"maker": maker, "log_shares": jnp.zeros(1), "key": jax.random.key_data(KEY)}
+    config, rows = WganConfig(HEADS, 1, 8), 4
+    taught = CriticTeaching(config, 10, rows, 1e-3)
+    generator = config.generator.start(KEY)[0]
+    state = {"generator": generator, "log_shares": jnp.zeros(1), "key": jax.random.key_data(KEY)}
     critic = taught.start()["critic"]
     answer = taught.answer({"critic": critic}, state)
     assert answer.shape == (rows * HEADS.width,)
-    _, back = jax.vjp(lambda m: taught.asked(state, m)[0], maker)
+    _, back = jax.vjp(lambda m: taught.asked(state, m)[0], generator)
     (found,) = back(-answer.reshape(rows, -1))
-    wanted = jax.grad(lambda m: -rules.value(critic, taught.asked(state, m)[0], None).mean() * rows**0.5)(maker)
+    wanted = jax.grad(lambda m: -config.value(critic, taught.asked(state, m)[0], None).mean() * rows**0.5)(generator)
     for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(wanted)):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-7)
 
 
 PAIR = Heads(2, ())
-DUELS = {"dpgan": DuelRules(PAIR, 1, 8, latent=4), "dpcgan": DpcganRules(PAIR, 1, 8, latent=4)}
+DUELS = {"dpgan": DpganConfig(PAIR, 1, 8, latent=4), "dpcgan": DpcganConfig(PAIR, 1, 8, latent=4)}
 
 
-def made_around_zero(rules):
+def made_around_zero(config):
     """The public state of a generator of two numbers that starts around 0."""
     known = bought.Bought(type("C", (), {"heads": lambda self, part: PAIR})(), np.ones(1), np.zeros(2), None)
-    return private.start(rules, known, KEY)
+    return private.start(config, known, KEY)
 
 
 @partial(jax.jit, static_argnums=0)
-def generated(rules, state):
-    return private.made(rules, state["maker"], state["log_shares"], KEY, 200)[0]
+def generated(config, state):
+    return private.made(config, state["generator"], state["log_shares"], KEY, 200)[0]
 
 
 def rows_beside(side, rows=64):
@@ -201,16 +203,20 @@ def rows_beside(side, rows=64):
     return jnp.array([side, 0.0]) + jax.random.normal(KEY, (rows, 2))
 
 
-def dueling(rules, steps=60):
-    judge = rules.start_judge(KEY)
-    return Duel(rules, steps, 2, 1.0, 1e-2), {**made_around_zero(rules), "judge": judge, "judging": ADAM.init(judge)}
+def dueling(config, steps=60):
+    critic = config.start_critic(KEY)
+    return CriticDescent(config, steps, 2, 1.0, 1e-2), {
+        **made_around_zero(config),
+        "critic": critic,
+        "critic_memory": ADAM.init(critic),
+    }
 
 
-def real_slope(duel, judge, x):
+def real_slope(duel, critic, x):
     """What `descend` would give without clip and noise: the mean over real rows of the gradient of their loss."""
     units = {"x": x, "kind": jnp.zeros(len(x), int), "there": jnp.ones(len(x), bool)}
     keys = jax.random.split(KEY, len(x))
-    return jax.grad(lambda j: duel.loss(j, Tape(len(x)), units, keys, None).mean())(judge)
+    return jax.grad(lambda j: duel.loss(j, Tape(len(x)), units, keys, None).mean())(critic)
 
 
 def short_step(weights, slope):
@@ -223,32 +229,32 @@ def short_step(weights, slope):
 def test_the_critic_raises_real_rows_and_lowers_generated_ones(method):
     """A short step down each half of its loss alone: together, one half may hide the wrong sign of the other. The
     critic is flat, so that there is no penalty."""
-    rules = DUELS[method]
-    duel, state = dueling(rules)
-    real, fake = rows_beside(3.0), generated(rules, state)
+    config = DUELS[method]
+    duel, state = dueling(config)
+    real, fake = rows_beside(3.0), generated(config, state)
 
     @jax.jit
-    def raised(judge):
-        value = lambda judge, x: rules.value(judge, Tape(len(x)), x, None).mean()  # noqa: E731
-        slopes = (real_slope(duel, judge, real), real), (duel.public_slope({**state, "judge": judge}, KEY), fake)
-        return [value(short_step(judge, slope), x) - value(judge, x) for slope, x in slopes]
+    def raised(critic):
+        value = lambda critic, x: config.value(critic, Tape(len(x)), x, None).mean()  # noqa: E731
+        slopes = (real_slope(duel, critic, real), real), (duel.public_slope({**state, "critic": critic}, KEY), fake)
+        return [value(short_step(critic, slope), x) - value(critic, x) for slope, x in slopes]
 
-    up, down = raised(jax.tree.map(lambda w: w / 2, state["judge"]))
+    up, down = raised(jax.tree.map(lambda w: w / 2, state["critic"]))
     assert up > 1e-3 and down < -1e-3
 
 
 def test_the_penalty_makes_a_steep_critic_less_steep():
     """A critic with slopes far above one: they fall when the public half of its loss is followed."""
-    rules = DUELS["dpgan"]
-    duel, state = dueling(rules)
-    near = generated(rules, state)
+    config = DUELS["dpgan"]
+    duel, state = dueling(config)
+    near = generated(config, state)
 
     @jax.jit
-    def steep(judge):
-        after = short_step(judge, duel.public_slope({**state, "judge": judge}, KEY))
-        return [steepness(lambda x: rules.value(j, Tape(len(x)), x, None), near).mean() for j in (judge, after)]  # noqa: B023
+    def steep(critic):
+        after = short_step(critic, duel.public_slope({**state, "critic": critic}, KEY))
+        return [slope_norm(lambda x: config.value(j, Tape(len(x)), x, None), near).mean() for j in (critic, after)]  # noqa: B023
 
-    before, after = steep(jax.tree.map(lambda w: 2 * w, state["judge"]))
+    before, after = steep(jax.tree.map(lambda w: 2 * w, state["critic"]))
     assert before > 2, "this critic is not steep"
     assert after < before - 1e-3
 
@@ -256,29 +262,29 @@ def test_the_penalty_makes_a_steep_critic_less_steep():
 @pytest.mark.parametrize("method", DUELS)
 def test_a_duel_moves_generated_rows_to_the_real_ones(method):
     """Real rows around 3 or −3, no noise: sixty steps of the critic, thirty of the generator."""
-    rules = DUELS[method]
-    duel, state = dueling(rules)
+    config = DUELS[method]
+    duel, state = dueling(config)
 
     @jax.jit
     def trained(state, x):
         def step(state, key):
-            return duel.update(state, {"gradient": real_slope(duel, state["judge"], x)}, key), None
+            return duel.update(state, {"gradient": real_slope(duel, state["critic"], x)}, key), None
 
         return jax.lax.scan(step, state, jax.random.split(KEY, duel.steps))[0]
 
     for side in (3.0, -3.0):
         end = trained(state, rows_beside(side))
-        moved = float((generated(rules, end) - generated(rules, state))[:, 0].mean()) / side
+        moved = float((generated(config, end) - generated(config, state))[:, 0].mean()) / side
         assert moved > 0.25, f"generated rows went {moved:.2f} of the way to the real ones"
 
 
 def test_teachers_lead_the_generator_to_the_rows_of_their_part():
     """Rows around 3 or −3: a critic learns to value them above generated ones, with slopes of about one, as the penalty
     asks; the generator follows its answers. In one dimension a slope of one could not turn around: hence two."""
-    rules = WganRules(PAIR, 1, 8, latent=4)
-    taught = Class(rules, 100, 32, 2e-2)
-    state = {**made_around_zero(rules), "key": jax.random.key_data(KEY)}
-    there = jnp.ones(LESSONS * 16, bool)
+    config = WganConfig(PAIR, 1, 8, latent=4)
+    taught = CriticTeaching(config, 100, 32, 2e-2)
+    state = {**made_around_zero(config), "key": jax.random.key_data(KEY)}
+    there = jnp.ones(TURNS * 16, bool)
 
     @jax.jit
     def learnt(x):
@@ -286,36 +292,36 @@ def test_teachers_lead_the_generator_to_the_rows_of_their_part():
         step = lambda teacher, key: (taught.learn(teacher, state, part, there, key), None)  # noqa: E731
         return jax.lax.scan(step, taught.start(), jax.random.split(KEY, 60))[0]
 
-    answer, value = jax.jit(taught.answer), jax.jit(lambda teacher, x: rules.value(teacher["critic"], x, None).mean())
+    answer, value = jax.jit(taught.answer), jax.jit(lambda teacher, x: config.value(teacher["critic"], x, None).mean())
     follow = jax.jit(lambda now, teacher, key: taught.update(now, taught.answer(teacher, now), key))
     for side in (3.0, -3.0):
         teacher = learnt(rows_beside(side, len(there)))
-        assert value(teacher, rows_beside(side)) > value(teacher, generated(rules, state)) + 1
+        assert value(teacher, rows_beside(side)) > value(teacher, generated(config, state)) + 1
         assert 0.5 < float(jnp.linalg.norm(answer(teacher, state))) < 1.5
         now = state
         for key in jax.random.split(KEY, 10):
             now = follow(now, teacher, key)
-        assert float((generated(rules, now) - generated(rules, state))[:, 0].mean()) / side > 0.2
+        assert float((generated(config, now) - generated(config, state))[:, 0].mean()) / side > 0.2
 
 
 @pytest.mark.parametrize("total", [1, 20, 250, 2000])
 def test_the_released_average_holds_little_of_the_start(total):
     """Weights that jump from 0 to -1 at the first step and stay: what is left of 0 at the end of a run."""
-    maker = {"w": jnp.zeros(1)}
-    state = {"maker": maker, "mean": maker, "making": ADAM.init(maker)}
-    step = jax.jit(lambda s, rate: private.improved(s, {"w": jnp.ones(1)}, rate, total))
+    generator = {"w": jnp.zeros(1)}
+    state = {"generator": generator, "mean": generator, "generator_memory": ADAM.init(generator)}
+    step = jax.jit(lambda s, rate: private.generator_step(s, {"w": jnp.ones(1)}, rate, total))
     for number in range(total):
         state = step(state, float(number == 0))
     assert 1 + float(state["mean"]["w"][0]) < np.exp(-2.5) * 1.001
 
 
 def generated_around_zero(rows, rate=2e-2):
-    rules = WganRules(Heads(1, ()), 1, 8, latent=4)
-    voting = Votes(rules, WganRules(rules.heads, 1, 8), 10, rows, rate)
-    known = bought.Bought(type("C", (), {"heads": lambda self, part: rules.heads})(), np.ones(1), np.zeros(1), None)
-    student = rules.start_judge(KEY)
+    config = WganConfig(Heads(1, ()), 1, 8, latent=4)
+    voting = Votes(config, WganConfig(config.heads, 1, 8), 10, rows, rate)
+    known = bought.Bought(type("C", (), {"heads": lambda self, part: config.heads})(), np.ones(1), np.zeros(1), None)
+    student = config.start_critic(KEY)
     state = {
-        **private.start(rules, known, KEY),
+        **private.start(config, known, KEY),
         "student": student,
         "studying": ADAM.init(student),
         "key": jax.random.key_data(KEY),
@@ -332,7 +338,7 @@ def test_a_teacher_learns_to_vote_for_the_rows_of_its_part():
     learn = jax.jit(lambda t, key: voting.learn(t, state, rows, jnp.ones(32), key))
     for key in jax.random.split(KEY, 150):
         teacher = learn(teacher, key)
-    said = np.asarray(voting.teacher.value(teacher["judge"], jnp.array([[0.0], [5.0]]), None))
+    said = np.asarray(voting.teacher.value(teacher["critic"], jnp.array([[0.0], [5.0]]), None))
     assert said[0] < 0 < said[1]
     assert np.mean(np.asarray(voting.answer(teacher, state))) < -0.3, "generated rows are seen for what they are"
 
@@ -347,7 +353,7 @@ def test_the_generator_goes_where_votes_are(monkeypatch):
         now = state
         for key in jax.random.split(KEY, 10):
             now = update(now, sign * jnp.sign(voting.asked(now)[:, 0]), key)
-        ends.append(float(private.made(voting.rules, now["maker"], now["log_shares"], KEY, 500)[0].mean()))
+        ends.append(float(private.made(voting.config, now["generator"], now["log_shares"], KEY, 500)[0].mean()))
     assert ends[0] > 0.5 and ends[1] < -0.5
 
 

@@ -16,7 +16,7 @@ from nacre.distances.energy import energy_distance
 from nacre.errors import BudgetError, ConvergenceError, NacreError, ReleaseFileError
 from nacre.privacy.accounting import accountant as accounting
 from nacre.privacy.budget import Budget, Level
-from nacre.privacy.doors.selection import Nearness, RecordScore
+from nacre.privacy.doors.select import STEPS, Nearness, RecordScore
 from nacre.privacy.noise import exponential_choice
 from nacre.privacy.passes import feature_sums
 from nacre.privacy.plan import Scope
@@ -309,7 +309,7 @@ def test_widths_are_drawn_by_the_softmax_of_their_scores():
 def nearness_of(x, points, rows=None):
     """The score of `laplace` for these rows of one column, and its totals."""
     rows = len(x) if rows is None else rows
-    geometry, steps = square(1), RecordScore._STEPS
+    geometry, steps = square(1), STEPS
     value = RecordScore(bandwidth.squares(geometry), 1, 0.0, 1.0, {**geometry.public(), "points": points})
     score = Nearness(value, np.array([j * steps * rows // bandwidth.SQUARES for j in range(1, bandwidth.SQUARES + 1)]))
     total = value._of_batch({"c0": Values.of(x)}, len(x))[0] if len(x) else 0

@@ -8,7 +8,7 @@ from tests.privacy_contract import tables
 from nacre.errors import SchemaError
 from nacre.privacy.budget import Budget
 from nacre.run import prepare
-from nacre.synthesizers.base import METHODS
+from nacre.synthesizers.registry import METHODS
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -16,7 +16,7 @@ from nacre.synthesizers.parts import revealed
 from nacre.synthesizers.parts.heads import Heads
 from nacre.synthesizers.weighted import losses
 from nacre.synthesizers.weighted.method import Weighted
-from nacre.synthesizers.weighted.model import MadeRows
+from nacre.synthesizers.weighted.model import WeightedModel
 from nacre.synthesizers.weighted.training import prepared, train
 from nacre.targets import Shares, Thinning, WeightColumn, Weights
 
@@ -147,7 +147,7 @@ def test_critic_terms():
     wanted = -np.maximum(Y.mean(axis=0) - np.average(X, axis=0, weights=W), 0).mean()
     assert float(losses.rank(ex, ey, p)) == pytest.approx(wanted, abs=1e-6)
     assert float(losses.rebuilding(ex, 0 * ex, p)) == pytest.approx(np.average((X**2).sum(1), weights=W), rel=1e-5)
-    steep = losses.steepness(lambda r: 3.0 * r, ex[:9], ey, KEY)  # every slope is 3: (3 − 1)²
+    steep = losses.lipschitz_penalty(lambda r: 3.0 * r, ex[:9], ey, KEY)  # every slope is 3: (3 − 1)²
     assert float(steep) == pytest.approx(4.0, rel=1e-3)
     assert float(losses.flatness(lambda r: 2 * r[:, 0], ex, p)) == pytest.approx(4.0, rel=1e-5)
     same = lambda y: losses.root(losses.squared_mmd(RBFSum((1.0,)), y, y, jnp.ones(9), "sniw", "v"))  # noqa: E731
@@ -211,7 +211,7 @@ def test_save_load_conditions_and_rebalancing(even, tmp_path):
     facts, arrays = even.model.parts()
     for change in ({"width": 33}, {"latent": 10**9}, {"norm": "batch"}, {"rows": -1}, {"exact": "yes"}):
         with pytest.raises(ReleaseFileError):
-            MadeRows.from_parts(even.schema, {**facts, **change}, arrays)
+            WeightedModel.from_parts(even.schema, {**facts, **change}, arrays)
 
 
 @pytest.mark.parametrize(
@@ -315,11 +315,11 @@ def test_weights_in_the_drawing_and_in_the_loss_aim_at_the_same_law():
     x = sign[:, None] + 0.1 * gen.normal(size=(2_000, 1))
     w = np.where(sign > 0, 2.5, 0.625)
     for batches in ("uniform", "weighted"):
-        game = Weighted(weights=WeightColumn("w"), batch=64, width=16, batches=batches).game(Heads(1, ()))
+        config = Weighted(weights=WeightColumn("w"), batch=64, width=16, batches=batches).config(Heads(1, ()))
         data = jax.tree.map(lambda a: np.stack([a, a]), prepared(x, w))
-        nets = train(data, game, 500, jax.random.split(KEY, 2), lanes=True)
-        z = np.random.default_rng(0).normal(size=(1_000, game.latent)).astype(np.float32)
-        means = [float(np.asarray(game.maker({k: v[i] for k, v in nets.items()}, (z,))).mean()) for i in range(2)]
+        nets = train(data, config, 500, jax.random.split(KEY, 2), lanes=True)
+        z = np.random.default_rng(0).normal(size=(1_000, config.latent)).astype(np.float32)
+        means = [float(np.asarray(config.generator({k: v[i] for k, v in nets.items()}, (z,))).mean()) for i in range(2)]
         assert np.abs(means).max() < 0.25 and means[0] != means[1]
 
 
@@ -327,15 +327,15 @@ def test_of_many_rows_each_is_drawn_at_its_rate():
     """Three million rows, every third of double weight: each has its chance to 0.3 %; sums in float32 would give some
     of them none."""
     from nacre.synthesizers.weighted import training
-    from nacre.synthesizers.weighted.game import Game
+    from nacre.synthesizers.weighted.config import TrainingConfig
 
     n = 3_000_000
     w = np.where(np.arange(n) % 3 == 0, 1.5, 0.75)
     data = prepared(np.arange(n, dtype=np.float32), w, fixed=False)
     chance = np.diff(data.upto.astype(np.int64), prepend=0) / 2.0**32 * n
     assert np.abs(chance / w - 1).max() < 0.003
-    game = Game(None, "mmd", "plain", batch=30_000)
-    i = np.asarray(training.batch(game, data, jax.random.key(0))[0]).astype(int)
+    config = TrainingConfig(None, "mmd", "plain", batch=30_000)
+    i = np.asarray(training.batch(config, data, jax.random.key(0))[0]).astype(int)
     assert abs((i % 3 == 0).mean() - 0.5) < 5 * 0.5 / np.sqrt(30_000) and abs(i.mean() / n - 0.5) < 0.01
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from nacre.engines import open_rows
 from nacre.errors import DataError, SchemaError
-from nacre.privacy.doors.discovery import unknown
+from nacre.privacy.discovery import unknown
 from nacre.table import Boolean, Categorical, Datetime, Identifier, Numeric, Schema, Tensor
 from nacre.table.encoding import encode
 from nacre.table.simulate.people import people

@@ -27,6 +27,19 @@ def test_a_clear_signal_is_found_to_the_cell():
     assert probe.month_bounds(months + noise, 20.0) == ("2002-01-01", "2002-12-31")
 
 
+def test_noise_hardly_ever_widens_a_range():
+    months, sizes = np.zeros(probe.CELLS["month"]), np.zeros(probe.CELLS["magnitude"])
+    months[2_676:2_688] = 2_000  # one year
+    sizes[700:710] = 2_000
+    wide = 0
+    for seed in range(200):
+        noise = np.random.default_rng(seed).normal(0, 60, len(months))
+        for signal, first, last in ((months, 2_676, 2_687), (sizes, 700, 709)):
+            low, high = probe.standing_out(signal + noise[: len(signal)], 60.0)
+            wide += low < first - 12 or high > last + 12
+    assert wide <= 4  # of 400
+
+
 def test_a_thin_tail_is_found_as_a_whole():
     sizes = np.zeros(probe.CELLS["magnitude"])
     middle = len(sizes) // 2

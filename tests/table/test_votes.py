@@ -112,6 +112,7 @@ TEXTS = {
     "ICD-9": RNG.choice(["250.00", "401.9", "V45.81", "038.9", "414.01", "486"], N).tolist(),
     "firsts": [f"0{m}/01/2020" for m in RNG.integers(1, 10, N)],  # which number is the month?
     "sex": RNG.choice(["M", "F"], N).tolist(),
+    "few letters": RNG.choice(["428", "250.8", "250.83", "V27", "E909"], N, p=[0.9, 0.04, 0.04, 0.01, 0.01]).tolist(),
     "mixed": ["12", "a", "31.12.2020", "yes"] * (N // 4),
 }
 
@@ -123,6 +124,19 @@ def test_what_is_text_stays_text(name, sigma):
     for seed in range(8):
         noise = np.rint(np.random.default_rng(seed).normal(0, sigma, cells.COUNT))
         assert decide(exact + noise, sigma, True).kind == "categorical"
+
+
+@pytest.mark.parametrize("sigma", [0.0, 100.0])
+def test_no_decimals_are_rounded_away(sigma):
+    texts = pa.array(RNG.choice(["428", "250.83"], N, p=[0.94, 0.06]).tolist())
+    for seed in range(8):
+        found = decide(_votes(texts) + np.rint(np.random.default_rng(seed).normal(0, sigma, cells.COUNT)), sigma, True)
+        assert found.kind == "categorical" or (found.decimals or 9) >= 2
+
+
+def test_a_sign_of_missing_values_makes_no_codes():
+    texts = pa.array(RNG.choice(["428", "250.83", "see note", "n.d."], N, p=[0.5, 0.46, 0.02, 0.02]).tolist())
+    assert decide(_votes(texts), 0.0, True).kind == "numeric"
 
 
 def test_truth_words_and_null_words_are_kept():

@@ -21,10 +21,10 @@ from nacre.audit.likeness import alike, nearest_to
 from nacre.audit.one_run import SCORED, Choir, coins, firsts, guess, one_run_mu
 from nacre.audit.witness import Enough, Witness
 from nacre.errors import NacreError
+from nacre.privacy import discovery
 from nacre.privacy.accounting.accountant import Gaussian
 from nacre.privacy.certificate.rounding import down, exact
 from nacre.privacy.certificate.wording import audit_sentence
-from nacre.privacy.doors import discovery
 from nacre.table.encoding import Encoded, encode
 from nacre.table.values.decoding import decode
 

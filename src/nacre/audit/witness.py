@@ -176,7 +176,7 @@ def _log_chance(weights: np.ndarray, pick: int, open_: np.ndarray) -> float:
 
 def _worth(room: Any, utility: Any, points: np.ndarray) -> float:
     """Σ over records and points of the clipped utility."""
-    from nacre.privacy.doors.sampling import STEPS
+    from nacre.privacy.doors.sample import STEPS
     from nacre.privacy.passes import feature_sums
 
     total = 0.0

@@ -16,6 +16,7 @@ from nacre.errors import BudgetError, DataError, NacreError, SchemaError
 from nacre.table.naming import choices
 
 if TYPE_CHECKING:
+    from nacre.synthesizers.options import Kind
     from nacre.table.sources import Options
 
 
@@ -44,42 +45,40 @@ def parse_epsilon(text: str, large: bool | None = True) -> float | None:
 
 def parse_options(texts: Sequence[str], method: str) -> dict[str, Any]:
     """Hyperparameters of a method from NAME=VALUE texts, with their declared types."""
-    from nacre.synthesizers.base import METHODS
+    from nacre.synthesizers.registry import METHODS
 
     if not texts or method not in METHODS:
         return {}
-    known = {f.name: f for f in dataclasses.fields(METHODS[method].load())}
+    known = METHODS[method].load().options()
     found = {}
     for text in texts:
         name, equals, value = text.partition("=")
-        if not equals or name not in known or name == "target":
-            names = ", ".join(n for n in known if n != "target") or "none"
+        if not equals or name not in known:
+            names = ", ".join(known) or "none"
             wrong = f"no option {name!r}" if equals else "expected NAME=VALUE"
             raise NacreError(f"--option {text!r}: {wrong}; method {method!r} has the options {names}")
-        found[name] = _typed(name, value, known[name].type)
+        found[name] = _typed(name, value, known[name].kind)
     return found
 
 
-def _typed(name: str, text: str, kind: Any) -> Any:
-    """The value of a hyperparameter whose annotation is `kind` (a text, such as "int | None")."""
+def _typed(name: str, text: str, kind: Kind) -> Any:
+    """The value of an option of that kind."""
     try:
         value = json.loads(text)
     except ValueError:
         value = text
-    if "bool" in str(kind) and not isinstance(value, bool):
-        raise NacreError(f"--option {name}={text}: expected true or false")
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    if "tuple" in str(kind):
-        if not isinstance(value, list):
-            raise NacreError(f"--option {name}={text}: expected a list of numbers, such as [1, 2]")
+    types, expected = {
+        "truth": (bool, "true or false"),
+        "list": (list, "a list of numbers, such as [1, 2]"),
+        "whole": (int, "a whole number"),
+        "number": (int | float, "a number"),
+        "any": (object, ""),
+    }[kind]
+    if not isinstance(value, types) or (isinstance(value, bool) and kind not in ("truth", "any")):
+        raise NacreError(f"--option {name}={text}: expected {expected}")
+    if isinstance(value, list) and kind == "list":
         return tuple(value)
-    if "str" in str(kind):  # a word, or a number where the method takes both
-        return value
-    if "int" in str(kind) and not whole:
-        raise NacreError(f"--option {name}={text}: expected a whole number")
-    if "float" in str(kind) and not (whole or isinstance(value, float)):
-        raise NacreError(f"--option {name}={text}: expected a number")
-    return float(value) if "float" in str(kind) else value
+    return float(value) if kind == "number" else value
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,7 +103,7 @@ class Declared:
 
 def schema_for(columns: Sequence[str], declared: Declared, base: Any = None) -> Any:
     """The schema of a table with these columns: `base`, the schema file or only the names, and the options on top."""
-    from nacre.privacy.doors.discovery import unknown
+    from nacre.privacy.discovery import unknown
     from nacre.table import Identifier, Schema, Unit
 
     schema = base or (Schema.load(declared.schema) if declared.schema else unknown(columns))

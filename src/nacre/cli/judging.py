@@ -74,7 +74,7 @@ def judge(
         )
     if not made.certificate.extras.get("hidden"):
         return report
-    how = getattr(made.model, "hiding", None) or {}
+    how = made.model.hiding or {}
     facts = {"Hiding": ", ".join(f"{name} {value}" for name, value in how.items())} if how else {}
     return replace(report, hidden=_hidden(split, made, output, control, seed), facts={**report.facts, **facts})
 
@@ -86,7 +86,7 @@ def _hidden(split: Split, made: Any, output: str, control: Any, seed: int) -> An
     asked = made.certificate.extras["hidden"]
     other = None if control is None else control.sample(min(READ, made.rows), as_="pyarrow", seed=seed)
     return hidden_marginals(output, train=split.train, schema=made.schema, hide=asked["sets"], alpha=asked["alpha"],
-                            control=other, scores=getattr(made.model, "scores", None), seed=seed)  # fmt: skip
+                            control=other, scores=made.model.scores, seed=seed)  # fmt: skip
 
 
 def write_sheet(made: Any, output: str, drawn: int, path: str, force: bool) -> None:

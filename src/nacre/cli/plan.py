@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from dataclasses import asdict
 from typing import Annotated, Any
@@ -141,22 +140,11 @@ def _tell(plan: Any, seen: Any) -> list[Any]:
 
 
 def _doors(plan: Any) -> Any:
-    from nacre.privacy.certificate.rounding import down, up
-
     made = table(
         "entry", "door", "tables", "noise per cell", title="What will be asked", right=("tables", "noise per cell")
     )
     for entry in plan.entries:
-        sigmas = getattr(entry, "sigmas", ())
-        noise = (
-            down(min(sigmas)) if sigmas else f"range {up(entry.epsilon)}" if entry.door in ("select", "sample") else ""
-        )
-        if entry.door == "total":
-            noise = f"{down(entry.sigma)} (norm {up(entry.bound)})"
-        if entry.door in ("descend", "teach"):
-            times = entry.noise if entry.door == "descend" else entry.sigma
-            noise = f"{f'{down(times)} times the clip' if times else 'none'}, {entry.steps:,} steps"
-        made.add_row(entry.name, entry.door, str(len(sigmas) or getattr(entry, "picks", "")), noise)
+        made.add_row(entry.name, entry.door, *entry.sheet)
     return made
 
 
@@ -225,13 +213,13 @@ def methods(as_json: o.Json = False) -> None:
       nacre methods
       nacre methods --json
     """
-    from nacre.synthesizers.base import METHODS
+    from nacre.synthesizers.registry import METHODS
 
     shell = Shell(as_json)
     made = table("method", "guarantee", "what it does", "settings (--option)")
     found = {}
     for name, method in METHODS.items():
-        settings = {f.name: f.default for f in dataclasses.fields(method.load()) if f.name != "target"}
+        settings = method.load().defaults()
         told = ", ".join(f"{k}={_setting(v)}" for k, v in settings.items())
         made.add_row(name, method.guarantee, method.summary, told)
         found[name] = {"guarantee": method.guarantee, "summary": method.summary, "settings": settings}

@@ -76,12 +76,12 @@ def _options(asked: dict[str, Any]) -> Any:
         decimal=asked["decimal"],
         null_words=tuple(asked["null"] or ()),
         skip_lines=asked["skip_lines"],
-        columns=None if columns is None else _names(columns),
+        columns=None if columns is None else names_of(columns),
         sheet=asked["sheet_name"],
     )
 
 
-def _names(text: str) -> tuple[str, ...]:
+def names_of(text: str) -> tuple[str, ...]:
     import csv
 
     names = next(csv.reader([text]), [])

@@ -9,6 +9,7 @@ import typer
 
 from nacre.cli import options as o
 from nacre.cli import streams
+from nacre.cli.attesting import ask, refuse_long_lists
 from nacre.cli.owner import misfit_lines, missing_lines
 from nacre.cli.reading import for_schema, reads
 from nacre.cli.shell import Shell, help_text, plain, table
@@ -171,30 +172,41 @@ def attest(
     schema: SchemaPath,
     by: Annotated[str, typer.Option(help="Who says so.")],
     why: Annotated[str, typer.Option(help="Why the facts are public, in words.")],
-    column: Annotated[str | None, typer.Option(help="Only this column. Default: all of them.")] = None,
+    columns: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="Only these columns, a,b,c. Default: all, but for long lists.")
+    ] = None,
     fact: Annotated[str | None, typer.Option(help="Only this fact: bounds, categories, ...")] = None,
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="FILE", help="Default: the same file.")
     ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     force: o.Force = False,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
     """Take responsibility for facts that were read from the data: they become public, with your name and reason.
 
+    Every fact is shown first, and you are asked. Texts that fill more than a line are attested only in columns that you
+    name: a list as long as that may hold texts of single persons.
+
     Examples:
       nacre schema attest people.json --by 'M. Curie' --why 'in the code book'
-      nacre schema attest people.json --column age --by 'M. Curie' --why 'adults'
+      nacre schema attest people.json --columns age,ward --by 'M. Curie' --why 'adults; the wards are on the website'
     """
     from nacre.cli.inputs import check_outputs
+    from nacre.cli.reading import names_of
     from nacre.table import Schema
 
     shell = Shell(as_json, quiet)
     if output is not None:
         check_outputs({"--output": output}, force)
-    attested = Schema.load(schema).attest(column, fact, by=by, why=why)
-    attested.save(output or schema, force=output is None or force)
+    before = Schema.load(schema)
+    attested = before.attest(None if columns is None else names_of(columns), fact, by=by, why=why)
     facts = attested.attestations[-1].facts
+    if columns is None:
+        refuse_long_lists(before, facts)
+    ask(before, facts, yes, quiet, domain)
+    attested.save(output or schema, force=output is None or force)
     shell.show(f"{output or schema}: {len(facts)} facts attested by {by}; {_sources(attested)}")
     shell.answer({"command": "schema attest", "output": output or schema, "facts": [list(f) for f in facts]})
 
@@ -226,7 +238,7 @@ def schema_table(schema: Any, title: str) -> Any:
     for name, column in schema.columns.items():
         sources = sorted(set(column.provenance.values()))
         made.add_row(
-            plain(name), _kind(column), plain(_domain(column)), "yes" if column.nullable else "", ", ".join(sources)
+            plain(name), _kind(column), plain(domain(column)), "yes" if column.nullable else "", ", ".join(sources)
         )
     rows = f"{schema.rows:,} rows ({schema.provenance['rows']})" if schema.rows else "number of rows not declared"
     unit = f"; unit {schema.unit.column}, at most {schema.unit.cap} rows each" if schema.unit else ""
@@ -239,7 +251,7 @@ def _kind(column: Any) -> str:
     return "integer" if getattr(column, "integer", False) else column.kind
 
 
-def _domain(column: Any) -> str:
+def domain(column: Any) -> str:
     if column.kind == "identifier":
         return "not learnt, made anew"
     if column.missing:

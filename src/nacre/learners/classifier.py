@@ -16,7 +16,7 @@ from nacre.learners.descending import DpSgd
 from nacre.learners.training import Task, Tell, Training, check_whole
 from nacre.privacy.budget import warn_weak_delta
 from nacre.privacy.certificate.statement import Certificate, certify
-from nacre.privacy.curator import Curator
+from nacre.privacy.curator import Curator, Record
 from nacre.privacy.ledger.payment import Account, paid, stamped
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.plan import Plan
@@ -64,7 +64,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         task.plan = Plan(training.name, training.entries(task), budget, rows=task.rows)
         rows = labelled.LabelledRows(x, labelled.label_codes(y, self.classes_))
         with paid(account, task.plan, None) as held:
-            task.curator = Curator(rows, task.plan, schema, noise, paid=held)
+            task.curator = Curator(rows, task.plan, schema, noise, Record(paid=held))
             parameters = training.train(task, tell_owner or (lambda told: None))
             made = certify(task.plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=ASSUMED)
             made = dataclasses.replace(made, extras={**made.extras, **dict(getattr(training, "extras", {}))})

@@ -22,7 +22,7 @@ from nacre.learners.fixed_point import THETA_STEPS
 from nacre.learners.training import Task, Tell
 from nacre.privacy.budget import Budget, default_delta
 from nacre.privacy.doors import rejection, walk
-from nacre.privacy.doors.sampling import Utility
+from nacre.privacy.doors.sample import Utility
 from nacre.privacy.plan import Entry, Sample
 
 BOX = 6.0  # walks stay within this many τ of zero

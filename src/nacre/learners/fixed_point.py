@@ -15,7 +15,7 @@ import numpy as np
 
 from nacre.errors import PlanError
 from nacre.learners import labelled
-from nacre.privacy.doors.sampling import Utility
+from nacre.privacy.doors.sample import Utility
 
 X_STEPS, THETA_STEPS = 2.0**12, 2.0**20  # products of 2¹², 2²⁴ and 4,096 features stay below 2⁵³
 MOST_THETA = 16.0

@@ -23,7 +23,7 @@ from nacre.learners.exponential import Exponential, centre_of, prior_sd, utility
 from nacre.learners.training import Task, Tell, check_whole
 from nacre.nets import sylvester
 from nacre.privacy.doors import diagnostics
-from nacre.privacy.doors.sampling import Batches, Utility
+from nacre.privacy.doors.sample import Batches, Utility
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.passes import feature_sums
 from nacre.privacy.training.unit_arrays import no_cache_on_disk

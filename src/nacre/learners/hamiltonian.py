@@ -20,7 +20,7 @@ from nacre.learners.exponential import Exponential, centre_of, prior_sd, utility
 from nacre.learners.flow import Target
 from nacre.learners.flow_chain import _clipped, _mixing
 from nacre.learners.training import Task, Tell, check_whole
-from nacre.privacy.doors.sampling import Batches, Utility
+from nacre.privacy.doors.sample import Batches, Utility
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.passes import feature_sums
 from nacre.privacy.training.unit_arrays import no_cache_on_disk

@@ -135,7 +135,7 @@ def _plans() -> list[Metric]:
     ]
 
 
-def _reading() -> list[Metric]:
+def _law() -> list[Metric]:
     """How tables are read, searched for a break of the law and for a crash."""
     moved = "largest movement of what a door adds up, of one row or person more, over what the promise declares"
     pairs, cases, speed = "pairs of neighbouring tables", "damaged files", "the earlier version, same rows, by turns"
@@ -156,5 +156,17 @@ def _reading() -> list[Metric]:
     ]
 
 
+def _reading() -> list[Metric]:
+    """How the columns of a table come back."""
+    wrong = "columns with a value in another writing or kind than the table's, or with a label it never had"
+    return [
+        Metric("columns", "none", (0.0, INF), "columns", COMPARED, "columns of the table"),
+        Metric("columns_wrong", "lower", (0.0, INF), "columns", COMPARED, wrong),
+        Metric("columns_made_anew", "none", (0.0, INF), "columns", COMPARED, "columns that are not learnt"),
+        Metric("unreadable_share", "lower", SHARE, "1", COMPARED, "values of the worst column that it cannot read"),
+        Metric("missing_error", "lower", SHARE, "1", COMPARED, "largest error of a column's share of missing values"),
+    ]
+
+
 def listed() -> list[Metric]:
-    return [*_costs(), *_calls(), *_books(), *_settings(), *_learners(), *_plans(), *_reading()]
+    return [*_costs(), *_calls(), *_books(), *_settings(), *_learners(), *_plans(), *_law(), *_reading()]

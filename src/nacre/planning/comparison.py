@@ -14,10 +14,10 @@ from typing import Any
 from nacre.errors import NacreError
 from nacre.planning.costs import Place
 from nacre.planning.forecast import Forecast, by_resolution, forecast
+from nacre.privacy import discovery
 from nacre.privacy.budget import Budget
 from nacre.privacy.certificate.rounding import up
-from nacre.privacy.doors import discovery
-from nacre.synthesizers.base import make
+from nacre.synthesizers.registry import make
 from nacre.table import Schema
 
 METHODS = ("sketch", "pearl", "independent")  # those whose plans have a forecast and need no settings

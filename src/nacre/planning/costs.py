@@ -6,8 +6,8 @@ Good to a factor of about two in time and 30 % in memory (benchmark `scale`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+from nacre.planning.shape import Shape
 from nacre.privacy.plan import Plan
 from nacre.table import Schema
 
@@ -34,43 +34,45 @@ class Place:
         return CELLS_PER_S["csv" if self.format == "csv" else "parquet"]
 
 
-def seconds(plan: Plan, schema: Schema, rows: int | None, shape: Any, place: Place) -> float:
+def seconds(plan: Plan, schema: Schema, rows: int | None, shape: Shape, place: Place) -> float:
     """Passes over the rows, counting, and the products of the particle fit; rows unknown counts as none."""
     n, width = rows or 0, len(schema.columns)
     bought = 3 * sum(e.door in ("bounds", "categories") for e in plan.entries)  # reading the unknown is slower
     reading = (_passes(plan, n, shape, place) + bought) * n * width / place.cells_per_s
-    counting = n * (len(shape.cells) + shape.pairs) / _COUNTED_PER_S
+    counting = n * (len(shape.cells) + shape.tables.pairs) / _COUNTED_PER_S
     starting = _CLUSTER_S if place.workers else 0.0
-    fitting = 0.0 if shape.sigma2 is None else COMPILE_S + shape.work * products(shape) / _PARTICLE_OPS_PER_S
+    fitting = (
+        0.0 if shape.tables.deep is None else COMPILE_S + shape.tables.work * products(shape) / _PARTICLE_OPS_PER_S
+    )
     return START_S + starting + (reading + counting) / max(place.workers, 1) + fitting
 
 
-def _passes(plan: Plan, rows: int, shape: Any, place: Place) -> int:
+def _passes(plan: Plan, rows: int, shape: Shape, place: Place) -> int:
     """One where the codes of all rows can be kept; else one for every round of questions."""
-    rounds = sum(e.name in ("rows", "one-way") for e in plan.entries) + (shape.sigma2 is not None)
+    rounds = sum(e.name in ("rows", "one-way") for e in plan.entries) + (shape.tables.deep is not None)
     rounds += any(e.door == "select" for e in plan.entries)
     return rounds if place.workers or code_bytes(rows, shape) > _KEPT_BYTES else 1
 
 
-def code_bytes(rows: int, shape: Any) -> float:
+def code_bytes(rows: int, shape: Shape) -> float:
     """One byte a code, two for columns of more than 255 cells."""
     return float(rows) * sum(1 if (c or 256) <= 0xFF else 2 for c in shape.cells)
 
 
-def products(shape: Any) -> float:
+def products(shape: Shape) -> float:
     """Multiplications per particle and step: the square of all groups side by side, for every class of the target."""
-    width = [min(c or limit, limit) for c, limit in zip(shape.cells, shape.limits)]
-    k = shape.classes if shape.with_target else 1
+    width = [min(c or limit, limit) for c, limit in zip(shape.cells, shape.tables.limits)]
+    k = shape.tables.classes if shape.tables.with_target else 1
     dense = 2.0 * sum(width) ** 2 * k
-    return min(dense, 4.0 * shape.pairs * max(width) ** 2 * k)
+    return min(dense, 4.0 * shape.tables.pairs * max(width) ** 2 * k)
 
 
-def memory(rows: int | None, shape: Any, place: Place) -> float:
+def memory(rows: int | None, shape: Shape, place: Place) -> float:
     """In MB: codes kept between passes (until they are too many) and tables, beside the program itself."""
     codes = 0.0 if place.workers else min(code_bytes(rows or 0, shape), _KEPT_BYTES)
-    width = max(shape.limits)
-    k = shape.classes if shape.with_target else 1
-    tables = 8.0 * (shape.pairs * width**2 * k + sum(c or 0 for c in shape.cells))
+    width = max(shape.tables.limits)
+    k = shape.tables.classes if shape.tables.with_target else 1
+    tables = 8.0 * (shape.tables.pairs * width**2 * k + sum(c or 0 for c in shape.cells))
     cluster = _CLUSTER_MB + place.workers * _WORKER_MB if place.workers else 0.0
     batches = 0.0 if place.workers else min(_BATCH_MB, 1e-3 * (rows or 0))
-    return BASE_MB + (0.0 if shape.sigma2 is None else FIT_MB) + batches + cluster + (codes + 4 * tables) / 1e6
+    return BASE_MB + (0.0 if shape.tables.deep is None else FIT_MB) + batches + cluster + (codes + 4 * tables) / 1e6

@@ -11,188 +11,32 @@ import copy
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 from nacre.errors import BudgetError, PlanError
 from nacre.privacy.accounting import accountant as accounting
-from nacre.privacy.accounting.accountant import BoundedRange, Event, Failure, Gaussian, Unbounded
+from nacre.privacy.accounting.accountant import Event, Failure, Gaussian
 from nacre.privacy.budget import Budget, Level
-from nacre.privacy.certificate.rounding import down, exact, up
-from nacre.privacy.doors.entry import Entry, Scope
-from nacre.privacy.doors.stepwise import CLIPPINGS as CLIPPINGS
-from nacre.privacy.doors.stepwise import Descend, Teach
-from nacre.privacy.doors.stepwise import Part as Part
+from nacre.privacy.certificate.rounding import exact, up
+from nacre.privacy.doors import DOORS as DOORS
+from nacre.privacy.doors import Bounds as Bounds
+from nacre.privacy.doors import Categories as Categories
+from nacre.privacy.doors import Counts as Counts
+from nacre.privacy.doors import Descend as Descend
+from nacre.privacy.doors import Entry as Entry
+from nacre.privacy.doors import Reveal as Reveal
+from nacre.privacy.doors import Sample as Sample
+from nacre.privacy.doors import Select as Select
+from nacre.privacy.doors import Teach as Teach
+from nacre.privacy.doors import Total as Total
+from nacre.privacy.doors import entry_from_json as entry_from_json
+from nacre.privacy.doors.descend import CLIPPINGS as CLIPPINGS
+from nacre.privacy.doors.descend import Part as Part
+from nacre.privacy.doors.entry import Scope as Scope
 from nacre.table.documents import UNFIT
 
 MOST_ENTRIES = 1_000
 LARGEST = 10**15
-
-
-def _table_event(sigmas: Sequence[float], scope: Scope) -> Gaussian:
-    """m tables with noise σ_j: one record moves table j by at most Δ in L2, so μ² = Δ²·Σ σ_j⁻²."""
-    return Gaussian(scope.table * math.sqrt(math.fsum(s**-2 for s in sigmas)))
-
-
-def _tables(sigmas: Sequence[float]) -> str:
-    low, high = down(min(sigmas, default=0.0), 4), down(max(sigmas, default=0.0), 4)
-    spread = low if low == high else f"{low} to {high}"
-    return f"{len(sigmas):,} {'table' if len(sigmas) == 1 else 'tables'}, noise {spread} counts per cell"
-
-
-@dataclass(frozen=True)
-class Counts(Entry):
-    """Contingency tables with rounded Gaussian noise σ_j on table j.
-
-    `cliques` are the column sets, or None when they are chosen from earlier answers (their number is fixed).
-    """
-
-    door: ClassVar[str] = "counts"
-    sigmas: tuple[float, ...] = ()
-    cliques: tuple[tuple[str, ...], ...] | None = None
-
-    def events(self, scope: Scope) -> list[Event]:
-        return [_table_event(self.sigmas, scope)]
-
-    @property
-    def words(self) -> str:
-        return _tables(self.sigmas)
-
-
-@dataclass(frozen=True)
-class Bounds(Counts):
-    """One noisy histogram per column over a public grid of kinds or magnitudes."""
-
-    door: ClassVar[str] = "bounds"
-
-
-@dataclass(frozen=True)
-class Categories(Entry):
-    """Noisy counts of the texts found in a column; those at or above `threshold` come out, in lexicographic order.
-
-    A unit can bring `cap` texts nobody else has, each with at most `cap` rows; each passes with probability
-    at most P[noise ≥ threshold − cap]. Replacement involves two units (docs/proofs/thresholded_categories.md).
-    """
-
-    door: ClassVar[str] = "categories"
-    sigmas: tuple[float, ...] = ()
-    threshold: int = 0
-
-    def events(self, scope: Scope) -> list[Event]:
-        from scipy.special import ndtr
-
-        missed = math.fsum(ndtr(-(self.threshold - scope.cap - 0.5) / s) for s in self.sigmas)
-        units = 2 if scope.neighbours == "replace_one" else 1
-        return [_table_event(self.sigmas, scope), Failure(units * scope.cap * missed)]
-
-    @property
-    def words(self) -> str:
-        return f"{_tables(self.sigmas)}, shown from {self.threshold:,} on"
-
-
-@dataclass(frozen=True)
-class Total(Entry):
-    """A sum of per-record vectors, each clipped to L2 norm `bound`, with rounded Gaussian noise of scale `sigma`.
-
-    With several `parts` there is one sum per part and a record enters one of them, or none: since the parts are
-    disjoint, their vectors side by side have the norm of the one that is not zero, and the price is that of one sum.
-    """
-
-    door: ClassVar[str] = "total"
-    size: int = 0
-    bound: float = 1.0
-    sigma: float = 1.0
-    exact: bool = True  # the record map is a bit-exact function of the record alone
-    parts: int = 1
-
-    @property
-    def level(self) -> Level:  # type: ignore[override]
-        return Level.PROVEN if self.exact else Level.REAL_ARITHMETIC
-
-    def events(self, scope: Scope) -> list[Event]:
-        return [Gaussian(scope.sum * self.bound / self.sigma)]
-
-    @property
-    def words(self) -> str:
-        several = f" for each of {self.parts:,} groups" if self.parts > 1 else ""
-        return f"a sum of {self.size:,} numbers{several}, norm {up(self.bound, 4)}, noise {down(self.sigma, 4)}"
-
-
-@dataclass(frozen=True)
-class Select(Entry):
-    """`picks` successive exponential mechanisms on a finite public list, each of privacy-loss range `epsilon`."""
-
-    door: ClassVar[str] = "select"
-    picks: int = 1
-    epsilon: float = 1.0
-    exact: bool = True  # the score is a bit-exact function of the record alone
-
-    @property
-    def level(self) -> Level:  # type: ignore[override]
-        return Level.PROVEN if self.exact else Level.REAL_ARITHMETIC
-
-    def events(self, scope: Scope) -> list[Event]:
-        return [BoundedRange(self.epsilon, self.picks)]
-
-    @property
-    def words(self) -> str:
-        return f"{self.picks:,} {'choice' if self.picks == 1 else 'choices'}, range {up(self.epsilon, 4)} each"
-
-
-@dataclass(frozen=True)
-class Sample(Entry):
-    """`draws` exponential mechanisms on a continuous space or a listed one, each of privacy-loss range `epsilon`.
-
-    `moves` is the length of each Markov chain, fixed here so that no data can stop one; 0 means an exact draw from a
-    finite list. A chain's law is the mechanism's only in the limit: the guarantee is then `conditional`.
-    """
-
-    door: ClassVar[str] = "sample"
-    epsilon: float = 1.0
-    draws: int = 1
-    moves: int = 0
-
-    @property
-    def level(self) -> Level:  # type: ignore[override]
-        return Level.CONDITIONAL if self.moves else Level.PROVEN
-
-    @property
-    def caveat(self) -> str:
-        """What the certificate must say besides the level."""
-        return (
-            f"{self.name}: epsilon-DP conditional on convergence of a chain of {self.moves:,} moves; no bound on its "
-            "distance tau from the target law is certified, and (1 + e^epsilon)·tau would add to delta"
-            if self.moves
-            else ""
-        )
-
-    def events(self, scope: Scope) -> list[Event]:
-        return [BoundedRange(self.epsilon, self.draws)]
-
-    @property
-    def words(self) -> str:
-        how = f"chains of {self.moves:,} moves" if self.moves else "exact"
-        return f"{self.draws:,} {'draw' if self.draws == 1 else 'draws'} ({how}), range {up(self.epsilon, 4)} each"
-
-
-@dataclass(frozen=True)
-class Reveal(Entry):
-    """Hands out the raw rows. No guarantee of any kind."""
-
-    door: ClassVar[str] = "reveal"
-    level: ClassVar[Level] = Level.NONE
-    reason: str = ""
-
-    def events(self, scope: Scope) -> list[Event]:
-        return [Unbounded(self.reason)]
-
-    @property
-    def words(self) -> str:
-        return "the raw rows"
-
-
-DOORS: dict[str, type[Entry]] = {
-    kind.door: kind for kind in (Counts, Bounds, Categories, Total, Select, Sample, Descend, Teach, Reveal)
-}
 
 
 @dataclass(frozen=True)
@@ -272,23 +116,10 @@ class Plan:
             raise PlanError(f"plan file: {error}; expected the JSON that `nacre plan --json` writes") from None
 
 
-def entry_from_json(data: Mapping[str, Any]) -> Entry:
-    """One entry as `Entry.to_json` gave it; PlanError for anything else."""
-    try:
-        fields = {k: _tuples(v) for k, v in data.items() if k != "door"}
-        return DOORS[data["door"]](**fields)
-    except UNFIT as error:
-        raise PlanError(f"not an entry of a plan ({error}); expected what `nacre plan --json` writes") from None
-
-
 def _whole(name: str, value: Any, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= LARGEST:
         raise ValueError(f"{name} {value!r}; expected a whole number from {least} to 10^15")
     return value
-
-
-def _tuples(value: Any) -> Any:
-    return tuple(_tuples(v) for v in value) if isinstance(value, list) else value
 
 
 NO_NOISE = 1e7

@@ -73,13 +73,10 @@ def _by_shares(
         ((name, own),) = shares.items()
         parts = [(share, source.on_determinants({name: value})) for value, share in own.items()]
         return lambda rows, rng: _by_value(source, parts, where, rows, rng)
-    tilt = None
-    if hasattr(source.model, "tilt") and not source.schema.impossible:
-        tilt = source.model.tilt(
-            [[(share, source.on_determinants({n: v})) for v, share in own.items()] for n, own in shares.items()], where
-        )
-    if tilt is not None:
-        return lambda rows, rng: Encoded(source.model.draw(rows, rng, where, tilt), rows)
+    if not source.schema.impossible:
+        asked = [[(share, source.on_determinants({n: v})) for v, share in own.items()] for n, own in shares.items()]
+        if (draw := source.model.tilted(asked, where)) is not None:
+            return lambda rows, rng: Encoded(draw(rows, rng), rows)
     return lambda rows, rng: _from_pool(source, Shares(shares), where, tell, rows, rng)
 
 

@@ -16,7 +16,8 @@ from nacre.errors import CertificateError, ConvergenceError, NacreError, Release
 from nacre.privacy.certificate.statement import Certificate
 from nacre.privacy.certificate.verification import verify
 from nacre.release.rebalance import TellWeights, balanced
-from nacre.synthesizers.base import METHODS, Model
+from nacre.synthesizers.base import Model
+from nacre.synthesizers.registry import METHODS
 from nacre.table import Schema, Tensor
 from nacre.table.conditions import Condition, parsed
 from nacre.table.documents import UNFIT
@@ -226,13 +227,12 @@ class Release:
         from nacre.engines import open_rows
         from nacre.table.encoding import encode
 
-        find = getattr(self.model, "log_prob", None)
-        if find is None:
+        if not self.model.likelihood:
             raise NacreError(f"method {self.method!r} has no log-probability; method 'hflow' has")
         if isinstance(samples, bool) or not isinstance(samples, int) or samples < 1:
             raise NacreError(f"samples={samples!r}: expected a whole number, at least 1")
         parts = [encode(batch, self.schema).columns for batch in open_rows(table).batches()]
-        return np.concatenate([np.zeros(0), *(find(part, samples, seed) for part in parts)])
+        return np.concatenate([np.zeros(0), *(self.model.log_prob(part, samples, seed) for part in parts)])
 
     def save(self, path: str | os.PathLike, force: bool = False) -> None:
         """Write the release file (zip of JSON and safetensors); an existing file is kept unless `force`."""

@@ -22,7 +22,7 @@ from nacre.errors import CertificateError, DomainNotDeclared, NacreError, Releas
 from nacre.privacy.budget import Budget, default_delta, warn_weak_delta
 from nacre.privacy.certificate.statement import Certificate, certify
 from nacre.privacy.certificate.verification import verify
-from nacre.privacy.curator import Curator
+from nacre.privacy.curator import Curator, Record
 from nacre.privacy.ledger.payment import Account, paid, stamped
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.plan import Plan
@@ -30,9 +30,10 @@ from nacre.privacy.transcript import Transcript
 from nacre.release.release import SKETCH, Release
 from nacre.run import assumptions, check_columns, check_persons, diagnostics, tell_rows
 from nacre.sites.checks import LEVELS, METHOD, checked_ids, covered, possible, sound
-from nacre.synthesizers.base import METHODS, Progress, silent
+from nacre.synthesizers.base import Progress, silent
 from nacre.synthesizers.pearl import common
 from nacre.synthesizers.pearl.common import Recipe, Sums
+from nacre.synthesizers.registry import METHODS
 from nacre.table import Schema
 from nacre.table.documents import UNFIT
 from nacre.table.sources import Options
@@ -124,7 +125,7 @@ def sketch(
     with finished(rows), paid(account, plan, schema.unit.column if schema.unit else None) as held:
         check_persons(rows, schema)
         reading = functools.partial(tell_rows, progress)
-        curator = Curator(rows, plan, schema, noise, transcript, reading, held)
+        curator = Curator(rows, plan, schema, noise, Record(transcript, held), reading)
         sums = common.measure(curator, plan, recipe)
         stated = certify(
             plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=assumptions(schema, rows, plan)

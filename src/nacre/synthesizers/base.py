@@ -1,23 +1,28 @@
-"""What every method has, and the list of methods.
+"""What a method is, and the model that it fits: everything that is asked of either is declared here.
 
 A method is a frozen dataclass of hyperparameters with two steps: `plan` declares every door it will open without
 touching data, `fit` opens those doors and returns a model. A model is public: it knows how to draw rows and how to
-become JSON and arrays.
+become JSON and arrays. What a method or model does not say for itself has the answer that stands here.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import importlib
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from nacre.errors import NacreError, SchemaError
+from nacre.errors import NacreError, ReleaseFileError, SchemaError
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
-from nacre.privacy.plan import Entry, Plan
+from nacre.privacy.plan import Entry, Plan, Scope
+from nacre.synthesizers.basis import Basis, FromRows
+from nacre.synthesizers.options import Option
+from nacre.synthesizers.registry import METHODS
 from nacre.table import Condition, Schema
 from nacre.table.encoding import Values
 from nacre.table.naming import choices
@@ -25,10 +30,128 @@ from nacre.table.naming import choices
 RATE = 1 / 32  # of the rows in a step, where their number is not declared
 
 Progress = Callable[[str, int, int | None], None]  # what is being done, how far, out of how many
+Draw: TypeAlias = "Callable[[int, np.random.Generator], dict[str, Values]]"  # so many rows
 
 
 def silent(what: str, done: int, total: int | None) -> None:
     """A progress that shows nothing."""
+
+
+class Model(ABC):
+    """What a release holds: public numbers from which rows are drawn."""
+
+    rows: int  # how many rows the table has, as far as the release knows
+    likelihood: ClassVar[bool] = False  # whether there is a `log_prob`
+    hiding: Mapping[str, Any] | None = None  # how columns were hidden: for the owner, in no file
+
+    @abstractmethod
+    def draw(
+        self, rows: int, rng: np.random.Generator, where: Mapping[str, Condition] | None = None
+    ) -> dict[str, Values]:
+        """`rows` rows that satisfy `where`."""
+
+    @abstractmethod
+    def parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """What a release file keeps: facts as JSON has them, and arrays."""
+
+    @classmethod
+    @abstractmethod
+    def from_parts(cls, schema: Schema, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Model:
+        """The model that `parts` describes; ReleaseFileError where that is none."""
+
+    def tilted(self, asked: list, where: Mapping[str, Condition]) -> Draw | None:
+        """Rows that satisfy `where`, of the nearest law in which columns have other shares; None where rows must be
+        drawn and weighed for that. `asked`: per column, (share, condition)."""
+        return None
+
+    def log_prob(self, records: Mapping[str, Values], samples: int, seed: int) -> np.ndarray:
+        """A lower bound of the log-probability of each record, where there is a `likelihood`."""
+        raise NotImplementedError
+
+    def scores(
+        self, records: Mapping[str, Values], columns: Sequence[str] | None = None
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """(coordinates of hidden columns, slope of their log-density) of these rows, for the owner; None where the
+        model has none."""
+        return None
+
+
+@contextmanager
+def reading_parts() -> Iterator[None]:
+    """ReleaseFileError for whatever the parts of a damaged or hostile file make go wrong inside."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError, AttributeError, SchemaError) as error:
+        raise ReleaseFileError(f"release file: the model does not hold what it should ({error})") from None
+
+
+def expect_sound(good: bool) -> None:
+    """Refuse arrays that do not fit: a hostile file ends here and not in the middle of drawing."""
+    if not good:
+        raise ReleaseFileError("release file: the model's arrays do not fit its schema")
+
+
+@dataclass(frozen=True)
+class Synthesizer(ABC):
+    """A method. Its fields are its hyperparameters, each with an `Option`."""
+
+    name: ClassVar[str]
+    model: ClassVar[type[Model]]
+
+    target: str | None = None
+
+    @classmethod
+    def options(cls) -> dict[str, Option]:
+        """All hyperparameters but the target, by name."""
+        return {f.name: f.metadata["option"] for f in dataclasses.fields(cls) if f.name != "target"}
+
+    @classmethod
+    def defaults(cls) -> dict[str, Any]:
+        return {f.name: f.default for f in dataclasses.fields(cls) if f.name != "target"}
+
+    def __post_init__(self) -> None:
+        for name, option in self.options().items():
+            object.__setattr__(self, name, option.read(name, vars(self)[name]))
+        self.check()
+
+    def check(self) -> None:  # noqa: B027 - most options go together
+        """Raise NacreError for options that do not go together."""
+
+    def refuse_idle(self, where: str, **used: bool) -> None:
+        """Raise NacreError for a setting that was changed and would do nothing `where` the method is."""
+        for option, does in used.items():
+            value = vars(self)[option]
+            if not does and value != self.defaults()[option]:
+                raise NacreError(f"{option}={value!r}: does nothing {where}; leave it out")
+
+    def supports(self, schema: Schema) -> None:
+        """Raise SchemaError, naming the column, if the method cannot model such a table."""
+        refuse_tensors(schema, self.name)
+        refuse_unknown_target(schema, self.target)
+
+    @abstractmethod
+    def plan(self, schema: Schema, rows: int | None, budget: Budget, before: tuple[Entry, ...] = ()) -> Plan:
+        """Every door that `fit` will open, after the doors in `before`, within the budget.
+
+        `schema` may lack facts that `before` will buy: then only its column names are known.
+        """
+
+    @abstractmethod
+    def fit(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> Model:
+        """The model that the answers of the planned doors make."""
+
+    def forecast(self, plan: Plan, schema: Schema, rows: int | None) -> Basis:
+        """What is known of a plan's outcome before it is paid for; of networks trained on rows, nothing."""
+        return FromRows()
+
+    def public_facts(self, private: bool) -> dict[str, Any]:
+        """Extras of its own in the certificate of a run, with or without an epsilon."""
+        return METHODS[self.name].stated
+
+
+def scope_of(schema: Schema, budget: Budget) -> Scope:
+    """Whom a plan protects."""
+    return Scope(budget.neighbours, schema.unit.cap if schema.unit else 1)
 
 
 def refuse_tensors(schema: Schema, method: str) -> None:
@@ -59,215 +182,9 @@ def target_place(columns: Sequence[str], target: str | None) -> int | None:
     return columns.index(target) if target in columns and len(columns) > 1 else None
 
 
-def check_whole(method: Any, *options: str) -> None:
-    """Raise NacreError unless these settings are whole numbers of at least 1, or None where that is their default."""
-    for option in options:
-        value = getattr(method, option)
-        if value is None and getattr(type(method), option) is None:
-            continue
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise NacreError(f"{option}={value!r}: expected a whole number, at least 1")
-
-
-def refuse_idle(method: Any, where: str, **used: bool) -> None:
-    """Raise NacreError for a setting that was changed and would do nothing `where` the method is."""
-    for option, does in used.items():
-        if not does and getattr(method, option) != getattr(type(method), option):
-            raise NacreError(f"{option}={getattr(method, option)!r}: does nothing {where}; leave it out")
-
-
-def chance(method: Any, rows: int | None) -> float:
+def chance(method: Synthesizer, batch: int, rows: int | None) -> float:
     """Of a row to enter a step: `batch` of the declared rows, or one in 32 where the plan knows no number of rows."""
     if rows is None:
-        refuse_idle(method, "where the schema declares no number of rows: one row in 32 enters a step", batch=False)
+        method.refuse_idle("where the schema declares no number of rows: one row in 32 enters a step", batch=False)
         return RATE
-    return min(1.0, method.batch / max(rows, 1))
-
-
-class Model(Protocol):
-    """What a release holds: public numbers from which rows are drawn."""
-
-    rows: int  # how many rows the table has, as far as the release knows
-
-    def draw(
-        self, rows: int, rng: np.random.Generator, where: Mapping[str, Condition] | None = None
-    ) -> dict[str, Values]: ...
-
-    def parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]: ...
-
-    @classmethod
-    def from_parts(cls, schema: Schema, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Model: ...
-
-
-class Synthesizer(Protocol):
-    """A method. Its fields are its hyperparameters."""
-
-    name: ClassVar[str]
-    model: ClassVar[type[Model]]
-
-    def supports(self, schema: Schema) -> None:
-        """Raise SchemaError, naming the column, if the method cannot model such a table."""
-
-    def plan(self, schema: Schema, rows: int | None, budget: Budget, before: tuple[Entry, ...] = ()) -> Plan:
-        """Every door that `fit` will open, after the doors in `before`, within the budget.
-
-        `schema` may lack facts that `before` will buy: then only its column names are known.
-        """
-        ...
-
-    def fit(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> Model: ...
-
-
-@dataclasses.dataclass(frozen=True)
-class Method:
-    """One line of the list of methods, known without importing the method.
-
-    `opens`, `needs` and `says` are what a certificate of it may state (`privacy.verification.Declared`): its entries
-    by name and doors, of which one set in `needs` is never lacking, and the extras that are its own.
-    """
-
-    path: str  # module:class
-    guarantee: str
-    summary: str
-    opens: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    needs: tuple[tuple[str, ...], ...] = ()
-    says: Mapping[str, str | None] = dataclasses.field(default_factory=dict)
-
-    def load(self) -> type[Any]:
-        module, _, name = self.path.partition(":")
-        return getattr(importlib.import_module(module), name)
-
-
-METHODS: dict[str, Method] = {
-    "sketch": Method(
-        "nacre.synthesizers.sketch.method:Sketch",
-        "proven",
-        "all pairwise tables (with the target, if one is declared), particles fitted to them; the default",
-        {"one-way": "counts", "pairs": "select", "with target": "counts", "tables": "counts"},
-        (("one-way",),),
-    ),
-    "pearl": Method(
-        "nacre.synthesizers.pearl.method:Pearl",
-        "proven",
-        "one characteristic-function sketch of low-order frequencies by class, particles fitted to it",
-        {"one-way": "counts", "sketch": "total"},
-        (("one-way", "sketch"),),
-    ),
-    "pearl-paper": Method(
-        "nacre.synthesizers.pearl.paper:PearlPaper",
-        "proven (real arithmetic)",
-        "PEARL as published, for tables and images: a network trained against the critic; needs a declared schema",
-        {"classes": "counts", "scale": "total", "embedding": "total"},
-        (("scale", "embedding"),),
-    ),
-    "merf": Method(
-        "nacre.synthesizers.merf:Merf",
-        "proven (real arithmetic)",
-        "DP-MERF, for tables and images: mean random features per class, a network; needs a declared schema",
-        {"classes": "counts", "scale": "total", "embedding": "total"},
-        (("embedding",),),
-    ),
-    "support-points": Method(
-        "nacre.synthesizers.support_points.method:SupportPoints",
-        "proven",
-        "few points of small energy distance, fitted to a noisy characteristic function; needs a declared schema",
-        {"bandwidth": "select total", "sketch": "total", "points": "sample"},
-        (("sketch",), ("points",)),
-    ),
-    "kme": Method(
-        "nacre.synthesizers.kme:Kme",
-        "proven",
-        "a noisy kernel mean and weighted points near it; a baseline of support-points; needs a declared schema",
-        {"embedding": "total"},
-        (("embedding",),),
-    ),
-    "hflow": Method(
-        "nacre.synthesizers.hflow.method:Hflow",
-        "proven (real arithmetic)",
-        "a normalizing flow: noisy tables of pairs, then DP-SGD; with log-probabilities; needs a declared schema",
-        {"one-way": "counts", "with target": "counts", "tables": "counts", "training": "descend"},
-        (("one-way", "training"),),
-    ),
-    "hflow-paper": Method(
-        "nacre.synthesizers.hflow.paper:HflowPaper",
-        "proven (real arithmetic)",
-        "DP-HFlow as published: three blocks of splines and rank-1 maps, DP-SGD; needs a declared schema",
-        {"training": "descend"},
-        (("training",),),
-    ),
-    "independent": Method(
-        "nacre.synthesizers.independent:Independent",
-        "proven",
-        "one-way tables only, columns drawn independently; the floor every method must beat",
-        {"one-way": "counts"},
-        (("one-way",),),
-    ),
-    "ppem": Method(
-        "nacre.synthesizers.ppem.method:Ppem",
-        "proven (real arithmetic)",
-        "hides the distribution of columns (--hide); with epsilon zero_out or replace_one; needs a declared schema",
-        {"one-way": "counts", "means": "total", "covariance": "total", "pairs": "descend"},
-        (("one-way", "pairs"),),
-        {"hidden": None},
-    ),
-    **{
-        name: Method(
-            f"nacre.synthesizers.gans.{name}:{name.capitalize()}",
-            "proven (real arithmetic)",
-            f"{text}; needs a declared schema",
-            {"marginals": "counts", "training": door},
-            (("marginals", "training"),),
-        )
-        for name, door, text in (
-            ("dpgan", "descend", "Wasserstein GAN whose critic learns by DP-SGD"),
-            ("dpcgan", "descend", "GAN conditional on the target, discriminator by DP-SGD"),
-            ("gswgan", "teach", "critics on disjoint parts of the rows, noisy gradients of theirs"),
-            ("pategan", "teach", "teachers on disjoint parts of the rows, noisy votes of theirs"),
-        )
-    },
-    **{
-        name: Method(f"nacre.synthesizers.gans.{name}:{name.capitalize()}", "none", f"{text}; promises nothing")
-        for name, text in (
-            ("wgan", "WGAN with gradient penalty"),
-            ("ebgan", "energy-based GAN with an autoencoder"),
-            ("steingan", "generator by Stein's variational descent"),
-            ("medgan", "generator of codes with a decoder"),
-        )
-    },
-    "weighted": Method(
-        "nacre.synthesizers.weighted.method:Weighted",
-        "none",
-        "generator for a stated target, rows weighted in its loss; promises nothing",
-    ),
-    "mmdgan": Method(
-        "nacre.synthesizers.mmdgan.method:Mmdgan",
-        "none",
-        "generator with an autoencoder's kernel, for medical records; promises nothing",
-        says={"statement": "no differential privacy; empirical attack scores only"},
-    ),
-}
-
-
-# Settings beyond these would fill the memory of any machine before an error came.
-LIMITS = {"particles": 1 << 16, "steps": 1_000_000, "lessons": 1_000_000, "groups": 4096, "frequencies": 1 << 17}
-
-
-def check_limits(options: Mapping[str, Any]) -> None:
-    """Raise NacreError for a setting that is larger than any use of it."""
-    for option, most in LIMITS.items():
-        value = options.get(option)
-        if isinstance(value, int) and value > most:
-            raise NacreError(f"{option}={value!r}: expected at most {most:,}; more costs memory, not error")
-
-
-def make(method: str, options: Mapping[str, Any]) -> Any:
-    """The method of that name with the given hyperparameters; unknown ones are refused with the known ones named."""
-    if method not in METHODS:
-        raise NacreError(f"method {method!r} is not known; choose one of {choices(method, METHODS, len(METHODS))}")
-    kind = METHODS[method].load()
-    known = [f.name for f in dataclasses.fields(kind)]
-    for option in options:
-        if option not in known:
-            raise NacreError(f"method {method!r} has no option {option!r}; it has {choices(option, known, len(known))}")
-    check_limits(options)
-    return kind(**options)
+    return min(1.0, batch / max(rows, 1))

@@ -19,7 +19,9 @@ from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.passes import feature_sums
 from nacre.privacy.plan import Entry, Plan, Scope, Total, gaussian_share
-from nacre.synthesizers.base import Progress, check_whole, refuse_tensors, refuse_unknown_target, silent
+from nacre.synthesizers.base import Progress, Synthesizer, scope_of, silent
+from nacre.synthesizers.basis import Judged
+from nacre.synthesizers.options import between, positive, whole
 from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.support_points.geometry import Geometry
 from nacre.synthesizers.support_points.method import judged
@@ -33,30 +35,24 @@ _NORM = 1.01
 
 
 @dataclass(frozen=True)
-class Kme:
-    """`points`, `features` J of the kernel, its `length` (a share of each range), `bandwidth` of the rows drawn."""
+class Kme(Synthesizer):
+    """`points`, `features` J of the kernel, its `length` (a share of each range), `bandwidth` of the rows drawn.
+    The target plays no part."""
 
     name: ClassVar[str] = "kme"
     model: ClassVar[type[PointModel]] = PointModel
 
-    target: str | None = None  # accepted and plays no part
-    points: int = 100
-    features: int = 500
-    length: float = 0.5
-    bandwidth: float = 0.0
-
-    def __post_init__(self) -> None:
-        check_whole(self, "points", "features")
-        if not 0 < self.length < math.inf or not 0 <= self.bandwidth <= 0.5:
-            raise NacreError(f"length={self.length!r}, bandwidth={self.bandwidth!r}: expected above 0, and 0 to 0.5")
+    points: int = whole(100)
+    features: int = whole(500)
+    length: float = positive(0.5)
+    bandwidth: float = between(0.0, 0, 0.5)
 
     def supports(self, schema: Schema) -> None:
-        refuse_tensors(schema, self.name)
-        refuse_unknown_target(schema, self.target)
+        super().supports(schema)
         Layout.of(schema, None, self.name)
 
     def plan(self, schema: Schema, rows: int | None, budget: Budget, before: tuple[Entry, ...] = ()) -> Plan:
-        scope = Scope(budget.neighbours, schema.unit.cap if schema.unit else 1)
+        scope = scope_of(schema, budget)
         entry = self.entry(scope, gaussian_share(budget, scope, before))
         return Plan(self.name, (*before, entry), budget, scope.cap, rows)
 
@@ -65,7 +61,9 @@ class Kme:
         sigma = _NORM * scope.sum / scope.table / math.sqrt(mu2)
         return Total("embedding", size=2 * self.features, bound=_NORM, sigma=sigma)
 
-    def verdict(self, plan: Plan, schema: Schema, rows: int) -> tuple[str, str]:
+    def forecast(self, plan: Plan, schema: Schema, rows: int | None) -> Judged:
+        if rows is None or plan.budget.epsilon is None:
+            return Judged()
         return judged((plan["embedding"].sigma / rows) ** 2, (2e-5, 4e-4))
 
     def fit(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> PointModel:

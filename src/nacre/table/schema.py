@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from nacre.errors import SchemaError
@@ -171,19 +171,22 @@ class Schema:
         level = max(facts.values(), key=PROVENANCES.index, default="public")
         return level, [where for where, source in facts.items() if source == level]
 
-    def attest(self, column: str | None = None, fact: str | None = None, *, by: str, why: str) -> Schema:
+    def attest(
+        self, column: str | Collection[str] | None = None, fact: str | None = None, *, by: str, why: str
+    ) -> Schema:
         """The same schema with `read` facts turned `public`, and a record of who said so and why.
 
-        Without `column`, facts of every column and of the table; without `fact`, every fact. Bought facts
-        stay bought. Raises SchemaError when no read fact matches: an attestation of nothing is a mistake.
+        Without `column` (a name or several), facts of every column and of the table; without `fact`, every fact. Bought
+        facts stay bought. Raises SchemaError when no read fact matches: an attestation of nothing is a mistake.
         """
         _check_words(by, why)
-        if column is not None and column not in self.columns:
-            raise SchemaError(f"attest: there is no column {column!r}; choose among {choices(column, self.names)}")
+        wanted = None if column is None else {column} if isinstance(column, str) else set(column)
+        for name in sorted((wanted or set()) - set(self.columns)):
+            raise SchemaError(f"attest: there is no column {name!r}; choose among {choices(name, self.names)}")
         facts = tuple(
             (name, f)
             for (name, f), source in self.facts().items()
-            if source == "read" and column in (None, name) and fact in (None, f)
+            if source == "read" and (wanted is None or name in wanted) and fact in (None, f)
         )
         if not facts:
             raise SchemaError(

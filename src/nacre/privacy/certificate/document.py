@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from nacre.privacy.budget import NEIGHBOURS, Level
-from nacre.privacy.plan import DOORS, MOST_ENTRIES
+from nacre.privacy.doors import DOORS
+from nacre.privacy.plan import MOST_ENTRIES
 from nacre.table.checking import HIDDEN
 from nacre.table.columns import PROVENANCES
 

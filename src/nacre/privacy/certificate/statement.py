@@ -11,7 +11,7 @@ from typing import Any
 from nacre.privacy.accounting import accountant as accounting
 from nacre.privacy.budget import Level
 from nacre.privacy.certificate.wording import describe
-from nacre.privacy.plan import Plan
+from nacre.privacy.plan import Entry, Plan
 
 CURVE_DELTAS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
 
@@ -55,7 +55,7 @@ class Certificate:
 
 def certify(plan: Plan, schema: Any, *, seeded: bool, noise: str, assumptions: tuple[str, ...] = ()) -> Certificate:
     """The certificate of a run that opened the doors of `plan` on a table described by `schema`."""
-    level, reasons = plan.level, [e.reason for e in plan.entries if getattr(e, "reason", "")]
+    level, reasons = plan.level, [e.unprotected for e in plan.entries if e.unprotected]
     reasons += caveats(plan.entries) if plan.budget.epsilon is not None else []
     if plan.budget.epsilon is None and not reasons:
         reasons.append("no budget was given (epsilon=None): the tables were released without noise")
@@ -88,9 +88,9 @@ def certify(plan: Plan, schema: Any, *, seeded: bool, noise: str, assumptions: t
     )
 
 
-def caveats(entries: Sequence[Any]) -> list[str]:
+def caveats(entries: Sequence[Entry]) -> list[str]:
     """What a promise hangs on besides the proofs, by entry."""
-    return [e.caveat for e in entries if getattr(e, "caveat", "")]
+    return [e.caveat for e in entries if e.caveat]
 
 
 def curve_of(events: Sequence[Any]) -> tuple[tuple[float, float], ...]:

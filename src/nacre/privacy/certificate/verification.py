@@ -16,8 +16,9 @@ from nacre.privacy.accounting import accountant as accounting
 from nacre.privacy.budget import Budget, Level
 from nacre.privacy.certificate.rounding import exact, up
 from nacre.privacy.certificate.statement import CURVE_DELTAS, Certificate, caveats, provenance_of, unit_of
+from nacre.privacy.doors import entry_from_json
 from nacre.privacy.noise import ENTROPY, SEEDED
-from nacre.privacy.plan import Plan, entry_from_json
+from nacre.privacy.plan import Plan
 
 # what any run may open before its method
 BUYING = {"rows": "counts", "readable": "bounds", "kinds": "bounds", "domain": "categories"}
@@ -135,9 +136,6 @@ def _plan(stated: Certificate, declared: Declared) -> Plan:
             f"its certificate promises something and lists {', '.join(sorted(names)) or 'nothing'} as spent; method "
             f"{stated.method!r} never goes without {lacking}"
         )
-    if empty := [e["name"] for e in stated.entries if e["door"] in ("counts", "bounds", "categories")
-                 and not e.get("sigmas")]:  # fmt: skip
-        raise CertificateError(f"its certificate lists {empty[0]!r} without a table: what was asked there is not said")
     try:
         Budget(stated.epsilon, stated.delta or 0.0, stated.neighbours, large=True)
         entries = tuple(entry_from_json(e) for e in stated.entries)
@@ -145,6 +143,8 @@ def _plan(stated: Certificate, declared: Declared) -> Plan:
         accounting.check_composable(made.events())
     except (BudgetError, PlanError, ArithmeticError) as error:
         raise CertificateError(f"its certificate lists what no plan holds: {error}") from None
+    if blank := [e.name for e in entries if e.blank]:
+        raise CertificateError(f"its certificate lists {blank[0]!r} without a table: what was asked there is not said")
     return made
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from nacre.privacy.budget import NEIGHBOURS
 from nacre.privacy.certificate.rounding import down, exact, up
-from nacre.privacy.plan import entry_from_json
+from nacre.privacy.doors import entry_from_json
 
 WIDTH = 110
 SOURCES = {  # of the facts in a schema, and what each means

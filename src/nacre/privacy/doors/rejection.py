@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from nacre.errors import PlanError
-from nacre.privacy.doors.sampling import STEPS, Batches, Utility
+from nacre.privacy.doors.sample import STEPS, Batches, Sample, Utility
 from nacre.privacy.noise import NoiseSource, survives
 from nacre.privacy.passes import feature_sums
 from nacre.privacy.passes.captured import refuse_captured
@@ -33,7 +33,7 @@ class Rejection:
     patience: int = 10_000
     exact = True
 
-    def check(self, entry: Any, utility: Utility) -> None:
+    def check(self, entry: Sample, utility: Utility) -> None:
         if utility.weight:
             raise PlanError(f"entry {entry.name!r}: rejection takes its public law as `prior`, not as `between`")
         if entry.moves:
@@ -46,7 +46,7 @@ class Rejection:
         return {"rejection": self.width, "patience": self.patience}
 
     def draw(
-        self, utility: Utility, batches: Batches, rate: float, entry: Any, noise: NoiseSource
+        self, utility: Utility, batches: Batches, rate: float, entry: Sample, noise: NoiseSource
     ) -> tuple[np.ndarray, dict[str, Any]]:
         vectors = [v for encoded, rows in batches for v in feature_sums.record_vectors(utility.vectors, encoded, rows)]
         found = [self._one(utility, vectors, rate * utility.span / STEPS, noise) for _ in range(entry.draws)]

@@ -18,7 +18,7 @@ import numpy as np
 
 from nacre.errors import PlanError
 from nacre.privacy.doors import diagnostics
-from nacre.privacy.doors.sampling import Batches, Utility
+from nacre.privacy.doors.sample import Batches, Sample, Utility
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.passes import feature_sums
 from nacre.privacy.transcript import digest
@@ -67,7 +67,7 @@ class Walk:
     def width(self) -> int:
         return len(self.top)
 
-    def check(self, entry: Any, utility: Utility) -> None:
+    def check(self, entry: Sample, utility: Utility) -> None:
         where = f"entry {entry.name!r}"
         if entry.moves < 4 * BLOCK or entry.moves % BLOCK:
             raise PlanError(f"{where}: moves {entry.moves!r}; expected a multiple of {BLOCK}, at least {4 * BLOCK}")
@@ -83,7 +83,7 @@ class Walk:
         return {**shown, "chains": self.chains, "swaps": self.swaps, "start": digest(self.start)}
 
     def draw(
-        self, utility: Utility, batches: Batches, rate: float, entry: Any, noise: NoiseSource
+        self, utility: Utility, batches: Batches, rate: float, entry: Sample, noise: NoiseSource
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """The last states of the first `entry.draws` chains, and what the owner may know of all of them."""
         rng = np.random.Generator(np.random.Philox(key=noise.bits64(2)))

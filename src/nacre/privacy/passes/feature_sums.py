@@ -11,13 +11,15 @@ import contextlib
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nacre.errors import PlanError
 from nacre.privacy.passes.captured import refuse_captured
-from nacre.privacy.plan import Total
+
+if TYPE_CHECKING:
+    from nacre.privacy.doors.total import Total
 
 Features = Callable[[Mapping[str, Any], Any], np.ndarray]  # encoded columns of n records -> [n, size]
 CHUNK = 4096  # records per call of the feature map: always this many, padded

@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from nacre.errors import ConvergenceError
-from nacre.privacy.plan import Descend, Part
+from nacre.privacy.doors.descend import Descend, Part
 from nacre.privacy.training import clipping, poisson, stream
 from nacre.privacy.training.checkpoint import Checkpoint
 from nacre.privacy.training.unit_arrays import SHARDS, Units, device_units, mesh, no_cache_on_disk

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from nacre.privacy.plan import Teach
+from nacre.privacy.doors.teach import Teach
 from nacre.privacy.training import clipping, descent, poisson, stream
 from nacre.privacy.training.unit_arrays import Units, no_cache_on_disk
 

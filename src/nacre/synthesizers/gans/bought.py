@@ -13,11 +13,10 @@ import numpy as np
 
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Plan
-from nacre.synthesizers.hflow import marginals
 from nacre.synthesizers.parts.coding import Coding
 from nacre.synthesizers.parts.grouping import simplex
 from nacre.synthesizers.parts.layout import Layout
-from nacre.synthesizers.ppem.linear import CLIP, place
+from nacre.synthesizers.parts.one_way import CLIP, NAME, place
 from nacre.table.grid import Grid
 
 FLOOR = 1e-4  # the least share a label starts with
@@ -33,20 +32,20 @@ class Bought:
     outset: np.ndarray
     moments: np.ndarray
 
-    def begun(self, maker: dict[str, Any]) -> dict[str, Any]:
+    def begun(self, generator: dict[str, Any]) -> dict[str, Any]:
         """The generator's weights with its outputs moved to the outset; labels depend little on the noise at first."""
         numbers = self.coding.heads(0).numbers
         pull = np.where(np.arange(len(self.outset)) < numbers, 1.5, 0.3).astype(np.float32)
         return {
-            **maker,
-            "out.bias": maker["out.bias"] + self.outset.astype(np.float32),
-            "out.weight": maker["out.weight"] * pull,
+            **generator,
+            "out.bias": generator["out.bias"] + self.outset.astype(np.float32),
+            "out.weight": generator["out.weight"] * pull,
         }
 
 
 def buy(curator: Curator, plan: Plan, layout: Layout) -> Bought:
     """Open the door: one noisy table per modelled column."""
-    entry, columns = plan[marginals.NAME], list(curator.schema.modelled)
+    entry, columns = plan[NAME], list(curator.schema.modelled)
     tables = dict(zip(columns, curator.counts(entry, [(c,) for c in columns])))
     places = [place(_grid(layout, n), tables[n], entry.sigmas[0]) for n in layout.numbers]
     mean, scale = np.array([p[0] for p in places]), np.array([p[1] for p in places])

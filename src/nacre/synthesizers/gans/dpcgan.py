@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from nacre.synthesizers.gans.dpgan import Dpgan, DuelRules
+from nacre.synthesizers.gans.dpgan import Dpgan, DpganConfig
 
 
 @dataclass(frozen=True)
-class DpcganRules(DuelRules):
-    steep: ClassVar[float] = 0.0
+class DpcganConfig(DpganConfig):
+    penalty_weight: ClassVar[float] = 0.0
 
     def of_real(self, value: Any) -> Any:
         import jax
@@ -26,7 +26,7 @@ class DpcganRules(DuelRules):
 
         return jax.nn.softplus(value)
 
-    def of_maker(self, value: Any) -> Any:
+    def of_generator(self, value: Any) -> Any:
         import jax
 
         return jax.nn.softplus(-value)
@@ -35,5 +35,5 @@ class DpcganRules(DuelRules):
 @dataclass(frozen=True)
 class Dpcgan(Dpgan):
     name: ClassVar[str] = "dpcgan"
-    kind: ClassVar[type[DuelRules]] = DpcganRules
+    kind: ClassVar[type[DpganConfig]] = DpcganConfig
     conditional: ClassVar[bool] = True

@@ -10,38 +10,40 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from nacre.errors import NacreError
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Descend, Entry, Part, Plan, Scope
 from nacre.synthesizers.base import chance
 from nacre.synthesizers.gans import private
 from nacre.synthesizers.gans.bought import Bought
-from nacre.synthesizers.gans.rules import Rules
+from nacre.synthesizers.gans.config import TrainingConfig
+from nacre.synthesizers.options import positive, whole
 from nacre.synthesizers.parts.layout import Layout
 
-STEEP = 10.0
-BLUR = 0.3  # how far around generated rows the penalty looks
+PENALTY_WEIGHT = 10.0
+AROUND = 0.3  # how far around generated rows the penalty looks
 
 
 @dataclass(frozen=True)
-class DuelRules(Rules):
+class DpganConfig(TrainingConfig):
     """A critic of dense layers, so that taps serve. Losses are functions of the critic's value of each row alone."""
 
-    steep: ClassVar[float] = STEEP
+    penalty_weight: ClassVar[float] = PENALTY_WEIGHT
 
-    def start_judge(self, key: Any) -> Any:
+    def start_critic(self, key: Any) -> Any:
         from nacre.nets import dense
 
         return dense.start_mlp(key, (self.heads.width + sum(self.condition), self.width, self.width, 1))
 
-    def value(self, judge: Any, tape: Any, x: Any, given: Any) -> Any:
+    def value(self, critic: Any, tape: Any, x: Any, given: Any) -> Any:
         import jax
         import jax.numpy as jnp
 
         from nacre.nets import dense
 
         x = x if given is None else jnp.concatenate([x, given], axis=1)
-        return dense.mlp(judge, tape, x, activation=lambda a: jax.nn.leaky_relu(a, 0.2))[:, 0]
+        return dense.mlp(critic, tape, x, activation=lambda a: jax.nn.leaky_relu(a, 0.2))[:, 0]
 
     def of_real(self, value: Any) -> Any:
         return -value
@@ -49,22 +51,22 @@ class DuelRules(Rules):
     def of_fake(self, value: Any) -> Any:
         return value
 
-    def of_maker(self, value: Any) -> Any:
+    def of_generator(self, value: Any) -> Any:
         return -value
 
 
 @dataclass(frozen=True)
-class Duel:
+class CriticDescent:
     """The two halves of a step of `descend`."""
 
-    rules: Any
+    config: Any
     steps: int
     turns: int
     clip: float
     rate: float
     group: int = 1
 
-    def loss(self, judge: Any, tape: Any, units: Any, keys: Any, state: Any) -> Any:
+    def loss(self, critic: Any, tape: Any, units: Any, keys: Any, state: Any) -> Any:
         """The critic's loss of real rows, one by one; of a person, the sum over the rows that are there."""
         import jax
         import jax.numpy as jnp
@@ -73,9 +75,9 @@ class Duel:
         total = jnp.zeros(len(keys))
         for i in range(self.group):
             one = rows if present is None else jax.tree.map(lambda x: x[:, i], rows)  # noqa: B023
-            given = jax.nn.one_hot(one["kind"], self.rules.classes) if self.rules.classes > 1 else None
+            given = jax.nn.one_hot(one["kind"], self.config.classes) if self.config.classes > 1 else None
             here = one["there"] if present is None else one["there"] & present[:, i]
-            lost = self.rules.of_real(self.rules.value(judge, tape, one["x"], given))
+            lost = self.config.of_real(self.config.value(critic, tape, one["x"], given))
             total = total + jnp.where(here, lost, 0.0)
         return total
 
@@ -86,44 +88,46 @@ class Duel:
 
         from nacre.nets.taps import Tape, Tapped
         from nacre.privacy.training import clipping
-        from nacre.synthesizers.ppem.losses import steepness
+        from nacre.synthesizers.parts.lipschitz import slope_norm
 
         one, two = jax.random.split(key)
-        x, given = private.made(self.rules, state["maker"], state["log_shares"], one, self.rules.batch)
-        lost = Tapped(lambda judge, tape, rows, keys, s: self.rules.of_fake(self.rules.value(judge, tape, *rows)),
-                      parameters=lambda s: s["judge"])  # fmt: skip
+        x, given = private.made(self.config, state["generator"], state["log_shares"], one, self.config.batch)
+        lost = Tapped(lambda critic, tape, rows, keys, s: self.config.of_fake(self.config.value(critic, tape, *rows)),
+                      parameters=lambda s: s["critic"])  # fmt: skip
         keys, mask = jax.random.split(two, len(x)), jnp.ones(len(x), bool)
         layers = lost.contributions(state, (x, given), keys)["gradient"]
         slope = jax.tree.map(lambda a: a / len(x), clipping.flat(layers, self.clip, mask, keys))
-        if not self.rules.steep:
+        if not self.config.penalty_weight:
             return slope
-        near = x + BLUR * jax.random.normal(jax.random.fold_in(two, 1), x.shape)
+        near = x + AROUND * jax.random.normal(jax.random.fold_in(two, 1), x.shape)
 
-        def penalty(judge: Any) -> Any:
-            steep = steepness(lambda a: self.rules.value(judge, Tape(len(x)), a, given), near)
-            return self.rules.steep * (jnp.maximum(0.0, steep - 1.0) ** 2).mean()
+        def penalty(critic: Any) -> Any:
+            steep = slope_norm(lambda a: self.config.value(critic, Tape(len(x)), a, given), near)
+            return self.config.penalty_weight * (jnp.maximum(0.0, steep - 1.0) ** 2).mean()
 
-        return jax.tree.map(jnp.add, slope, jax.grad(penalty)(state["judge"]))
+        return jax.tree.map(jnp.add, slope, jax.grad(penalty)(state["critic"]))
 
     def update(self, state: Any, noisy: Any, key: Any) -> Any:
         import jax
         import jax.numpy as jnp
 
         from nacre.nets.taps import Tape
-        from nacre.synthesizers.ppem.training import moved, pace
+        from nacre.synthesizers.parts.adversarial import moved, pace
 
         one, two = jax.random.split(key)
         speed = pace(state["step"] / self.steps)
         slope = jax.tree.map(jnp.add, noisy["gradient"], self.public_slope(state, one))
-        judge, judging = moved(state["judge"], slope, state["judging"], speed * self.rate)
-        new = {**state, "judge": judge, "judging": judging, "step": state["step"] + 1}
+        critic, critic_memory = moved(state["critic"], slope, state["critic_memory"], speed * self.rate)
+        new = {**state, "critic": critic, "critic_memory": critic_memory, "step": state["step"] + 1}
 
-        def lose(maker: Any) -> Any:
-            x, given = private.made(self.rules, maker, state["log_shares"], two, self.rules.batch)
-            return self.rules.of_maker(self.rules.value(judge, Tape(len(x)), x, given)).mean()
+        def lose(generator: Any) -> Any:
+            x, given = private.made(self.config, generator, state["log_shares"], two, self.config.batch)
+            return self.config.of_generator(self.config.value(critic, Tape(len(x)), x, given)).mean()
 
         def turn(state: Any) -> Any:
-            return private.improved(state, jax.grad(lose)(state["maker"]), speed * self.rate, self.steps // self.turns)
+            return private.generator_step(
+                state, jax.grad(lose)(state["generator"]), speed * self.rate, self.steps // self.turns
+            )
 
         return jax.lax.cond(new["step"] % self.turns == 0, turn, lambda s: s, new)
 
@@ -134,44 +138,51 @@ class Dpgan(private.PrivateGan):
     steps of the critic for one of the generator; `clip` of a row's gradient; learning `rate` of both."""
 
     name: ClassVar[str] = "dpgan"
-    kind: ClassVar[type[DuelRules]] = DuelRules
+    kind: ClassVar[type[DpganConfig]] = DpganConfig
 
-    batch: int = 2048
-    turns: int = 4
-    clip: float = 1.0
-    rate: float = 2e-3
+    batch: int = whole(2048)
+    turns: int = whole(4)
+    clip: float = positive(1.0)
+    rate: float = positive(2e-3)
+
+    def check(self) -> None:
+        super().check()
+        if self.turns > self.steps:
+            raise NacreError(
+                f"turns={self.turns}: more than steps={self.steps}, so that the generator would never learn"
+            )
 
     def training(
         self, layout: Layout, rows: int | None, budget: Budget, scope: Scope, others: tuple[Entry, ...]
     ) -> Entry:
         from nacre.privacy.accounting.calibration import noise_for
 
-        q = chance(self, rows)
+        q = chance(self, self.batch, rows)
         noise = noise_for(budget, scope, q, self.steps, others)
         part = Part("gradient", clip=self.clip if noise else None, sigma=noise)
         return Descend(self.entry, q=q, steps=self.steps, parts=(part,))
 
-    def rules(self, known: Bought) -> DuelRules:
+    def config(self, known: Bought) -> DpganConfig:
         return self.kind(known.coding.heads(0), known.coding.layout.classes, self.width)
 
-    def train(self, curator: Curator, plan: Plan, known: Bought, rules: Any, seed: int, tell: private.Tell) -> Any:
+    def train(self, curator: Curator, plan: Plan, known: Bought, config: Any, seed: int, tell: private.Tell) -> Any:
         import jax
 
         from nacre.nets.taps import Tapped
-        from nacre.synthesizers.ppem.training import ADAM
+        from nacre.synthesizers.parts.adversarial import ADAM
 
-        duel = Duel(rules, self.steps, self.turns, self.clip, self.rate, plan.cap)
+        duel = CriticDescent(config, self.steps, self.turns, self.clip, self.rate, plan.cap)
         one, two = jax.random.split(jax.random.key(seed))
-        judge = rules.start_judge(two)
-        state = {**private.start(rules, known, one), "judge": judge, "judging": ADAM.init(judge)}
+        critic = config.start_critic(two)
+        state = {**private.start(config, known, one), "critic": critic, "critic_memory": ADAM.init(critic)}
         state = curator.descend(
             plan[self.entry],
-            Tapped(duel.loss, parameters=lambda s: s["judge"]),
+            Tapped(duel.loss, parameters=lambda s: s["critic"]),
             state,
             duel.update,
             records=private.records,
             units=max(1, plan.rows or 1),
-            public={"coding": known.coding, "rules": rules},
+            public={"coding": known.coding, "config": config},
             seed=seed,
             progress=tell,
         )

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from nacre.nets.branched import Branched
+from nacre.synthesizers.gans.config import TrainingConfig
 from nacre.synthesizers.gans.method import GanMethod
-from nacre.synthesizers.gans.rules import Rules
 
 MARGIN = 10.0
 APART = 0.1  # weight of the pulling-away term
@@ -18,7 +18,7 @@ CODE = 64
 
 
 @dataclass(frozen=True)
-class EbganRules(Rules):
+class EbganConfig(TrainingConfig):
     turns: ClassVar[int] = 1
 
     @property
@@ -29,29 +29,29 @@ class EbganRules(Rules):
     def back(self) -> Branched:
         return Branched((CODE,), self.heads.width, self.width)
 
-    def start_judge(self, key: Any) -> Any:
+    def start_critic(self, key: Any) -> Any:
         import jax
 
         one, two = jax.random.split(key)
         return {"coder": self.coder.start(one)[0], "back": self.back.start(two)[0]}
 
-    def energy(self, judge: Any, x: Any, given: Any) -> tuple[Any, Any]:
+    def energy(self, critic: Any, x: Any, given: Any) -> tuple[Any, Any]:
         """(D(x) = ‖Dec(Enc(x)) − x‖², the code)."""
         from nacre.nets.branched import forward
 
-        code = forward(self.coder, judge["coder"], self.inputs(x, given))
-        return ((forward(self.back, judge["back"], (code,)) - x) ** 2).sum(axis=1), code
+        code = forward(self.coder, critic["coder"], self.inputs(x, given))
+        return ((forward(self.back, critic["back"], (code,)) - x) ** 2).sum(axis=1), code
 
-    def judge_loss(self, judge: Any, real: Any, fake: Any, given: Any, key: Any) -> Any:
+    def critic_loss(self, critic: Any, real: Any, fake: Any, given: Any, key: Any) -> Any:
         import jax.numpy as jnp
 
-        far = jnp.maximum(0.0, MARGIN - self.energy(judge, fake, given)[0])
-        return (self.energy(judge, real, given)[0] + far).mean()
+        far = jnp.maximum(0.0, MARGIN - self.energy(critic, fake, given)[0])
+        return (self.energy(critic, real, given)[0] + far).mean()
 
-    def maker_loss(self, judge: Any, fake: Any, given: Any) -> Any:
+    def generator_loss(self, critic: Any, fake: Any, given: Any) -> Any:
         import jax.numpy as jnp
 
-        energy, code = self.energy(judge, fake, given)
+        energy, code = self.energy(critic, fake, given)
         unit = code / jnp.sqrt(jnp.sum(code**2, axis=1, keepdims=True) + 1e-12)
         n = len(code)
         cosines = (unit @ unit.T) ** 2
@@ -61,4 +61,4 @@ class EbganRules(Rules):
 @dataclass(frozen=True)
 class Ebgan(GanMethod):
     name: ClassVar[str] = "ebgan"
-    rules: ClassVar[type[Rules]] = EbganRules
+    config: ClassVar[type[TrainingConfig]] = EbganConfig

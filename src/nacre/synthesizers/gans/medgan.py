@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from nacre.nets.branched import Branched
+from nacre.synthesizers.gans.config import TrainingConfig
 from nacre.synthesizers.gans.method import GanMethod
-from nacre.synthesizers.gans.rules import Rules
 
 CODE = 128
 
 
 @dataclass(frozen=True)
-class MedganRules(Rules):
+class MedganConfig(TrainingConfig):
     code: int = CODE
     norm: ClassVar[str] = "batch"
     turns: ClassVar[int] = 2
@@ -31,29 +31,29 @@ class MedganRules(Rules):
     def coder(self) -> Branched:
         return Branched((self.heads.width,), CODE, self.width)
 
-    def start_judge(self, key: Any) -> Any:
+    def start_critic(self, key: Any) -> Any:
         return self.critic.start(key)[0]
 
-    def value(self, judge: Any, x: Any, given: Any) -> Any:
+    def value(self, critic: Any, x: Any, given: Any) -> Any:
         import jax.numpy as jnp
 
         from nacre.nets.branched import forward
 
         mean = jnp.broadcast_to(x.mean(axis=0), x.shape)
-        return forward(self.critic, judge, (x, mean) if given is None else (x, mean, given))[:, 0]
+        return forward(self.critic, critic, (x, mean) if given is None else (x, mean, given))[:, 0]
 
-    def judge_loss(self, judge: Any, real: Any, fake: Any, given: Any, key: Any) -> Any:
+    def critic_loss(self, critic: Any, real: Any, fake: Any, given: Any, key: Any) -> Any:
         import jax
 
         return (
-            jax.nn.softplus(-self.value(judge, real, given)).mean()
-            + jax.nn.softplus(self.value(judge, fake, given)).mean()
+            jax.nn.softplus(-self.value(critic, real, given)).mean()
+            + jax.nn.softplus(self.value(critic, fake, given)).mean()
         )
 
-    def maker_loss(self, judge: Any, fake: Any, given: Any) -> Any:
+    def generator_loss(self, critic: Any, fake: Any, given: Any) -> Any:
         import jax
 
-        return jax.nn.softplus(-self.value(judge, fake, given)).mean()
+        return jax.nn.softplus(-self.value(critic, fake, given)).mean()
 
     def rebuilding_loss(self, coder: Any, decoder: Any, x: Any) -> Any:
         """Squared error of numbers plus cross-entropy of labels, mean over rows."""
@@ -78,4 +78,4 @@ class MedganRules(Rules):
 @dataclass(frozen=True)
 class Medgan(GanMethod):
     name: ClassVar[str] = "medgan"
-    rules: ClassVar[type[Rules]] = MedganRules
+    config: ClassVar[type[TrainingConfig]] = MedganConfig

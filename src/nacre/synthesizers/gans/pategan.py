@@ -16,10 +16,11 @@ from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan, Scope, Teach
 from nacre.synthesizers.gans import private
 from nacre.synthesizers.gans.bought import Bought
-from nacre.synthesizers.gans.wgan import WganRules
+from nacre.synthesizers.gans.wgan import WganConfig
+from nacre.synthesizers.options import MOST_STEPS, positive, whole
 from nacre.synthesizers.parts.layout import Layout
 
-LESSONS = 2  # steps of a teacher in one lesson
+TURNS = 2  # steps of a teacher before each answer
 ROWS = 16  # real rows in each of them
 TEACHER_RATE = 2e-3
 STUDIES = 20  # steps of the student, and of the generator, after each round of votes
@@ -31,9 +32,9 @@ HOLD = 10.0  # weight of the distance of generated rows from the bought one-way 
 
 @dataclass(frozen=True)
 class Votes:
-    """A teacher's lesson and votes; what the student and the generator make of them."""
+    """A teacher's steps and votes; what the student and the generator make of them."""
 
-    rules: Any
+    config: Any
     teacher: Any
     steps: int
     rows: int
@@ -42,50 +43,54 @@ class Votes:
     def start(self) -> Any:
         import jax
 
-        from nacre.synthesizers.ppem.training import ADAM
+        from nacre.synthesizers.parts.adversarial import ADAM
 
-        judge = self.teacher.start_judge(jax.random.key(7))
-        return {"judge": judge, "memory": ADAM.init(judge)}
+        critic = self.teacher.start_critic(jax.random.key(7))
+        return {"critic": critic, "memory": ADAM.init(critic)}
 
     def asked(self, state: Any) -> Any:
         """The generated rows of this round: they follow from public randomness."""
         import jax
 
         key = jax.random.wrap_key_data(state["key"], impl="threefry2x32")
-        return jax.lax.stop_gradient(private.made(self.rules, state["maker"], state["log_shares"], key, self.rows)[0])
+        return jax.lax.stop_gradient(
+            private.made(self.config, state["generator"], state["log_shares"], key, self.rows)[0]
+        )
 
     def learn(self, teacher: Any, state: Any, rows: Any, there: Any, key: Any) -> Any:
         """A few steps of logistic regression by a small network: rows of the part against generated ones."""
         import jax
 
-        from nacre.synthesizers.ppem.training import moved
+        from nacre.synthesizers.parts.adversarial import moved
 
         def one(teacher: Any, turn: tuple) -> tuple[Any, None]:
             rows, there, key = turn
-            fake = private.made(self.rules, state["maker"], state["log_shares"], key, len(there))[0]
+            fake = private.made(self.config, state["generator"], state["log_shares"], key, len(there))[0]
 
-            def lose(judge: Any) -> Any:
-                real = jax.nn.softplus(-self.teacher.value(judge, rows["x"], None)) * there
-                return (real + jax.nn.softplus(self.teacher.value(judge, fake, None))).mean()
+            def lose(critic: Any) -> Any:
+                real = jax.nn.softplus(-self.teacher.value(critic, rows["x"], None)) * there
+                return (real + jax.nn.softplus(self.teacher.value(critic, fake, None))).mean()
 
-            judge, memory = moved(teacher["judge"], jax.grad(lose)(teacher["judge"]), teacher["memory"], TEACHER_RATE)
-            return {"judge": judge, "memory": memory}, None
+            critic, memory = moved(
+                teacher["critic"], jax.grad(lose)(teacher["critic"]), teacher["memory"], TEACHER_RATE
+            )
+            return {"critic": critic, "memory": memory}, None
 
-        turns = jax.tree.map(lambda x: x.reshape(LESSONS, -1, *x.shape[1:]), (rows, there))
-        return jax.lax.scan(one, teacher, (*turns, jax.random.split(key, LESSONS)))[0]
+        turns = jax.tree.map(lambda x: x.reshape(TURNS, -1, *x.shape[1:]), (rows, there))
+        return jax.lax.scan(one, teacher, (*turns, jax.random.split(key, TURNS)))[0]
 
     def answer(self, teacher: Any, state: Any) -> Any:
         """One vote per row: ½ for real, −½ for generated."""
         import jax.numpy as jnp
 
-        return jnp.where(self.teacher.value(teacher["judge"], self.asked(state), None) > 0, 0.5, -0.5)
+        return jnp.where(self.teacher.value(teacher["critic"], self.asked(state), None) > 0, 0.5, -0.5)
 
     def update(self, state: Any, noisy: Any, key: Any) -> Any:
         """The votes are written down; then student and generator take turns, both on public things."""
         import jax
         import jax.numpy as jnp
 
-        from nacre.synthesizers.ppem.training import moved, pace
+        from nacre.synthesizers.parts.adversarial import moved, pace
 
         place = state["step"] % KEPT
         seen = state["seen"].at[place].set(self.asked(state))
@@ -99,20 +104,20 @@ class Votes:
 
             def lose(student: Any) -> Any:  # least squares: the mean of the votes, whatever their noise
                 ridge = sum(jnp.square(w).sum() for name, w in student.items() if name.endswith("weight"))
-                return ((self.rules.value(student, seen[at], None) - votes[at]) ** 2).mean() + RIDGE * ridge
+                return ((self.config.value(student, seen[at], None) - votes[at]) ** 2).mean() + RIDGE * ridge
 
             student, studying = moved(
                 state["student"], jax.grad(lose)(state["student"]), state["studying"], speed * self.rate
             )
             state = {**state, "student": student, "studying": studying}
 
-            def please(maker: Any) -> Any:
-                rows = private.made(self.rules, maker, state["log_shares"], c, 256)[0]
+            def please(generator: Any) -> Any:
+                rows = private.made(self.config, generator, state["log_shares"], c, 256)[0]
                 apart = jnp.stack([rows.mean(axis=0), jnp.square(rows).mean(axis=0)]) - state["moments"]
-                return HOLD * jnp.square(apart).sum() - self.rules.value(student, rows, None).mean()
+                return HOLD * jnp.square(apart).sum() - self.config.value(student, rows, None).mean()
 
-            return private.improved(
-                state, jax.grad(please)(state["maker"]), speed * self.rate, self.steps * STUDIES
+            return private.generator_step(
+                state, jax.grad(please)(state["generator"]), speed * self.rate, self.steps * STUDIES
             ), None
 
         new, _ = jax.lax.scan(study, state, jax.random.split(key, STUDIES))
@@ -126,10 +131,10 @@ class Pategan(private.PrivateGan):
 
     name: ClassVar[str] = "pategan"
 
-    steps: int = 100
-    parts: int = 1000
-    rows: int = 32
-    rate: float = 5e-4
+    steps: int = whole(100, most=MOST_STEPS)
+    parts: int = whole(1000)
+    rows: int = whole(32)
+    rate: float = positive(5e-4)
 
     def training(
         self, layout: Layout, rows: int | None, budget: Budget, scope: Scope, others: tuple[Entry, ...]
@@ -137,35 +142,35 @@ class Pategan(private.PrivateGan):
         asked = Teach(self.entry, self.parts, 1.0, self.steps, self.rows, clip=0.5 * self.rows**0.5)
         return private.teaching(asked, budget, scope, others)
 
-    def rules(self, known: Bought) -> WganRules:
-        return WganRules(known.coding.heads(0), 1, self.width)
+    def config(self, known: Bought) -> WganConfig:
+        return WganConfig(known.coding.heads(0), 1, self.width)
 
-    def train(self, curator: Curator, plan: Plan, known: Bought, rules: Any, seed: int, tell: private.Tell) -> Any:
+    def train(self, curator: Curator, plan: Plan, known: Bought, config: Any, seed: int, tell: private.Tell) -> Any:
         import jax
         import jax.numpy as jnp
 
         from nacre.privacy.training.teaching import Lesson
-        from nacre.synthesizers.ppem.training import ADAM
+        from nacre.synthesizers.parts.adversarial import ADAM
 
-        voting = Votes(rules, WganRules(rules.heads, 1, NARROW), self.steps, self.rows, self.rate)
+        voting = Votes(config, WganConfig(config.heads, 1, NARROW), self.steps, self.rows, self.rate)
         one, two, three = jax.random.split(jax.random.key(seed), 3)
-        student = rules.start_judge(three)
+        student = config.start_critic(three)
         state = {
-            **private.start(rules, known, one),
+            **private.start(config, known, one),
             "student": student,
             "studying": ADAM.init(student),
             "key": jax.random.key_data(two),
-            "seen": jnp.zeros((KEPT, self.rows, rules.heads.width)),
+            "seen": jnp.zeros((KEPT, self.rows, config.heads.width)),
             "votes": jnp.zeros((KEPT, self.rows)),
             "moments": jnp.asarray(known.moments),
         }
         state = curator.teach(
             plan[self.entry],
-            Lesson(voting.start, voting.learn, voting.answer, LESSONS * ROWS),
+            Lesson(voting.start, voting.learn, voting.answer, TURNS * ROWS),
             state,
             voting.update,
             records=private.records,
-            public={"coding": known.coding, "rules": rules},
+            public={"coding": known.coding, "config": config},
             seed=seed,
             progress=tell,
         )

@@ -10,19 +10,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from nacre.synthesizers.gans.ebgan import EbganRules
+from nacre.synthesizers.gans.config import TrainingConfig
+from nacre.synthesizers.gans.ebgan import EbganConfig
 from nacre.synthesizers.gans.method import GanMethod
-from nacre.synthesizers.gans.rules import Rules
 
 
 @dataclass(frozen=True)
-class SteinRules(EbganRules):
-    def maker_loss(self, judge: Any, fake: Any, given: Any) -> Any:
+class SteinConfig(EbganConfig):
+    def generator_loss(self, critic: Any, fake: Any, given: Any) -> Any:
         """A loss whose gradient in the rows is −φ: Σ_i −φ_i·y_i / b with φ held fixed."""
         import jax
 
         still = jax.lax.stop_gradient(fake)
-        slope = jax.grad(lambda y: self.energy(judge, y, given)[0].sum())(still)
+        slope = jax.grad(lambda y: self.energy(critic, y, given)[0].sum())(still)
         return -(jax.lax.stop_gradient(direction(still, slope)) * fake).sum() / len(fake)
 
 
@@ -45,4 +45,4 @@ def direction(y: Any, slope: Any) -> Any:
 @dataclass(frozen=True)
 class Steingan(GanMethod):
     name: ClassVar[str] = "steingan"
-    rules: ClassVar[type[Rules]] = SteinRules
+    config: ClassVar[type[TrainingConfig]] = SteinConfig

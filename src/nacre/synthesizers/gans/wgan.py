@@ -1,6 +1,6 @@
 """`wgan`: WGAN-GP over all columns (Gulrajani and others 2017; specs/ppem.md 8). Promises nothing.
 
-Of a table of a single number only slopes above 1 are penalised (`ppem.losses.steepness_off` says why)."""
+Of a table of a single number only slopes above 1 are penalised (`parts.lipschitz.penalty_at` says why)."""
 
 from __future__ import annotations
 
@@ -8,41 +8,41 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from nacre.nets.branched import Branched
+from nacre.synthesizers.gans.config import TrainingConfig
 from nacre.synthesizers.gans.method import GanMethod
-from nacre.synthesizers.gans.rules import Rules
 
-STEEP = 10.0
+PENALTY_WEIGHT = 10.0
 
 
 @dataclass(frozen=True)
-class WganRules(Rules):
+class WganConfig(TrainingConfig):
     @property
     def critic(self) -> Branched:
         return Branched((self.heads.width, *self.condition), 1, self.width)
 
-    def start_judge(self, key: Any) -> Any:
+    def start_critic(self, key: Any) -> Any:
         return self.critic.start(key)[0]
 
-    def value(self, judge: Any, x: Any, given: Any) -> Any:
+    def value(self, critic: Any, x: Any, given: Any) -> Any:
         from nacre.nets.branched import forward
 
-        return forward(self.critic, judge, self.inputs(x, given))[:, 0]
+        return forward(self.critic, critic, self.inputs(x, given))[:, 0]
 
-    def judge_loss(self, judge: Any, real: Any, fake: Any, given: Any, key: Any) -> Any:
+    def critic_loss(self, critic: Any, real: Any, fake: Any, given: Any, key: Any) -> Any:
         """mean f(fake) − mean f(real) + 10 (‖∇f‖ − 1)² between them."""
         import jax
 
-        from nacre.synthesizers.ppem.losses import lipschitz
+        from nacre.synthesizers.parts.lipschitz import penalty_between
 
         mix = jax.random.uniform(key, (len(real), 1))
-        steep = lipschitz(lambda x: self.value(judge, x, given), real, fake, mix)
-        return (self.value(judge, fake, given) - self.value(judge, real, given) + STEEP * steep).mean()
+        steep = penalty_between(lambda x: self.value(critic, x, given), real, fake, mix)
+        return (self.value(critic, fake, given) - self.value(critic, real, given) + PENALTY_WEIGHT * steep).mean()
 
-    def maker_loss(self, judge: Any, fake: Any, given: Any) -> Any:
-        return -self.value(judge, fake, given).mean()
+    def generator_loss(self, critic: Any, fake: Any, given: Any) -> Any:
+        return -self.value(critic, fake, given).mean()
 
 
 @dataclass(frozen=True)
 class Wgan(GanMethod):
     name: ClassVar[str] = "wgan"
-    rules: ClassVar[type[Rules]] = WganRules
+    config: ClassVar[type[TrainingConfig]] = WganConfig

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from nacre.errors import DomainNotDeclared
-from nacre.privacy.doors.discovery import Undeclared
+from nacre.privacy.discovery import Undeclared
 from nacre.synthesizers.base import refuse_tensors, refuse_unknown_target
 from nacre.table import Boolean, Categorical, Schema
 from nacre.table.encoding import Values

@@ -10,31 +10,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from nacre.errors import NacreError
 from nacre.nets.flow_shape import ACTIVATIONS, LINEAR, MOST_BINS, MOST_BOUND, MOST_SIZE, Shape
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
-from nacre.privacy.plan import CLIPPINGS, Descend, Entry, Part, Plan, Scope
-from nacre.synthesizers.base import Progress, chance, check_whole, refuse_idle, silent
-from nacre.synthesizers.hflow import marginals, warm
+from nacre.privacy.plan import CLIPPINGS, Descend, Entry, Part, Plan
+from nacre.synthesizers.base import Progress, Synthesizer, chance, scope_of, silent
+from nacre.synthesizers.basis import FromRows
+from nacre.synthesizers.hflow import warm
 from nacre.synthesizers.hflow.axes import ENCODINGS, Axes
 from nacre.synthesizers.hflow.model import DEQUANTISATIONS, SPACES, FlowModel, objective_of
+from nacre.synthesizers.options import MOST_STEPS, one_of, positive, share, truth, whole
+from nacre.synthesizers.parts import one_way
 from nacre.table import Schema
 
 TRIED = 64  # rows drawn from a flow before it is handed out
-_CHOICES = {
-    "encoding": ENCODINGS,
-    "dequantisation": DEQUANTISATIONS,
-    "clipping": CLIPPINGS,
-    "linear": LINEAR,
-    "activation": ACTIVATIONS,
-    "space": SPACES,
-    "decay": ("constant", "cosine"),
-}
+DECAYS = ("constant", "cosine")
 
 
 @dataclass(frozen=True)
-class Hflow:
+class Hflow(Synthesizer):
     """Hyperparameters; how they were set: docs/methods/hflow.md.
 
     The flow: `blocks`, `bins` and `bound` of its splines, `linear` maps of `rank`, `hidden` units in `depth` layers,
@@ -50,54 +44,35 @@ class Hflow:
     name: ClassVar[str] = "hflow"
     model: ClassVar[type[FlowModel]] = FlowModel
 
-    target: str | None = None
-    encoding: str = "codes"
-    dequantisation: str = "uniform"
-    warm: float = 0.5
-    lessons: int = 2000
-    marginals: float = 0.1
-    labels: bool = True
-    space: str = "normal"
-    blocks: int = 1
-    bins: int = 8
-    bound: float = 4.0
-    linear: str = "none"
-    rank: int = 1
-    hidden: int = 128
-    depth: int = 2
-    activation: str = "relu"
-    batch: int = 4096
-    steps: int = 1000
-    clip: float = 1.0
-    clipping: str = "per-layer"
-    sparsity: float = 0.5
-    rate: float = 1e-3
-    decay: str = "cosine"
-    averaging: float = 0.99
+    encoding: str = one_of("codes", ENCODINGS)
+    dequantisation: str = one_of("uniform", DEQUANTISATIONS)
+    warm: float = share(0.5)
+    lessons: int = whole(2000, most=MOST_STEPS)
+    marginals: float = share(0.1)
+    labels: bool = truth(True)
+    space: str = one_of("normal", SPACES)
+    blocks: int = whole(1, saved=MOST_SIZE)
+    bins: int = whole(8, saved=MOST_BINS)
+    bound: float = positive(4.0, saved=MOST_BOUND)
+    linear: str = one_of("none", LINEAR)
+    rank: int = whole(1, saved=MOST_SIZE)
+    hidden: int = whole(128, saved=MOST_SIZE)
+    depth: int = whole(2, saved=MOST_SIZE)
+    activation: str = one_of("relu", ACTIVATIONS)
+    batch: int = whole(4096)
+    steps: int = whole(1000, most=MOST_STEPS)
+    clip: float = positive(1.0)
+    clipping: str = one_of("per-layer", CLIPPINGS)
+    sparsity: float = share(0.5)
+    rate: float = positive(1e-3)
+    decay: str = one_of("cosine", DECAYS)
+    averaging: float = share(0.99)
 
-    def __post_init__(self) -> None:
-        check_whole(self, "blocks", "bins", "rank", "hidden", "depth", "batch", "steps", "lessons")
-        for option, choices in _CHOICES.items():
-            if getattr(self, option) not in choices:
-                raise NacreError(f"{option}={getattr(self, option)!r}: expected one of {', '.join(choices)}")
-        if not isinstance(self.labels, bool):
-            raise NacreError(f"labels={self.labels!r}: expected true or false")
-        for option, low, high in (("marginals", 0, 1), ("warm", 0, 1), ("averaging", 0, 1), ("sparsity", 0, 1)):
-            value = getattr(self, option)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value < high:
-                raise NacreError(f"{option}={value!r}: expected a number from {low} to below {high}")
-        for option in ("bound", "clip", "rate"):
-            value = getattr(self, option)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
-                raise NacreError(f"{option}={value!r}: expected a number above 0")
-        sizes = dict.fromkeys(("blocks", "rank", "hidden", "depth"), MOST_SIZE)
-        for option, most in {**sizes, "bins": MOST_BINS, "bound": MOST_BOUND}.items():  # what a saved release may hold
-            if getattr(self, option) > most:
-                raise NacreError(f"{option}={getattr(self, option)!r}: expected at most {most:g}")
+    def check(self) -> None:
         cold, sparse, low = not self.warm, self.clipping == "sparse", self.linear == "low-rank"
-        refuse_idle(self, f"with warm={self.warm!r}", marginals=cold, lessons=not cold)
-        refuse_idle(self, f"with clipping={self.clipping!r}", sparsity=sparse)
-        refuse_idle(self, f"with linear={self.linear!r}", rank=low)
+        self.refuse_idle(f"with warm={self.warm!r}", marginals=cold, lessons=not cold)
+        self.refuse_idle(f"with clipping={self.clipping!r}", sparsity=sparse)
+        self.refuse_idle(f"with linear={self.linear!r}", rank=low)
 
     def supports(self, schema: Schema) -> None:
         Axes.of(schema, self.target, self.encoding, None, self.name)
@@ -105,24 +80,23 @@ class Hflow:
     def plan(self, schema: Schema, rows: int | None, budget: Budget, before: tuple[Entry, ...] = ()) -> Plan:
         from nacre.privacy.accounting.calibration import noise_for
 
-        cap = schema.unit.cap if schema.unit else 1
-        scope, entries = Scope(budget.neighbours, cap), before
+        scope, entries = scope_of(schema, budget), before
         if self.warm:
             entries = warm.entries(self.target, schema, rows, budget, before, self.warm)
         elif self.marginals:
-            entries = (*before, marginals.entry(len(schema.modelled), budget, scope, before, self.marginals))
-        q = chance(self, rows)
+            entries = (*before, one_way.entry(len(schema.modelled), budget, scope, before, self.marginals))
+        q = chance(self, self.batch, rows)
         noise = noise_for(budget, scope, q, self.steps, entries)
         clip = self.clip if noise else None
         part = Part("gradient", clip=clip, sigma=noise, clipping=self.clipping, sparsity=self.sparsity)
         training = Descend("training", q=q, steps=self.steps, parts=(part,))
-        return Plan(self.name, (*entries, training), budget, cap, rows)
+        return Plan(self.name, (*entries, training), budget, scope.cap, rows)
 
     def fit(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> FlowModel:
         import jax
         import numpy as np
 
-        from nacre.synthesizers.hflow.training import Descending, query, taught
+        from nacre.synthesizers.hflow.training import Descending, pretrained, query
 
         shares = known = None
         if self.warm:
@@ -130,7 +104,7 @@ class Hflow:
             shares = warm.shares(known, curator.grids)
         elif self.marginals:
             progress("counting", 0, None)
-            shares = marginals.shares(curator, plan[marginals.NAME])
+            shares = one_way.shares(curator, plan[one_way.NAME])
         axes = Axes.of(curator.schema, self.target, self.encoding, shares, self.name)
         shape = self.shape(axes)
         objective = objective_of(axes, shape, self.space, self.dequantisation, plan.cap)
@@ -139,7 +113,7 @@ class Hflow:
         parameters = objective.start(jax.random.key(seed))
         if known is not None:
             key = jax.random.fold_in(jax.random.key(seed), 2)
-            parameters = taught(objective, parameters, axes.encode(known), self.lessons, key, progress)
+            parameters = pretrained(objective, parameters, axes.encode(known), self.lessons, key, progress)
         state = curator.descend(
             plan["training"],
             query(objective),
@@ -156,10 +130,8 @@ class Hflow:
         model.draw(TRIED, np.random.default_rng(seed))  # a flow that went astray says so here, not to whom it is given
         return model
 
-    @property
-    def taught(self) -> int:
-        """Rows of the bought tables that the flow learns from."""
-        return self.lessons * warm.BATCH if self.warm else 0
+    def forecast(self, plan: Plan, schema: Schema, rows: int | None) -> FromRows:
+        return FromRows(pretraining=self.lessons * warm.BATCH if self.warm else 0)
 
     def shape(self, axes: Axes) -> Shape:
         return Shape(

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from nacre.errors import ConvergenceError, ReleaseFileError, SchemaError
+from nacre.errors import ConvergenceError, ReleaseFileError
 from nacre.nets.dequantise_shape import DequantiserShape
 from nacre.nets.flow_sampling import from_normal, given
 from nacre.nets.flow_shape import ACTIVATIONS, LINEAR, MOST_BOUND, MOST_SIZE, Shape
+from nacre.synthesizers.base import Model, reading_parts
 from nacre.synthesizers.hflow.axes import ENCODINGS, Axes
 from nacre.synthesizers.hflow.conditions import Conditions
 from nacre.synthesizers.parts.conditioning import draw_until
@@ -25,7 +26,7 @@ DEQUANTISATIONS = ("uniform", "variational", "printed")
 BATCH = 16_384
 
 
-class FlowModel:
+class FlowModel(Model):
     """Draws a standard normal and carries it back through the flow.
 
     `where` is met exactly. A flow of one block without a linear map draws every axis inside what is asked for and
@@ -33,6 +34,8 @@ class FlowModel:
     where its label is one axis), and little on the columns next to it. Other flows draw whole rows until enough
     satisfy it, which is slow for rare conditions.
     """
+
+    likelihood = True
 
     def __init__(
         self,
@@ -132,7 +135,7 @@ class FlowModel:
 
     @classmethod
     def from_parts(cls, schema: Schema, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> FlowModel:
-        try:
+        with reading_parts():
             order = sorted(schema.modelled, key=lambda name: name != facts["target"])
             shares = {n: np.diff(arrays[f"edges.{i}"]) for i, n in enumerate(order)} if facts["bought"] else None
             noise = facts.get("dequantisation", "uniform")  # older files have no weights of another
@@ -144,8 +147,6 @@ class FlowModel:
             learned = dequantiser_shape(axes, noise)
             weights = _weights(shape.sizes() | (learned.sizes() if learned else {}), arrays)
             model = cls(axes, shape, weights, facts["space"], facts["target"], int(facts["rows"]), noise)
-        except (KeyError, TypeError, ValueError, IndexError, OverflowError, AttributeError, SchemaError) as error:
-            raise ReleaseFileError(f"release file: the model does not hold what it should ({error})") from None
         if model.rows < 0:
             raise ReleaseFileError("release file: the model's number of rows is negative")
         return model

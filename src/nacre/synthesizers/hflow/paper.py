@@ -10,7 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from nacre.synthesizers.hflow.method import Hflow
+from nacre.nets.flow_shape import LINEAR, MOST_SIZE
+from nacre.synthesizers.hflow.method import DECAYS, Hflow
+from nacre.synthesizers.hflow.model import SPACES
+from nacre.synthesizers.options import MOST_STEPS, one_of, positive, share, truth, whole
 
 
 @dataclass(frozen=True)
@@ -19,14 +22,14 @@ class HflowPaper(Hflow):
 
     name: ClassVar[str] = "hflow-paper"
 
-    warm: float = 0.0
-    marginals: float = 0.0
-    labels: bool = False
-    space: str = "uniform"
-    blocks: int = 3
-    linear: str = "low-rank"
-    batch: int = 1024
-    steps: int = 2300
-    rate: float = 1e-3
-    decay: str = "constant"
-    averaging: float = 0.0
+    warm: float = share(0.0)
+    marginals: float = share(0.0)
+    labels: bool = truth(False)
+    space: str = one_of("uniform", SPACES)
+    blocks: int = whole(3, saved=MOST_SIZE)
+    linear: str = one_of("low-rank", LINEAR)
+    batch: int = whole(1024)
+    steps: int = whole(2300, most=MOST_STEPS)
+    rate: float = positive(1e-3)
+    decay: str = one_of("constant", DECAYS)
+    averaging: float = share(0.0)

@@ -19,7 +19,7 @@ from nacre.synthesizers.base import Progress
 from nacre.synthesizers.hflow import warm
 
 EDGE = 1e-6  # points of the box stay this far from its ends: their normal quantiles are below 4.8
-ROWS_AT_ONCE, LESSONS_AT_ONCE = 4096, 250
+ROWS_AT_ONCE, PRETRAINING_AT_ONCE = 4096, 250
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Descending:
         return state["average"] if self.averaging else state["parameters"]
 
 
-def taught(
+def pretrained(
     objective: Objective, parameters: Any, records: Mapping[str, Any], steps: int, key: jax.Array, progress: Progress
 ) -> Any:
     """The parameters after so many steps of plain descent on public records."""
@@ -172,9 +172,9 @@ def taught(
         return jax.lax.fori_loop(first, last, step, state)
 
     state, records = (parameters, optimiser.init(parameters)), jax.device_put(dict(records))
-    for first in range(0, steps, LESSONS_AT_ONCE):
+    for first in range(0, steps, PRETRAINING_AT_ONCE):
         progress("learning from tables", first, steps)
-        state = descended(state, records, first, min(first + LESSONS_AT_ONCE, steps))
+        state = descended(state, records, first, min(first + PRETRAINING_AT_ONCE, steps))
     return state[0]
 
 

@@ -17,7 +17,7 @@ from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan, Scope, gaussian_share
 from nacre.synthesizers.base import Progress
-from nacre.synthesizers.hflow.marginals import FLOOR
+from nacre.synthesizers.parts.one_way import FLOOR
 from nacre.synthesizers.sketch.method import Sketch
 from nacre.table import Schema
 from nacre.table.encoding import Values

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from nacre.errors import ConvergenceError, NacreError, ReleaseFileError, SchemaError
+from nacre.errors import ConvergenceError, NacreError, SchemaError
+from nacre.synthesizers.base import Draw, Model, expect_sound, reading_parts
 from nacre.synthesizers.mixture.sampling import Particles
 from nacre.synthesizers.parts.grouping import bend
 from nacre.table import Condition, Schema
@@ -19,7 +20,7 @@ from nacre.table.naming import choices
 CLOSE, SWEEPS = 1e-6, 200  # of raking: largest error of a share, most rounds
 
 
-class TableModel:
+class TableModel(Model):
     """Draws rows: particle, then group, then cell, then a value inside the cell with a sloped density.
 
     `slopes[column]` is the slope of the density in each cell (`grouping.slopes`), so that no staircase shows.
@@ -56,11 +57,16 @@ class TableModel:
         """The share of synthetic rows that satisfy a condition, exactly."""
         return self.particles.probability({self._place(c): self._mask(self._place(c), w) for c, w in where.items()})
 
+    def tilted(self, asked: list, where: Mapping[str, Condition]) -> Draw | None:
+        """By weights of cells: None where a range cuts a cell, for inside a cell weights cannot differ."""
+        tilt = self.tilt(asked, where)
+        return None if tilt is None else lambda rows, rng: self.draw(rows, rng, where, tilt)
+
     def tilt(self, asked: list, where: Mapping[str, Condition]) -> dict[int, np.ndarray] | None:
         """Weights of the cells of some columns that give the columns their shares, by raking on the mixture itself.
 
         `asked`: per column, (share, condition). The result is the nearest law to this model that has the shares:
-        p(row)·∏ f_j(cell of column j). None where a range cuts a cell, for inside a cell weights cannot differ.
+        p(row)·∏ f_j(cell of column j).
         """
         base = {self._place(name): self._mask(self._place(name), c) for name, c in where.items()}
         columns = [[(share, *next(iter(fixed.items()))) for share, fixed in own] for own in asked]
@@ -101,19 +107,15 @@ class TableModel:
 
     @classmethod
     def from_parts(cls, schema: Schema, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> TableModel:
-        try:
+        with reading_parts():
             particles = Particles.from_arrays(arrays)
             slopes = [np.asarray(arrays[f"slopes.{j}"]) for j in range(len(particles.luts))]
             model = cls(schema, particles, slopes, int(facts["rows"]))
-            good = model._sound()
-        except (KeyError, TypeError, ValueError, IndexError, OverflowError, SchemaError) as error:
-            raise ReleaseFileError(f"release file: the model does not hold what it should ({error})") from None
-        if not good:
-            raise ReleaseFileError("release file: the model's arrays do not fit its schema")
+            expect_sound(model._sound())
         return model
 
     def _sound(self) -> bool:
-        """Shapes, types and ranges, so that a hostile file ends here and not in the middle of drawing."""
+        """Shapes, types and ranges."""
         p = self.particles
         if not (len(p.luts) == len(self.grids) and p.blocks.ndim == 2 and len(p.blocks) > 0 and self.rows >= 0):
             return False

@@ -16,14 +16,15 @@ from nacre.nets.branched import Branched, forward
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan
-from nacre.synthesizers.base import METHODS, Progress, check_whole, refuse_tensors, refuse_unknown_target, silent
+from nacre.synthesizers.base import Progress, Synthesizer, silent
+from nacre.synthesizers.options import MOST_STEPS, given, one_of, truth, whole
 from nacre.synthesizers.parts import revealed
+from nacre.synthesizers.parts.generator_model import GENERATOR
 from nacre.synthesizers.parts.heads import Heads
 from nacre.synthesizers.parts.layout import Layout
-from nacre.synthesizers.weighted.model import MadeRows
+from nacre.synthesizers.weighted.model import WeightedModel
 from nacre.table import Schema
 from nacre.targets import Target
-from nacre.targets.weights import check_truncate
 
 MODES = ("ehr", "li2017", "ae01")
 LATENT, CODE, DEPTH = 64, 64, 2  # three layers: the first and two more
@@ -33,7 +34,7 @@ LEVEL_ROWS, LEVEL_ROUNDS = 4_096, 200
 
 
 @dataclass(frozen=True)
-class Mmdgan:
+class Mmdgan(Synthesizer):
     """`mode`: "ehr" rebuilds rows and takes a tenth of the squared MMD (the thesis), with a bound on the encoder's
     slope; "li2017" is MMD-GAN as published (root of the MMD, rank term, clamped encoder); "ae01" weighs the other way
     round. `weights`: a target (nacre.targets), None for the table's own law; `truncate`: of at most so many
@@ -42,39 +43,24 @@ class Mmdgan:
     `target` is a column like any other."""
 
     name: ClassVar[str] = "mmdgan"
-    model: ClassVar[type[MadeRows]] = MadeRows
+    model: ClassVar[type[WeightedModel]] = WeightedModel
 
-    target: str | None = None
-    weights: Target | None = None
-    mode: str = "ehr"
-    truncate: float | None = None
-    steps: int = 30_000
-    batch: int = 200
-    width: int = 100
-    paper_exact: bool = False
+    weights: Target | None = given(None, read=revealed.checked_target)
+    mode: str = one_of("ehr", MODES)
+    truncate: float | None = given(None, "number", revealed.checked_truncate)
+    steps: int = whole(30_000, most=MOST_STEPS)
+    batch: int = whole(200)
+    width: int = whole(100)
+    paper_exact: bool = truth(False)
 
-    def __post_init__(self) -> None:
-        check_whole(self, "steps", "batch", "width")
-        if self.mode not in MODES:
-            raise NacreError(f"mode={self.mode!r}: expected one of {', '.join(MODES)}")
-        if self.weights is not None and not isinstance(self.weights, Target):
-            raise NacreError(f"weights={self.weights!r}: expected a target of nacre.targets; see fit(weights=...)")
-        if self.truncate is not None:
-            check_truncate(self.truncate)
-            if self.weights is None:
-                raise NacreError("truncate bounds weights, and no target gives any; leave it out")
-
-    def supports(self, schema: Schema) -> None:
-        refuse_tensors(schema, self.name)
-        refuse_unknown_target(schema, self.target)
-
-    def public_facts(self, private: bool) -> dict[str, Any]:
-        return dict(METHODS[self.name].says)
+    def check(self) -> None:
+        if self.truncate is not None and self.weights is None:
+            raise NacreError("truncate bounds weights, and no target gives any; leave it out")
 
     def plan(self, schema: Schema, rows: int | None, budget: Budget, before: tuple[Entry, ...] = ()) -> Plan:
         return revealed.reveal_plan(self.name, schema, rows, budget, before)
 
-    def fit(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> MadeRows:
+    def fit(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> WeightedModel:
         import jax
 
         from nacre.synthesizers.weighted.training import prepared, train
@@ -87,47 +73,51 @@ class Mmdgan:
         w = np.ones(len(x)) if found.weights is None else found.weights.scaled
         order = np.random.default_rng([seed, 7]).permutation(len(x))
         held, used = np.split(order, [min(len(x) // HELD, MOST_HELD)])
-        game = self.game(heads)
-        best = Best(game.maker.net, heads, self.paper_exact, x[held], w[held], seed)
+        config = self.config(heads)
+        best = Best(config.generator.net, heads, self.paper_exact, x[held], w[held], seed)
         data = prepared(x[used], w[used] / w[used].mean())
-        train(data, game, self.steps, jax.random.key(seed), lambda done, of: progress("training", done, of),
+        train(data, config, self.steps, jax.random.key(seed), lambda done, of: progress("training", done, of),
               keep=lambda state, done: best.look(state, done, self.steps))  # fmt: skip
         net = best.net
         if not self.paper_exact:
             wanted = np.average(x[used][:, heads.numbers :], axis=0, weights=w[used])
-            net = levelled(game.maker.net, heads, net, wanted, seed)
-        return MadeRows(found.coding, game.maker.net, net, np.ones(1), self.paper_exact, plan.rows or len(x))
+            net = levelled(config.generator.net, heads, net, wanted, seed)
+        nets = {GENERATOR: (config.generator.net, net)}
+        return WeightedModel(found.coding, nets, np.ones(1), plan.rows or len(x), self.paper_exact)
 
-    def game(self, heads: Heads) -> Any:
+    def config(self, heads: Heads) -> Any:
         """Networks and losses of the mode."""
-        from nacre.synthesizers.weighted.game import Critic, Game
+        from nacre.synthesizers.weighted.config import CriticConfig, TrainingConfig
         from nacre.synthesizers.weighted.nets import Plain
 
         def net(inputs: int, outputs: int) -> Plain:
             return Plain(Branched((inputs,), outputs, self.width, DEPTH, activation="elu"))
 
-        critic, rate = {
-            "ehr": (Critic(rebuild=1.0, pull=0.1, root=False, steep=1.0, warm=True), 1e-3),
-            "ae01": (Critic(rebuild=0.1, pull=1.0, root=False, steep=1.0, warm=True), 1e-3),
+        critic_config, rate = {
+            "ehr": (CriticConfig(rebuild=1.0, pull=0.1, root=False, steep=1.0, warm=True), 1e-3),
+            "ae01": (CriticConfig(rebuild=0.1, pull=1.0, root=False, steep=1.0, warm=True), 1e-3),
             "li2017": (
-                Critic(8.0, 1.0, 16.0, root=True, clamp=0.01, steep=0.0, warm=True, rank_in_maker=self.paper_exact),
+                CriticConfig(
+                    8.0, 1.0, 16.0, root=True, clamp=0.01, steep=0.0, warm=True, rank_in_generator=self.paper_exact
+                ),
                 5e-5,
             ),
         }[self.mode]
-        return Game(
-            net(LATENT, heads.width), judge=net(heads.width, CODE), back=net(CODE, heads.width), critic=critic,
-            heads=None if self.paper_exact else heads, latent=LATENT, batch=self.batch, form="v",
-            scales=(1.0, 2.0, 4.0, 8.0, 16.0), rate=rate, judge_rate=rate, optimiser="rmsprop",
+        return TrainingConfig(
+            net(LATENT, heads.width), critic=net(heads.width, CODE), back=net(CODE, heads.width),
+            critic_config=critic_config, heads=None if self.paper_exact else heads, latent=LATENT,
+            batch=self.batch, form="v", scales=(1.0, 2.0, 4.0, 8.0, 16.0),
+            rate=rate, critic_rate=rate, optimiser="rmsprop",
         )  # fmt: skip
 
 
-def levelled(maker: Branched, heads: Heads, net: dict[str, Any], wanted: np.ndarray, seed: int) -> dict[str, Any]:
+def levelled(generator: Branched, heads: Heads, net: dict[str, Any], wanted: np.ndarray, seed: int) -> dict[str, Any]:
     """The network with the biases of its last layer moved until labels have these shares: training leaves them a few
     points off (specs/mmd_gan_ehr.md 3 allows .02). Each round is one of iterative scaling."""
     from scipy.special import softmax
 
-    noise = np.random.default_rng([seed, 10]).standard_normal((LEVEL_ROWS, maker.inputs[0])).astype(np.float32)
-    logits = forward(maker, net, (noise,))[:, heads.numbers :]
+    noise = np.random.default_rng([seed, 10]).standard_normal((LEVEL_ROWS, generator.inputs[0])).astype(np.float32)
+    logits = forward(generator, net, (noise,))[:, heads.numbers :]
     cuts = np.cumsum(heads.sizes)[:-1]
     shift = np.zeros(logits.shape[1])
     for _ in range(LEVEL_ROUNDS if heads.sizes else 0):
@@ -141,13 +131,15 @@ def levelled(maker: Branched, heads: Heads, net: dict[str, Any], wanted: np.ndar
 class Best:
     """The generator with the least energy distance to held-out rows so far."""
 
-    def __init__(self, maker: Branched, heads: Heads, exact: bool, rows: np.ndarray, weights: np.ndarray, seed: int):
+    def __init__(
+        self, generator: Branched, heads: Heads, exact: bool, rows: np.ndarray, weights: np.ndarray, seed: int
+    ):
         from nacre.targets.weights import resample
 
         rng = np.random.default_rng([seed, 8])
-        self.maker, self.heads, self.exact = maker, heads, exact
+        self.generator, self.heads, self.exact = generator, heads, exact
         self.rows = rows[resample(weights, len(rows), rng)]  # rows of the target, where weights state one
-        self.noise = rng.standard_normal((len(rows), maker.inputs[0])).astype(np.float32)
+        self.noise = rng.standard_normal((len(rows), generator.inputs[0])).astype(np.float32)
         self.seed, self.least, self.since = seed, np.inf, 0
         self.net: Any = None
 
@@ -158,7 +150,7 @@ class Best:
         if done % EVERY and done < steps:
             return False
         net = {k: np.asarray(v, np.float32) for k, v in state["mean"].items()}
-        raw = forward(self.maker, net, (self.noise,))
+        raw = forward(self.generator, net, (self.noise,))
         if not np.isfinite(raw).all():
             return self.net is not None
         made = self.heads.whole(raw) if self.exact else self.heads.hard(raw, np.random.default_rng([self.seed, 9]))

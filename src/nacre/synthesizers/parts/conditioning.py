@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from nacre.errors import ConvergenceError, SchemaError
+from nacre.synthesizers.base import Model
 from nacre.table import Condition, Schema
 from nacre.table.encoding import Values
 from nacre.table.grid import Grid
@@ -65,7 +66,7 @@ def _meets(grid: Grid, values: Values, condition: Condition, mask: np.ndarray) -
     return found
 
 
-class RowsByRejection:
+class RowsByRejection(Model):
     """A model with `schema` and `some_rows`. Conditions are exact, but slow where they are rare (a single value of a
     number that comes by rounding is)."""
 
@@ -76,10 +77,10 @@ class RowsByRejection:
         raise NotImplementedError
 
     def some_rows(self, rows: int, rng: np.random.Generator, fixed: Any) -> dict[str, Values]:
-        """`rows` rows; `fixed` is what `settle` made of the conditions it could meet directly."""
+        """`rows` rows; `fixed` is what `take_direct` made of the conditions it could meet directly."""
         raise NotImplementedError
 
-    def settle(self, where: dict[str, Condition]) -> Any:
+    def take_direct(self, where: dict[str, Condition]) -> Any:
         """Take out of `where` what the model can condition on directly."""
         return None
 
@@ -88,7 +89,7 @@ class RowsByRejection:
     ) -> dict[str, Values]:
         """`rows` rows that satisfy `where`; SchemaError for a column that is not modelled or cannot be met."""
         where = dict(where or {})
-        fixed = self.settle(where)
+        fixed = self.take_direct(where)
         columns = self.schema.columns
         grids = {n: Grid.of(columns[n]) for n in self.schema.modelled if columns[n].kind != "tensor"}
         return draw_until(rows, rng, where, grids, lambda n: self.some_rows(n, rng, fixed), self.batch)

@@ -47,6 +47,21 @@ def unpacked(
     return weights
 
 
+def class_shares(arrays: Mapping[str, np.ndarray], classes: int) -> np.ndarray:
+    """ValueError unless these are shares of so many classes."""
+    shares = np.asarray(arrays["shares"], np.float64)
+    if shares.shape != (classes,) or not (shares >= 0).all() or not abs(shares.sum() - 1) < 1e-6:
+        raise ValueError("class shares")
+    return shares
+
+
+def row_count(facts: Mapping[str, Any]) -> int:
+    rows = int(facts["rows"])
+    if rows < 0:
+        raise ValueError(f"{rows} rows")
+    return rows
+
+
 def coding_of(layout: Layout, parts: tuple[tuple[str, ...], ...], arrays: Mapping[str, np.ndarray]) -> Coding:
     """The coding that `packed` wrote; ValueError where its arrays do not fit the layout."""
     numbers = len(layout.numbers)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from nacre.errors import DomainNotDeclared, SchemaError
-from nacre.privacy.doors.discovery import Undeclared
+from nacre.privacy.discovery import Undeclared
 from nacre.synthesizers.base import refuse_unknown_target
 from nacre.table import Schema
 from nacre.table.columns import Datetime, Numeric, Tensor

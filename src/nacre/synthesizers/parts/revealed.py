@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from nacre.errors import DataError, PlanError
+from nacre.errors import DataError, NacreError, PlanError
 from nacre.privacy.budget import Budget
 from nacre.privacy.certificate.rounding import exact
 from nacre.privacy.curator import Curator
@@ -20,8 +20,22 @@ from nacre.table import Schema
 from nacre.table.encoding import Values, encode
 from nacre.table.grid import Grid
 from nacre.targets import Target, Weights
+from nacre.targets.weights import check_truncate
 
 LEAST_ROWS = 16
+
+
+def checked_target(name: str, weights: Any) -> Target | None:
+    if weights is not None and not isinstance(weights, Target):
+        raise NacreError(f"{name}={weights!r}: expected a target of nacre.targets; see fit(weights=...)")
+    return weights
+
+
+def checked_truncate(name: str, most: float | None) -> float | None:
+    if most is not None:
+        check_truncate(most)
+    return most
+
 
 Show = Callable[["Rows"], "np.ndarray | str | None"]
 

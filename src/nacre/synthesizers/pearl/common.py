@@ -19,7 +19,7 @@ from nacre.privacy.certificate.rounding import exact
 from nacre.privacy.curator import Curator
 from nacre.privacy.passes import feature_sums
 from nacre.privacy.plan import Plan
-from nacre.synthesizers.base import Progress, check_limits, silent
+from nacre.synthesizers.base import Progress, silent
 from nacre.synthesizers.mixture.model import TableModel
 from nacre.synthesizers.mixture.sampling import Particles
 from nacre.synthesizers.parts.grouping import simplex
@@ -44,7 +44,6 @@ class Recipe:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_limits({"frequencies": self.frequencies})
         self.method.supports(self.schema)
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
             raise SketchError(f"seed={self.seed!r}: expected a whole number of at least 0, the same at all sites")
@@ -151,9 +150,7 @@ def fit(
     recipe: Recipe, sums: Sums, particles: int = 1024, steps: int = 300, groups: int = 20, progress: Progress = silent
 ) -> TableModel:
     """One model of the rows of all sites: post-processing. NacreError for settings that method `pearl` refuses."""
-    asked = {"particles": particles, "steps": steps, "groups": groups}
-    check_limits(asked)
-    replace(recipe.method, **asked)
+    replace(recipe.method, particles=particles, steps=steps, groups=groups)
     import jax
 
     from nacre.synthesizers.pearl.fitting import Effort, Measured

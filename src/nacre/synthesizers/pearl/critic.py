@@ -46,7 +46,7 @@ def effective_size(weight: jax.Array) -> jax.Array:
     return jnp.sum(weight) ** 2 / jnp.sum(weight**2)
 
 
-def settle(
+def kept_in_play(
     log_start: jax.Array,
     log_scale: jax.Array,
     moved: jax.Array,

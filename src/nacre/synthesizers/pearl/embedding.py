@@ -16,12 +16,13 @@ import numpy as np
 from nacre.errors import NacreError, SchemaError
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
-from nacre.privacy.plan import Counts, Entry, Plan, Scope, Total, gaussian_share
-from nacre.synthesizers.base import Progress, silent
+from nacre.privacy.plan import Counts, Entry, Plan, Total, gaussian_share
+from nacre.synthesizers.base import Progress, scope_of, silent
+from nacre.synthesizers.options import expect, is_number
 from nacre.synthesizers.parts.grouping import simplex
 from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.pearl import fourier
-from nacre.synthesizers.pearl.game import Embedding, Game
+from nacre.synthesizers.pearl.config import Embedding, TrainingConfig
 from nacre.synthesizers.pearl.network_model import NetworkModel
 from nacre.table import Schema
 
@@ -41,7 +42,7 @@ def plan(
     """Entries `classes` (not without a target and with a known number of rows), `scale` (where it is bought) and
     `embedding` of (size, norm)."""
     schema = layout.schema
-    scope = Scope(budget.neighbours, schema.unit.cap if schema.unit else 1)
+    scope = scope_of(schema, budget)
     mu2 = gaussian_share(budget, scope, before)
     size, norm = embedding
     class_share, scale_share = CLASSES if layout.target or not rows else 0.0, SCALE if scale == "bought" else 0.0
@@ -101,14 +102,16 @@ class Waves(NamedTuple):
     features: Callable[[Any, Any], np.ndarray]
 
 
-def trained(bought: Embedding, layout: Layout, game: Game, seed: int, progress: Progress = silent) -> NetworkModel:
+def trained(
+    bought: Embedding, layout: Layout, config: TrainingConfig, seed: int, progress: Progress = silent
+) -> NetworkModel:
     """The network fitted to what was bought."""
     import jax
 
     from nacre.synthesizers.pearl.training import train
 
-    net = train(bought, game, jax.random.key(seed), lambda done, of: progress("training", done, of))
-    return NetworkModel(layout, net, bought.shares, game.outputs == "soft", int(bought.rows))
+    net = train(bought, config, jax.random.key(seed), lambda done, of: progress("training", done, of))
+    return NetworkModel(layout, net, bought.shares, config.outputs == "soft", int(bought.rows))
 
 
 def supports(method: Any, schema: Schema) -> None:
@@ -121,12 +124,12 @@ def supports(method: Any, schema: Schema) -> None:
             f"target {method.target!r} is the only column to model, and method {method.name!r} learns the others given "
             "it; leave the target out, or use method 'independent'"
         )
-    batch = method.game(layout).batch
+    batch = method.config(layout).batch
     if batch < 2 * layout.classes:
         raise NacreError(f"batch={batch}: expected at least two rows for each of {layout.classes} classes")
 
 
-def check_scale(scale: Any) -> None:
-    good = scale == "bought" or (isinstance(scale, int | float) and not isinstance(scale, bool) and scale > 0)
-    if not good or scale == math.inf:
-        raise NacreError(f"scale={scale!r}: expected 'bought' or a number above 0, chosen without the table")
+def checked_scale(name: str, scale: Any) -> str | float:
+    good = scale == "bought" or (is_number(scale) and scale > 0)
+    expect(good, name, scale, "'bought' or a number above 0, chosen without the table")
+    return scale

@@ -285,7 +285,7 @@ def _chunk(players, moments, log_start, key, task, member, last, blocks, effort,
                 up = -jax.grad(objective, argnums=1)(state, log_scale, jax.random.fold_in(key, 1))
                 update, second = optax.adam(0.01).update(up, second, log_scale)
                 moved = optax.apply_updates(log_scale, update)
-                return critic.settle(log_start, log_scale, jnp.asarray(moved), task.harmonics), second
+                return critic.kept_in_play(log_start, log_scale, jnp.asarray(moved), task.harmonics), second
 
             log_scale, second = jax.lax.cond(
                 number % 10 == 9, play, lambda log_scale, second: (log_scale, second), log_scale, second

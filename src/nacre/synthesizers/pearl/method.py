@@ -9,25 +9,29 @@ sum of vectors of norm 1 (specs/pearl.md 3.1, E4, 10.2, 10.3). All the rest is p
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from nacre.errors import NacreError
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
-from nacre.privacy.plan import Counts, Entry, Plan, Scope, Total, gaussian_share
-from nacre.synthesizers.base import (
-    Progress,
-    check_whole,
-    refuse_tensors,
-    refuse_unknown_target,
-    silent,
-    target_place,
-)
+from nacre.privacy.plan import Counts, Entry, Plan, Total, gaussian_share
+from nacre.synthesizers.base import Progress, Synthesizer, scope_of, silent, target_place
+from nacre.synthesizers.basis import FromSum, bought_sum
 from nacre.synthesizers.mixture.model import TableModel
 from nacre.synthesizers.mixture.sampling import Particles
+from nacre.synthesizers.options import (
+    MOST_FREQUENCIES,
+    MOST_GROUPS,
+    MOST_PARTICLES,
+    MOST_STEPS,
+    expect,
+    given,
+    truth,
+    whole,
+)
 from nacre.synthesizers.parts.grouping import simplex
 from nacre.synthesizers.pearl.characters import Characters, choose
 from nacre.synthesizers.pearl.columns import Groups, row_count
@@ -40,8 +44,14 @@ from nacre.table.grid import Grid
 FIRST = 0.2  # of μ²: one-way tables
 
 
+def _checked_orders(name: str, orders: Sequence[float]) -> tuple[float, ...]:
+    good = len(orders) == 3 and all(isinstance(o, int | float) and 0 <= o < math.inf for o in orders) and orders[0] > 0
+    expect(good, name, orders, "three shares of at least 0, the first above 0")
+    return tuple(orders)
+
+
 @dataclass(frozen=True)
-class Pearl:
+class Pearl(Synthesizer):
     """Hyperparameters; how they were set: docs/methods/pearl.md.
 
     `target`: the column whose classes are sketched apart. `frequencies`: k; `orders`: how the sketch's energy is
@@ -53,39 +63,26 @@ class Pearl:
     name: ClassVar[str] = "pearl"
     model: ClassVar[type[TableModel]] = TableModel
 
-    target: str | None = None
-    frequencies: int = 1000
-    orders: tuple[float, float, float] = (0.3, 0.7, 0.0)
-    groups: int = 20
-    particles: int = 1024
-    steps: int = 300
-    network: bool = False
-    critic: bool = False
-    shrinking: bool = True
-
-    def __post_init__(self) -> None:
-        check_whole(self, "frequencies", "groups", "particles", "steps")
-        orders = tuple(self.orders)
-        if (
-            len(orders) != 3
-            or not all(isinstance(o, int | float) and 0 <= o < math.inf for o in orders)
-            or not orders[0]
-        ):
-            raise NacreError(f"orders={self.orders!r}: expected three shares of at least 0, the first above 0")
-        object.__setattr__(self, "orders", orders)
-
-    def supports(self, schema: Schema) -> None:
-        refuse_tensors(schema, self.name)
-        refuse_unknown_target(schema, self.target)
+    frequencies: int = whole(1000, most=MOST_FREQUENCIES)
+    orders: tuple[float, float, float] = given((0.3, 0.7, 0.0), "list", _checked_orders)
+    groups: int = whole(20, most=MOST_GROUPS)
+    particles: int = whole(1024, most=MOST_PARTICLES)
+    steps: int = whole(300, most=MOST_STEPS)
+    network: bool = truth(False)
+    critic: bool = truth(False)
+    shrinking: bool = truth(True)
 
     def plan(self, schema: Schema, rows: int | None, budget: Budget, before: tuple[Entry, ...] = ()) -> Plan:
         columns = schema.modelled
-        scope = Scope(budget.neighbours, schema.unit.cap if schema.unit else 1)
+        scope = scope_of(schema, budget)
         mu2 = gaussian_share(budget, scope, before)
         first = Counts("one-way", sigmas=(math.sqrt(len(columns) / (FIRST * mu2)),) * len(columns))
         sigma = scope.sum / scope.table / math.sqrt((1 - FIRST) * mu2)
         sketch = Total("sketch", size=2 * self.frequencies, sigma=sigma, parts=self._classes(schema))
         return Plan(self.name, (*before, first, sketch), budget, scope.cap, rows)
+
+    def forecast(self, plan: Plan, schema: Schema, rows: int | None) -> FromSum:
+        return FromSum(bought_sum(plan), particles=self.steps * self.particles)
 
     def _classes(self, schema: Schema) -> int:
         """Parts of the sketch: groups of the target as far as its domain is known."""

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from nacre.errors import ReleaseFileError, SchemaError
-from nacre.synthesizers.parts.conditioning import RowsByRejection, pick
+from nacre.errors import SchemaError
+from nacre.synthesizers.base import expect_sound, reading_parts
+from nacre.synthesizers.parts.conditioning import pick
+from nacre.synthesizers.parts.generator_model import DrawsByClass
 from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.pearl import generator, upconv
 from nacre.table import Condition, Schema
 from nacre.table.encoding import Values
-from nacre.table.grid import Grid
 
 
-class NetworkModel(RowsByRejection):
-    """Draws a class by its share, noise, and a row from the network.
-
-    `where` on the target is exact; on other columns rows are drawn until enough satisfy it, which is exact too but
-    slow for rare conditions (a single value of a number that the network gives by rounding is one).
-    """
+class NetworkModel(DrawsByClass):
+    """Draws a class by its share, noise, and a row from the network."""
 
     def __init__(self, layout: Layout, net: Mapping[str, np.ndarray], shares: np.ndarray, argmax: bool, rows: int):
         self.layout, self.net, self.shares, self.argmax, self.rows = layout, dict(net), shares, argmax, rows
@@ -36,26 +32,14 @@ class NetworkModel(RowsByRejection):
     def batch(self) -> int:  # type: ignore[override]
         return self.network.batch
 
-    def settle(self, where: dict[str, Condition]) -> np.ndarray:
-        """Class shares given the condition on the target, which is taken out of `where`.
+    @property
+    def class_column(self) -> str | None:
+        return self.layout.target
 
-        Warns where only classes are asked for whose noisy share came out as zero: the loss weighs a class by its
-        share, so the network was never trained on them, and their rows say nothing of the table's.
-        """
+    def take_direct(self, where: dict[str, Condition]) -> np.ndarray:
         if self.layout.image is not None and self.layout.image in where:
             raise SchemaError(f"where: {self.layout.image!r} holds images; put conditions on {self.layout.target!r}")
-        if self.layout.target is None or self.layout.target not in where:
-            return self.shares
-        mask = where.pop(self.layout.target).mask(Grid.of(self.schema.columns[self.layout.target]))
-        shares = self.shares * mask
-        if not shares.sum() > 0:
-            warnings.warn(
-                f"{self.layout.target}: the noisy share of what is asked for came out as zero, so nothing was learnt "
-                "of it; its rows are those of an untrained network. Leave it out, or fit with a larger epsilon",
-                stacklevel=2,
-            )
-            shares = mask
-        return shares / shares.sum()
+        return super().take_direct(where)
 
     def some_rows(self, rows: int, rng: np.random.Generator, fixed: np.ndarray) -> dict[str, Values]:
         shares = fixed
@@ -75,19 +59,15 @@ class NetworkModel(RowsByRejection):
 
     @classmethod
     def from_parts(cls, schema: Schema, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> NetworkModel:
-        try:
+        with reading_parts():
             layout = Layout.of(schema, facts["target"], "this release", pieces=True)
             net = {name: a for name, a in arrays.items() if name != "shares"}
             model = cls(layout, net, np.asarray(arrays["shares"]), facts["argmax"], int(facts["rows"]))
-            good = model._sound()
-        except (KeyError, TypeError, ValueError, IndexError, OverflowError, SchemaError) as error:
-            raise ReleaseFileError(f"release file: the model does not hold what it should ({error})") from None
-        if not good:
-            raise ReleaseFileError("release file: the model's arrays do not fit its schema")
+            expect_sound(model._sound())
         return model
 
     def _sound(self) -> bool:
-        """Shapes, types and ranges, so that a hostile file ends here and not in the middle of drawing."""
+        """Shapes, types and ranges."""
         wanted = self.network.shapes(self.layout.classes)
         fits = {n: a.shape for n, a in self.net.items()} == wanted and self.shares.shape == (self.layout.classes,)
         arrays = [*self.net.values(), self.shares]

@@ -8,6 +8,7 @@ instead of all pairs for the scale, sigmoid outputs, debiased loss.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -17,10 +18,12 @@ from nacre.errors import NacreError
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan
-from nacre.synthesizers.base import Progress, check_whole, silent
+from nacre.synthesizers.base import Progress, Synthesizer, silent
+from nacre.synthesizers.basis import FromSum, bought_sum
+from nacre.synthesizers.options import MOST_FREQUENCIES, MOST_STEPS, expect, given, is_number, is_whole, one_of, whole
 from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.pearl import embedding, fourier
-from nacre.synthesizers.pearl.game import Embedding, Game
+from nacre.synthesizers.pearl.config import Embedding, TrainingConfig
 from nacre.synthesizers.pearl.network_model import NetworkModel
 from nacre.table import Schema
 
@@ -28,8 +31,19 @@ OUTPUTS = ("exact", "straight-through", "soft")
 TABLES, IMAGES = (8000, 1100, 10), (6000, 100, 5)  # steps, rows per step, generator steps per step of the critic
 
 
+def _checked_critic(name: str, steps: int | None) -> int | None:
+    expect(steps is None or (is_whole(steps) and steps >= 0), name, steps, "a whole number of steps, 0 for none")
+    return steps
+
+
+def _checked_spread(name: str, factors: Sequence[float]) -> tuple[float, ...]:
+    good = len(factors) > 0 and all(is_number(f) and f > 0 for f in factors)
+    expect(good, name, factors, "factors above 0")
+    return tuple(factors)
+
+
 @dataclass(frozen=True)
-class PearlPaper:
+class PearlPaper(Synthesizer):
     """`outputs`: "soft" (the paper's), "straight-through" or "exact" (expectation over categories). `critic`: generator
     steps per step of the critic, 0 for none. `scale`: "bought", or a public number (standard deviation of the
     frequencies). `spread`: factors of that scale, mixed in equal parts. `batch`: rows per step, all classes.
@@ -39,27 +53,13 @@ class PearlPaper:
     name: ClassVar[str] = "pearl-paper"
     model: ClassVar[type[NetworkModel]] = NetworkModel
 
-    target: str | None = None
-    frequencies: int = 1000
-    steps: int | None = None
-    batch: int | None = None
-    critic: int | None = None
-    outputs: str = "soft"
-    scale: str | float = "bought"
-    spread: tuple[float, ...] = (1.0,)
-
-    def __post_init__(self) -> None:
-        check_whole(self, "frequencies", "steps", "batch")
-        embedding.check_scale(self.scale)
-        critic = 0 if self.critic is None else self.critic
-        if isinstance(critic, bool) or not isinstance(critic, int) or critic < 0:
-            raise NacreError(f"critic={self.critic!r}: expected a whole number of steps, 0 for none")
-        if self.outputs not in OUTPUTS:
-            raise NacreError(f"outputs={self.outputs!r}: expected one of {', '.join(OUTPUTS)}")
-        spread = tuple(self.spread)
-        if not spread or not all(isinstance(s, int | float) and 0 < s < float("inf") for s in spread):
-            raise NacreError(f"spread={self.spread!r}: expected factors above 0")
-        object.__setattr__(self, "spread", spread)
+    frequencies: int = whole(1000, most=MOST_FREQUENCIES)
+    steps: int | None = whole(None, most=MOST_STEPS)
+    batch: int | None = whole(None)
+    critic: int | None = given(None, "whole", _checked_critic)
+    outputs: str = one_of("soft", OUTPUTS)
+    scale: str | float = given("bought", read=embedding.checked_scale)
+    spread: tuple[float, ...] = given((1.0,), "list", _checked_spread)
 
     def supports(self, schema: Schema) -> None:
         embedding.supports(self, schema)
@@ -70,10 +70,14 @@ class PearlPaper:
         layout = Layout.of(schema, self.target, self.name, pieces=True)
         return embedding.plan(self.name, layout, rows, budget, before, (2 * self.frequencies, 1.0), self.scale)
 
+    def forecast(self, plan: Plan, schema: Schema, rows: int | None) -> FromSum:
+        config = self.config(Layout.of(schema, self.target, self.name))
+        return FromSum(bought_sum(plan), waves=config.steps * config.batch * self.frequencies)
+
     def fit(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> NetworkModel:
         layout = Layout.of(curator.schema, self.target, self.name, pieces=True)
         bought = self.buy(curator, plan, seed, progress)
-        return embedding.trained(bought, layout, self.game(layout), seed, progress)
+        return embedding.trained(bought, layout, self.config(layout), seed, progress)
 
     def buy(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> Embedding:
         """Open the doors: the noisy characteristic function of every class, projected to what is possible."""
@@ -86,9 +90,9 @@ class PearlPaper:
         bought = embedding.buy(curator, plan, layout, self.scale, waves, progress)
         return bought._replace(value=_projected(bought.value, bought.shares))
 
-    def game(self, layout: Layout) -> Game:
+    def config(self, layout: Layout) -> TrainingConfig:
         steps, batch, critic = TABLES if layout.image is None else IMAGES
-        return Game(
+        return TrainingConfig(
             numbers=layout.count,
             blocks=tuple(size for _, size in layout.blocks),
             classes=layout.classes,

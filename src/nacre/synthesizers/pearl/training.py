@@ -1,4 +1,4 @@
-"""Train the generator on a released embedding: PEARL's game with the critic, or DP-MERF's plain least squares.
+"""Train the generator on a released embedding: PEARL's training against the critic, or DP-MERF's plain least squares.
 
 Post-processing: it sees the noisy sums per class, their noise and the public frequencies. The classes are compared
 unnormalised, Phi_c with p_c·phi_c (specs/pearl.md E4); a batch's squared error loses the variance of its mean and
@@ -17,24 +17,24 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from nacre.errors import ConvergenceError
+from nacre.synthesizers.parts.adversarial import chunks, finite
 from nacre.synthesizers.pearl import critic, generator
-from nacre.synthesizers.pearl.game import Embedding, Game
+from nacre.synthesizers.pearl.config import Embedding, TrainingConfig
 
 CHUNK = 200  # steps per jitted call
 LOG = logging.getLogger(__name__)
 
 
-def features(raw: jax.Array, key: jax.Array, t: jax.Array, game: Game) -> jax.Array:
+def features(raw: jax.Array, key: jax.Array, t: jax.Array, config: TrainingConfig) -> jax.Array:
     """Features [rows, F] of generated rows, or their expectation given the noise z."""
-    numbers = jax.nn.sigmoid(raw[:, : game.numbers])
-    hot = _blocks(raw, key, game)
-    if game.kind == "mixed":
-        angle = _angle(numbers, t[:, : game.numbers])
-        waves = [jnp.cos(angle) * len(t) ** -0.5, jnp.sin(angle) * len(t) ** -0.5] if game.numbers else []
-        return jnp.concatenate([*waves, *(h * len(game.blocks) ** -0.5 for h in hot)], axis=1)
-    if game.outputs == "exact":
-        return jnp.concatenate(_product(numbers, hot, t, game), axis=1) * len(t) ** -0.5
+    numbers = jax.nn.sigmoid(raw[:, : config.numbers])
+    hot = _blocks(raw, key, config)
+    if config.kind == "mixed":
+        angle = _angle(numbers, t[:, : config.numbers])
+        waves = [jnp.cos(angle) * len(t) ** -0.5, jnp.sin(angle) * len(t) ** -0.5] if config.numbers else []
+        return jnp.concatenate([*waves, *(h * len(config.blocks) ** -0.5 for h in hot)], axis=1)
+    if config.outputs == "exact":
+        return jnp.concatenate(_product(numbers, hot, t, config), axis=1) * len(t) ** -0.5
     angle = _angle(jnp.concatenate([numbers, *hot], axis=1), t)
     return jnp.concatenate([jnp.cos(angle), jnp.sin(angle)], axis=1) * len(t) ** -0.5
 
@@ -44,11 +44,11 @@ def _angle(x: jax.Array, t: jax.Array) -> jax.Array:
     return jnp.matmul(x, t.T, precision="highest")
 
 
-def _blocks(raw: jax.Array, key: jax.Array, game: Game) -> list[jax.Array]:
-    found, start = [], game.numbers
-    for size in game.blocks:
+def _blocks(raw: jax.Array, key: jax.Array, config: TrainingConfig) -> list[jax.Array]:
+    found, start = [], config.numbers
+    for size in config.blocks:
         logits = raw[:, start : start + size]
-        if game.outputs == "straight-through":
+        if config.outputs == "straight-through":
             key, own = jax.random.split(key)
             soft = jax.nn.softmax(logits + jax.random.gumbel(own, logits.shape))
             hard = jax.nn.one_hot(soft.argmax(1), size, dtype=soft.dtype)
@@ -59,12 +59,14 @@ def _blocks(raw: jax.Array, key: jax.Array, game: Game) -> list[jax.Array]:
     return found
 
 
-def _product(numbers: jax.Array, hot: Sequence[jax.Array], t: jax.Array, game: Game) -> tuple[jax.Array, jax.Array]:
+def _product(
+    numbers: jax.Array, hot: Sequence[jax.Array], t: jax.Array, config: TrainingConfig
+) -> tuple[jax.Array, jax.Array]:
     """E[e^{it·x} | z] = e^{i t·numbers} Π_blocks Σ_c p_c e^{i t_c}, exact (specs/pearl.md E7)."""
-    angle = _angle(numbers, t[:, : game.numbers])
+    angle = _angle(numbers, t[:, : config.numbers])
     re, im = jnp.cos(angle), jnp.sin(angle)
-    start = game.numbers
-    for size, p in zip(game.blocks, hot):
+    start = config.numbers
+    for size, p in zip(config.blocks, hot):
         part = t[:, start : start + size].T
         c, s = p @ jnp.cos(part), p @ jnp.sin(part)
         re, im = re * c - im * s, re * s + im * c
@@ -83,60 +85,67 @@ def squared_error(value: jax.Array, kinds: jax.Array, released: Embedding) -> ja
 
 
 def train(
-    released: Embedding, game: Game, key: jax.Array, progress: Callable[[int, int], None] = lambda done, of: None
+    released: Embedding,
+    config: TrainingConfig,
+    key: jax.Array,
+    progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> dict[str, np.ndarray]:
     """Weights and running averages of the generator. Deterministic given key and device."""
     released = Embedding(*(jnp.asarray(a, jnp.float32) for a in released))
     key, own = jax.random.split(key)
-    state, log_start = begin(released, game, own)
-    for done in range(0, game.steps, CHUNK):
+    state, log_start = begin(released, config, own)
+    for done, length in chunks(config.steps, CHUNK):
         key, own = jax.random.split(key)
-        length = min(CHUNK, game.steps - done)
-        state = advance(state, log_start, own, released, game, length, done)
-        progress(done + length, game.steps)
-        if game.every and LOG.isEnabledFor(logging.INFO):
-            weight = critic.weights(released.frequencies, log_start, state[3], game.spread)
+        state = advance(state, log_start, own, released, config, length, done)
+        progress(done + length, config.steps)
+        if config.every and LOG.isEnabledFor(logging.INFO):
+            weight = critic.weights(released.frequencies, log_start, state[3], config.spread)
             left, step = float(critic.effective_size(weight)), done + length
-            LOG.info("step %d of %d: %.0f of %d frequencies effective", step, game.steps, left, len(weight))
-    found = {name: np.asarray(a, np.float32) for part in state[:2] for name, a in part.items()}
-    if not all(np.isfinite(a).all() for a in found.values()):
-        raise ConvergenceError(
-            f"training left finite numbers in {game.steps} steps of {game.batch} rows: take fewer (option `steps`), or "
-            "more rows a step (`batch`)"
-        )
-    return found
+            LOG.info("step %d of %d: %.0f of %d frequencies effective", step, config.steps, left, len(weight))
+    told = (
+        f" in {config.steps} steps of {config.batch} rows: take fewer (option `steps`), or more rows a step (`batch`)"
+    )
+    return finite({**state[0], **state[1]}, told)
 
 
-def begin(released: Embedding, game: Game, key: jax.Array) -> tuple[Any, jax.Array]:
+def begin(released: Embedding, config: TrainingConfig, key: jax.Array) -> tuple[Any, jax.Array]:
     """State before the first step (weights, running averages, log scales of the critic, memories of both players), and
     where the log scales begin."""
-    net, running = generator.start(game.network, key, game.classes)
+    net, running = generator.start(config.network, key, config.classes)
     # Frequencies of factor f have the mean square f² scale².
-    factors = jnp.mean(jnp.asarray(game.spread) ** 2)
+    factors = jnp.mean(jnp.asarray(config.spread) ** 2)
     log_start = jnp.log(jnp.sqrt(jnp.mean(released.frequencies**2, axis=0) / factors + 1e-12))
-    optimiser = optax.adam(game.rate)
+    optimiser = optax.adam(config.rate)
     return (net, running, optimiser.init(net), log_start, optimiser.init(log_start)), log_start
 
 
-@partial(jax.jit, static_argnames=("game", "length"))
-def advance(state: Any, log_start: jax.Array, key: jax.Array, released: Embedding, game: Game, length: int, done: Any):
+@partial(jax.jit, static_argnames=("config", "length"))
+def advance(
+    state: Any,
+    log_start: jax.Array,
+    key: jax.Array,
+    released: Embedding,
+    config: TrainingConfig,
+    length: int,
+    done: Any,
+):
     """The state `length` steps on; `done` were taken before."""
-    optimiser = optax.adam(game.rate)
-    network = game.network
-    kinds = jax.nn.one_hot(jnp.arange(game.batch) % game.classes, game.classes)  # as many rows of every class
+    optimiser = optax.adam(config.rate)
+    network = config.network
+    kinds = jax.nn.one_hot(jnp.arange(config.batch) % config.classes, config.classes)  # as many rows of every class
 
     def draw(key):
-        return jnp.concatenate([jax.random.normal(key, (game.batch, network.latent)), kinds], axis=1)
+        return jnp.concatenate([jax.random.normal(key, (config.batch, network.latent)), kinds], axis=1)
 
     def weigh(wrong, log_scale):
-        if not game.every:
+        if not config.every:
             return jnp.sum(wrong)
-        weight = critic.weights(released.frequencies, log_start, log_scale, game.spread)
+        weight = critic.weights(released.frequencies, log_start, log_scale, config.spread)
         return jnp.sum(jnp.concatenate([weight, weight]) * wrong)
 
     def lose(net, running, log_scale, key):
         raw, running = generator.train_forward(network, net, running, draw(key))
-        value = features(raw, jax.random.fold_in(key, 1), released.frequencies, game)
+        value = features(raw, jax.random.fold_in(key, 1), released.frequencies, config)
         return weigh(squared_error(value, kinds, released), log_scale), running
 
     def step(carry, now):
@@ -149,14 +158,16 @@ def advance(state: Any, log_start: jax.Array, key: jax.Array, released: Embeddin
         def play(log_scale, second):
             fresh = jax.random.fold_in(key, 2)
             raw = generator.forward(network, dict(net) | dict(running), draw(fresh))
-            value = features(raw, jax.random.fold_in(fresh, 1), released.frequencies, game)
+            value = features(raw, jax.random.fold_in(fresh, 1), released.frequencies, config)
             wrong = squared_error(value, kinds, released)
             update, second = optimiser.update(jax.grad(lambda s: -weigh(wrong, s))(log_scale), second)
             moved = optax.apply_updates(log_scale, update)
-            return critic.settle(log_start, log_scale, jnp.asarray(moved), released.frequencies, game.spread), second
+            return critic.kept_in_play(
+                log_start, log_scale, jnp.asarray(moved), released.frequencies, config.spread
+            ), second
 
-        if game.every:
-            turn = number % game.every == game.every - 1
+        if config.every:
+            turn = number % config.every == config.every - 1
             log_scale, second = jax.lax.cond(turn, play, lambda *same: same, log_scale, second)
         return (net, running, first, log_scale, second), None
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from nacre.nets.branched import forward
 from nacre.synthesizers.parts.coding import whitening
-from nacre.synthesizers.ppem.game import LATENT, Game
+from nacre.synthesizers.ppem.config import LATENT, TrainingConfig
 from nacre.targets.weights import Weights, resample
 
 ENOUGH = 20  # rows of a class for each number, hidden and visible, from which on its numbers are moved
@@ -47,24 +47,24 @@ def moments(hidden: np.ndarray, visible: np.ndarray, kinds: np.ndarray, classes:
     return found
 
 
-def finish_of(game: Game, nets: Mapping[str, Any], wanted: Moments) -> dict[str, np.ndarray]:
+def finish_of(config: TrainingConfig, nets: Mapping[str, Any], wanted: Moments) -> dict[str, np.ndarray]:
     """{"turn" [classes, d, d], "lean" [classes, 1 + h, d]}: what `finished` does to the numbers of G_v. Looks at
     generated rows alone."""
-    d, h = game.visible.numbers, game.hidden.numbers
-    found = {"turn": np.tile(np.eye(d), (game.classes, 1, 1)), "lean": np.zeros((game.classes, 1 + h, d))}
+    d, h = config.visible.numbers, config.hidden.numbers
+    found = {"turn": np.tile(np.eye(d), (config.classes, 1, 1)), "lean": np.zeros((config.classes, 1 + h, d))}
     rng = np.random.default_rng(331)
     z = rng.standard_normal((DRAWN, LATENT)).astype(np.float32)
-    hidden = game.hidden.hard(forward(game.omega, nets["omega"], (z,)), rng)[0]
-    logits = forward(game.chooser, nets["chooser"], (hidden,)).astype(np.float64)
+    hidden = config.hidden.hard(forward(config.omega, nets["omega"], (z,)), rng)[0]
+    logits = forward(config.chooser, nets["chooser"], (hidden,)).astype(np.float64)
     chance = np.exp(logits - logits.max(axis=1, keepdims=True))
     chance /= chance.sum(axis=1, keepdims=True)
     for c in np.flatnonzero(wanted.rows >= ENOUGH * (1 + h + d)):
-        given = own = hidden[resample(chance[:, c], DRAWN, rng)] if game.classes > 1 else hidden
-        if game.classes > 1:
-            kind = np.broadcast_to(np.eye(game.classes, dtype=np.float32)[c], (DRAWN, game.classes))
+        given = own = hidden[resample(chance[:, c], DRAWN, rng)] if config.classes > 1 else hidden
+        if config.classes > 1:
+            kind = np.broadcast_to(np.eye(config.classes, dtype=np.float32)[c], (DRAWN, config.classes))
             given = np.concatenate([own, kind], axis=1)
         z = rng.standard_normal((DRAWN, LATENT)).astype(np.float32)
-        made = forward(game.v, nets["v"], (z, given))[:, :d].astype(np.float64)
+        made = forward(config.v, nets["v"], (z, given))[:, :d].astype(np.float64)
         found["turn"][c], found["lean"][c] = _map(made, _known(own[:, :h]), wanted, int(c))
     return found
 
@@ -78,9 +78,9 @@ def finished(finish: Mapping[str, np.ndarray], numbers: np.ndarray, hidden: np.n
     return found.astype(np.float32)
 
 
-def shapes(game: Game) -> dict[str, tuple[int, ...]]:
+def shapes(config: TrainingConfig) -> dict[str, tuple[int, ...]]:
     """What `finish_of` makes: what a release file must hold."""
-    d, h, k = game.visible.numbers, game.hidden.numbers, game.classes
+    d, h, k = config.visible.numbers, config.hidden.numbers, config.classes
     return {"turn": (k, d, d), "lean": (k, 1 + h, d)}
 
 

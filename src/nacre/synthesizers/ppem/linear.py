@@ -19,10 +19,10 @@ from nacre.privacy.plan import Counts, Entry, Plan, Scope, Total
 from nacre.synthesizers.parts.coding import Coding
 from nacre.synthesizers.parts.grouping import simplex
 from nacre.synthesizers.parts.layout import Layout
+from nacre.synthesizers.parts.one_way import CLIP, place
 from nacre.table.grid import Grid
 
 SHARES = {"one-way": 0.06, "means": 0.08, "covariance": 0.06}  # of μ²
-CLIP = 8.0  # of standardised numbers
 RIDGE = 0.02
 LEAST_SHARE = 1e-4  # that a label starts with
 
@@ -99,22 +99,6 @@ def label_logits(layout: Layout, tables: Mapping[str, np.ndarray], part: tuple[s
     return np.concatenate(found)
 
 
-def place(grid: Grid, counts: np.ndarray, sigma: float) -> tuple[float, float]:
-    """(middle, spread) in units of the public range, from noisy counts: the median, and a quarter of the distance of
-    the 2.3 % and 97.7 % quantiles, which is the standard deviation of a normal law."""
-    cells = len(grid.low)
-    held = np.where(counts[:cells] > 2 * sigma, counts[:cells], 0).astype(np.float64)
-    low, high = grid.low.astype(np.float64), np.maximum(grid.high, grid.low).astype(np.float64)
-    span = max(high[-1] - low[0], 1e-300)
-    if not held.sum() > 0:
-        return 0.5, 0.25
-    upto = np.concatenate([[0.0], np.cumsum(held) / held.sum()])
-    ends = np.append(low, high[-1])
-    at = [float(np.interp(q, upto, ends)) for q in (0.023, 0.5, 0.977)]
-    least = float(np.median(high - low)) / 2
-    return (at[1] - low[0]) / span, max((at[2] - at[0]) / 4, least, 1e-9 * span) / span
-
-
 def shrunk(mean: np.ndarray, noise: float) -> np.ndarray:
     """Towards 0 by the share of its length that noise explains; positive part."""
     size = float(mean @ mean)
@@ -135,7 +119,7 @@ def linear_parts(cov: np.ndarray, coding: Coding) -> tuple[np.ndarray, np.ndarra
 def chooser_weights(coding: Coding, shares: np.ndarray, width: int) -> dict[str, np.ndarray]:
     """p(class | x') by Bayes' rule with one covariance for all classes: linear in the numbers of x'.
 
-    The network of `Game.chooser` without a middle layer holds it exactly: leaky(a) − leaky(−a) = (1 + slope)·a.
+    The `chooser` of a `TrainingConfig` without a middle layer holds it exactly: leaky(a) − leaky(−a) = (1 + slope)·a.
     """
     from nacre.nets.branched import SLOPE
 

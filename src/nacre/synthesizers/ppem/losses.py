@@ -17,7 +17,7 @@ from nacre.nets.branched import Branched, forward
 
 ANCHOR = 1e-3  # of ‖x'‖² in the marginal energy: exp(−E) is integrable, as Stein's identity asks (E9)
 FLOOR = 2.0  # of the marginal energy on average: softplus is nearly straight there
-LABEL_BLUR = 0.1  # noise on one-hot coordinates before a score is taken there: a spike has none (E4)
+LABEL_NOISE = 0.1  # noise on one-hot coordinates before a score is taken there: a spike has none (E4)
 PENALTIES = ("normalised", "one-sided", "none")
 
 
@@ -32,34 +32,10 @@ def margin_loss(real: jax.Array, fake: jax.Array, margin: float) -> jax.Array:
     return real + jnp.maximum(0.0, margin - fake)
 
 
-def sunk(real: jax.Array, fake: jax.Array) -> jax.Array:
+def floor_penalty(real: jax.Array, fake: jax.Array) -> jax.Array:
     """How far the mean energy of a batch has fallen below `FLOOR`, squared. The margin loss does not say how high an
     energy is, and one that has drifted down to 0 is flat there by its softplus: it says nothing any more."""
     return jnp.maximum(0.0, FLOOR - (real.mean() + fake.mean()) / 2) ** 2
-
-
-def steepness(energy_of: Callable[[jax.Array], jax.Array], x: jax.Array) -> jax.Array:
-    """‖∇_x E(x)‖ of every row, [n]."""
-    slope = jax.grad(lambda rows: energy_of(rows).sum())(x)
-    return jnp.sqrt(jnp.sum(slope**2, axis=1) + 1e-12)
-
-
-def lipschitz(
-    energy_of: Callable[[jax.Array], jax.Array], real: jax.Array, fake: jax.Array, mix: jax.Array
-) -> jax.Array:
-    """`steepness_off` at mix·real + (1 − mix)·fake, [n]; mix [n, 1] in [0, 1]."""
-    return steepness_off(energy_of, mix * real + (1 - mix) * fake)
-
-
-def steepness_off(energy_of: Callable[[jax.Array], jax.Array], x: jax.Array) -> jax.Array:
-    """(‖∇E‖ − 1)² of every row, [n]; of rows of a single number max(0, ‖∇E‖ − 1)².
-
-    A single number has no direction to be steep in but its own: a slope of norm 1 is +1 or −1 everywhere, the energy of
-    an equilibrium, which is flat, would be forbidden, and generated rows would be pushed to one side for as long as
-    training lasts.
-    """
-    off = steepness(energy_of, x) - 1.0
-    return (off if x.shape[1] > 1 else jnp.maximum(0.0, off)) ** 2
 
 
 def scores(energy_of: Callable[[jax.Array], jax.Array], x: jax.Array) -> jax.Array:

@@ -8,6 +8,7 @@ differential privacy; it is tested for the owner and only named in the certifica
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -19,7 +20,9 @@ from nacre.nets.branched import ACTIVATIONS, NORMS, check_size
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan
-from nacre.synthesizers.base import Progress, check_whole, refuse_tensors, refuse_unknown_target, silent
+from nacre.synthesizers.base import Progress, Synthesizer, silent
+from nacre.synthesizers.basis import FromRows
+from nacre.synthesizers.options import MOST_STEPS, between, given, one_of, whole
 from nacre.synthesizers.parts import revealed
 from nacre.synthesizers.parts.coding import Coding
 from nacre.synthesizers.parts.layout import Layout
@@ -27,7 +30,7 @@ from nacre.synthesizers.ppem import finish
 from nacre.synthesizers.ppem.decoy import tilt
 from nacre.synthesizers.ppem.losses import PENALTIES
 from nacre.synthesizers.ppem.model import PpemModel, split
-from nacre.synthesizers.ppem.options import Sets, inside, rank_columns, sets_of, warn_of_read_bounds, weights_of
+from nacre.synthesizers.ppem.options import Sets, rank_columns, sets_of, warn_of_read_bounds, weights_of
 from nacre.table import Schema
 from nacre.table.naming import choices
 from nacre.targets.weights import Weights, resample
@@ -37,7 +40,7 @@ PAIRS, CLIP = 256, 1.0  # with epsilon: pairs of rows expected in a step, norm o
 
 
 @dataclass(frozen=True)
-class Ppem:
+class Ppem(Synthesizer):
     """`hide`: columns, or several sets of columns (one penalty each, at α over their number). `alpha`: the level of
     the test that must tell the hidden columns from the real ones. `weight`: λ_α of the penalty on the energy, 0 for
     the control; a list has one for every set. `penalty`: "normalised", "one-sided" or "none". `effect`: the MMD that
@@ -53,41 +56,27 @@ class Ppem:
     name: ClassVar[str] = "ppem"
     model: ClassVar[type[PpemModel]] = PpemModel
 
-    target: str | None = None
-    hide: Sets = ()
-    alpha: float = 0.05
-    weight: Any = None
-    penalty: str = "normalised"
-    effect: float = 0.0
-    decoy: float | None = None
-    steps: int | None = None
-    batch: int = 128
-    width: int | None = None
-    depth: int = 1
-    rho: float = 1.0
-    steep: float = 1.0
-    activation: str = "leaky"
-    norm: str = "layer"
-    pairs: int | None = None
-    clip: float | None = None
+    hide: Sets = given((), read=sets_of)
+    alpha: float = between(0.05, 0, 1, open_ends=True)
+    weight: float | Sequence[float] | None = given(None)
+    penalty: str = one_of("normalised", PENALTIES)
+    effect: float = between(0.0, 0, 1)
+    decoy: float | None = between(None, 0, 0.9)
+    steps: int | None = whole(None, most=MOST_STEPS)
+    batch: int = whole(128)
+    width: int | None = whole(None)
+    depth: int = whole(1)
+    rho: float = between(1.0, 0, 1)
+    steep: float = between(1.0, 0, 1e3)
+    activation: str = one_of("leaky", ACTIVATIONS)
+    norm: str = one_of("layer", NORMS)
+    pairs: int | None = whole(None)
+    clip: float | None = between(None, 0, 1e6, open_ends=True)
 
-    def __post_init__(self) -> None:
-        check_whole(self, "steps", "batch", "width", "depth", "pairs")
+    def check(self) -> None:
         check_size(self.width, self.depth)
-        object.__setattr__(self, "hide", sets_of(self.hide))
-        inside("alpha", self.alpha, 0, 1, open_ends=True)
         if self.weight is not None:
             object.__setattr__(self, "weight", weights_of(self.weight, len(self.hide)))
-        inside("steep", self.steep, 0, 1e3)
-        inside("rho", self.rho, 0, 1)
-        inside("effect", self.effect, 0, 1)
-        if self.decoy is not None:
-            inside("decoy", self.decoy, 0, 0.9)
-        if self.clip is not None:
-            inside("clip", self.clip, 0, 1e6, open_ends=True)
-        for option, known in (("penalty", PENALTIES), ("activation", ACTIVATIONS), ("norm", NORMS)):
-            if getattr(self, option) not in known:
-                raise NacreError(f"{option}={getattr(self, option)!r}: expected one of {', '.join(known)}")
         if self.batch < 8:
             raise NacreError(f"batch={self.batch}: a batch is tested in pairs; expected at least 8 rows")
 
@@ -121,8 +110,7 @@ class Ppem:
         return replace(self, weight=0.0, decoy=0.0, effect=0.0)
 
     def supports(self, schema: Schema) -> None:
-        refuse_tensors(schema, self.name)
-        refuse_unknown_target(schema, self.target)
+        super().supports(schema)
         if not self.hide:
             raise NacreError("method 'ppem' hides columns: name them with hide=[...] (command line: --hide COLUMN)")
         if not schema.undeclared():
@@ -135,21 +123,22 @@ class Ppem:
     def plan(self, schema: Schema, rows: int | None, budget: Budget, before: tuple[Entry, ...] = ()) -> Plan:
         layout = Layout.of(schema, self._class(schema), self.name)
         if budget.epsilon is None:
-            for option in ("pairs", "clip"):
-                if getattr(self, option) is not None:
-                    given = f"{option}={getattr(self, option):g}"
-                    raise PlanError(f"{given} belongs to training with an epsilon; leave it out")
+            for option, value in (("pairs", self.pairs), ("clip", self.clip)):
+                if value is not None:
+                    raise PlanError(f"{option}={value:g} belongs to training with an epsilon; leave it out")
             self._refuse_idle()
             return revealed.reveal_plan(self.name, schema, rows, budget, before)
         return self._private_plan(layout, rows, budget, before)
 
+    def forecast(self, plan: Plan, schema: Schema, rows: int | None) -> FromRows:
+        return FromRows(raw=self.count(False) * self.batch)
+
     def _refuse_idle(self) -> None:
         """Options of a penalty that is off."""
-        for option in ("penalty", "rho"):
-            given = getattr(self, option)
-            if self.weight is None and self.distance and given not in ("normalised", "none", 1.0):
+        for option, value in (("penalty", self.penalty), ("rho", self.rho)):
+            if self.weight is None and self.distance and value not in ("normalised", "none", 1.0):
                 raise PlanError(
-                    f"{option}={given!r}: beside a decoy the penalty on the energy is off; give it a weight "
+                    f"{option}={value!r}: beside a decoy the penalty on the energy is off; give it a weight "
                     f"(weight={WEIGHT:g}), or set decoy=0"
                 )
 
@@ -177,11 +166,10 @@ class Ppem:
                 "method 'ppem' with epsilon works on fixed pairs of rows, so the number of rows must be public and a "
                 "row a unit: use neighbours='zero_out' (or 'replace_one') without a person column"
             )
-        for option in ("decoy", "effect"):
-            if getattr(self, option):
+        for option, value in (("decoy", self.decoy), ("effect", self.effect)):
+            if value:
                 raise PlanError(
-                    f"{option}={getattr(self, option):g} reads the hidden columns without a budget; with epsilon set "
-                    f"{option}=0"
+                    f"{option}={value:g} reads the hidden columns without a budget; with epsilon set {option}=0"
                 )
         if self.norm == "batch":
             raise PlanError("norm='batch' mixes records; with epsilon use norm='layer' or 'group'")
@@ -206,9 +194,9 @@ class Ppem:
         warn_of_read_bounds(curator.schema, self.hidden)
         parts = split(curator.schema, layout.target, self.hidden)
         found = revealed.read(curator, plan, layout, parts, show=partial(self.show, tell=curator.diagnostics))
-        game, pool = self.game(found.coding), self.pool(found, seed)
+        config, pool = self.config(found.coding), self.pool(found, seed)
         data = self.data(found, pool)
-        nets = train(data, game, [self.lane(seed)], lambda done, of: progress("training", done, of))[0]
+        nets = train(data, config, [self.lane(seed)], lambda done, of: progress("training", done, of))[0]
         return self.released(found.coding, nets, plan.rows or len(found.kinds), self.moments(found, pool))
 
     def _fit_private(self, curator: Curator, plan: Plan, seed: int, progress: Progress) -> PpemModel:
@@ -219,21 +207,21 @@ class Ppem:
         layout = Layout.of(curator.schema, self._class(curator.schema), self.name)
         progress("buying scales and means", 0, None)
         coding, shares, labels = linear.buy(curator, plan, layout, split(curator.schema, layout.target, self.hidden))
-        game = self.game(coding, private=True)
-        wide = outset.width_for(max(game.visible.numbers, game.hidden.numbers), game.width)
-        game = replace(game, linear=True, maker_width=wide)
+        config = self.config(coding, private=True)
+        wide = outset.width_for(max(config.visible.numbers, config.hidden.numbers), config.width)
+        config = replace(config, linear=True, generator_width=wide)
         entry = plan["pairs"]
         pairs = entry.q * (int(plan.rows or 2) // 2)
         sums = [p for p in entry.parts if p.name == "sums"]
         noise = sums[0].sigma * sums[0].clip if sums else 0.0
-        h = tuple(math.sqrt(len(one)) for one in game.sets)  # public: standardised columns (specs/ppem.md E4)
-        job = private.Descent(game, pairs, noise, self.strength(True) if game.penalty != "none" else 0.0, h)
-        chooser = linear.chooser_weights(coding, shares, game.hidden.width)
+        h = tuple(math.sqrt(len(one)) for one in config.sets)  # public: standardised columns (specs/ppem.md E4)
+        job = private.Descent(config, pairs, noise, self.strength(True) if config.penalty != "none" else 0.0, h)
+        chooser = linear.chooser_weights(coding, shares, config.hidden.width)
         public = {"coding": coding, "job": job, "chooser": chooser}
         state = curator.descend(
             entry,
             private.query(job),
-            private.start(game, jax.random.key(seed), chooser, labels),
+            private.start(config, jax.random.key(seed), chooser, labels),
             private.update(job, entry.steps),
             records=private.records,
             units=int(plan.rows or 2) // 2,
@@ -241,11 +229,11 @@ class Ppem:
             seed=seed,
             progress=lambda done, of: progress("training", done, of),
         )
-        nets = {**state["mean"], "chooser": state["chooser"], "xi": state["judges"]["xi"]}
+        nets = {**state["mean"], "chooser": state["chooser"], "xi": state["critics"]["xi"]}
         arrays = {n: {k: np.asarray(a, np.float32) for k, a in net.items()} for n, net in nets.items()}
-        if game.classes > 1:
-            arrays["chooser"] = outset.with_shares(game, arrays, shares, seed)
-        return PpemModel(coding, game, arrays, int(plan.rows or 0), arrays["xi"], self.settings(True))
+        if config.classes > 1:
+            arrays["chooser"] = outset.with_shares(config, arrays, shares, seed)
+        return PpemModel(coding, config, arrays, int(plan.rows or 0), arrays["xi"], self.settings(True))
 
     def show(self, rows: revealed.Rows, tell: dict[str, Any] | None = None) -> np.ndarray | str | None:
         """Of which rows the release may hold moments. With a decoy, of the tilted ones: those of all rows would give
@@ -266,15 +254,10 @@ class Ppem:
 
     def settings(self, private: bool) -> dict[str, Any]:
         """What the owner's report says of the hiding (specs/ppem.md E7); no release shows it."""
-        found = {name: getattr(self, name) for name in ("penalty", "rho", "steep", "effect")}
+        found = {"penalty": self.penalty, "rho": self.rho, "steep": self.steep, "effect": self.effect}
         decoy = 0.0 if private else self.distance
         weight = self.strength(private) if self._penalised(private) else 0.0
         return {"weight": weight, **found, "decoy": decoy, "steps": self.count(private)}
-
-    @property
-    def shown(self) -> int:
-        """Rows that the energies learn from without epsilon."""
-        return self.count(False) * self.batch
 
     def count(self, private: bool) -> int:
         return self.steps or (600 if private else 30_000)
@@ -284,12 +267,12 @@ class Ppem:
         """The decoy's distance where there is no budget."""
         return 0.2 if self.decoy is None else self.decoy
 
-    def game(self, coding: Coding, private: bool = False) -> Any:
+    def config(self, coding: Coding, private: bool = False) -> Any:
         """The settings of training, from public facts and this method's options."""
-        from nacre.synthesizers.ppem.game import Game
+        from nacre.synthesizers.ppem.config import TrainingConfig
         from nacre.synthesizers.ppem.losses import level_of
 
-        return Game(
+        return TrainingConfig(
             coding.heads(0),
             coding.heads(1),
             coding.layout.classes,
@@ -319,7 +302,7 @@ class Ppem:
     def data(self, rows: revealed.Rows, pool: np.ndarray) -> Any:
         """The arrays of training, with the median bandwidth of every hidden set and of all hidden columns."""
         from nacre.distances import median_distance
-        from nacre.synthesizers.ppem.training import prepared
+        from nacre.synthesizers.parts.adversarial import prepared
 
         hidden, visible = rows.vectors
         places = [list(rows.coding.places(0, one)) for one in (*self.hide, self.hidden)]
@@ -342,9 +325,9 @@ class Ppem:
 
     def released(self, coding: Coding, nets: Any, rows: int, moments: finish.Moments | None) -> PpemModel:
         """What is released of trained networks."""
-        game = self.game(coding)
-        linear = None if moments is None else finish.finish_of(game, nets, moments)
-        return PpemModel(coding, game, nets, rows, nets["xi"], self.settings(False), linear)
+        config = self.config(coding)
+        linear = None if moments is None else finish.finish_of(config, nets, moments)
+        return PpemModel(coding, config, nets, rows, nets["xi"], self.settings(False), linear)
 
     def lane(self, seed: int) -> Any:
         """One training."""

@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from nacre.errors import ReleaseFileError, SchemaError
+from nacre.errors import SchemaError
 from nacre.nets.branched import DEEPEST, WIDEST, Branched, forward
+from nacre.synthesizers.base import reading_parts
 from nacre.synthesizers.parts import files
 from nacre.synthesizers.parts.coding import Coding
 from nacre.synthesizers.parts.conditioning import RowsByRejection
 from nacre.synthesizers.parts.layout import Layout
+from nacre.synthesizers.ppem.config import LATENT, TrainingConfig
 from nacre.synthesizers.ppem.finish import finished, shapes
-from nacre.synthesizers.ppem.game import LATENT, Game
 from nacre.synthesizers.ppem.outset import with_class
 from nacre.table import Schema
 from nacre.table.encoding import Values
@@ -37,7 +38,7 @@ class PpemModel(RowsByRejection):
     def __init__(
         self,
         coding: Coding,
-        game: Game,
+        config: TrainingConfig,
         nets: Nets,
         rows: int,
         energy: Any = None,
@@ -45,7 +46,7 @@ class PpemModel(RowsByRejection):
         finish: Mapping[str, np.ndarray] | None = None,
     ):
         self.finish = finish
-        self.coding, self.game, self.rows, self.energy, self.hiding = coding, game, rows, energy, hiding
+        self.coding, self.config, self.rows, self.energy, self.hiding = coding, config, rows, energy, hiding
         self.nets = {name: dict(nets[name]) for name in RELEASED}
 
     @property
@@ -58,19 +59,19 @@ class PpemModel(RowsByRejection):
 
     def some_rows(self, rows: int, rng: np.random.Generator, fixed: Any) -> dict[str, Values]:
         z = rng.standard_normal((rows, LATENT)).astype(np.float32)
-        hidden, codes = self.game.hidden.hard(forward(self.game.omega, self.nets["omega"], (z,)), rng)
+        hidden, codes = self.config.hidden.hard(forward(self.config.omega, self.nets["omega"], (z,)), rng)
         return self.rest_given(hidden, codes, rng)
 
     def rest_given(self, hidden: np.ndarray, codes: list[np.ndarray], rng: np.random.Generator) -> dict[str, Values]:
         """Whole rows with these hidden columns (their vector and category numbers): the class and x* are drawn."""
-        game = self.game
+        config = self.config
         z = rng.standard_normal((len(hidden), LATENT)).astype(np.float32)
-        given, kinds = with_class(game, self.nets, hidden, rng)
-        raw = np.array(forward(game.v, self.nets["v"], (z, given)))
+        given, kinds = with_class(config, self.nets, hidden, rng)
+        raw = np.array(forward(config.v, self.nets["v"], (z, given)))
         if self.finish is not None:
-            d, h = game.visible.numbers, game.hidden.numbers
+            d, h = config.visible.numbers, config.hidden.numbers
             raw[:, :d] = finished(self.finish, raw[:, :d], hidden[:, :h], kinds)
-        visible, second = game.visible.hard(raw, rng)
+        visible, second = config.visible.hard(raw, rng)
         return self.coding.decode((hidden, visible), (codes, second), kinds)
 
     def filled(self, records: Mapping[str, Values], rng: np.random.Generator) -> dict[str, Values]:
@@ -78,7 +79,7 @@ class PpemModel(RowsByRejection):
 
         It reads hidden columns: for the owner."""
         (hidden, _), _ = self.coding.encode(records)
-        ends = np.cumsum([self.game.hidden.numbers, *self.game.hidden.sizes])
+        ends = np.cumsum([self.config.hidden.numbers, *self.config.hidden.sizes])
         codes = [hidden[:, a:b].argmax(axis=1) for a, b in pairwise(ends)]
         return self.rest_given(hidden, codes, rng)
 
@@ -96,39 +97,38 @@ class PpemModel(RowsByRejection):
         import jax.numpy as jnp
 
         from nacre.synthesizers.ppem import losses
-        from nacre.synthesizers.ppem.training import blurred
+        from nacre.synthesizers.ppem.training import with_label_noise
 
         (x, _), _ = self.coding.encode(records)
-        rows = blurred(self.game, jnp.asarray(x), jax.random.key(0))
-        found = jax.jit(lambda weights, r: losses.scores(_marginal(self.game.xi, weights), r))(self.energy, rows)
+        rows = with_label_noise(self.config, jnp.asarray(x), jax.random.key(0))
+        found = jax.jit(lambda weights, r: losses.scores(_marginal(self.config.xi, weights), r))(self.energy, rows)
         places = list(self.coding.places(0, self.hidden if columns is None else columns))
         return np.asarray(rows, np.float64)[:, places], np.asarray(found, np.float64)[:, places]
 
     # ------------------------------------------------------------------ in and out
 
     def parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        game = self.game
+        config = self.config
         facts = {"rows": self.rows, "target": self.coding.layout.target, "hidden": list(self.hidden),
-                 "width": game.making, "depth": game.depth, "norm": game.norm, "linear": game.linear}  # fmt: skip
+                 "width": config.generator_units, "depth": config.depth, "norm": config.norm,
+                 "linear": config.linear}  # fmt: skip
         finish = {} if self.finish is None else {FINISH: self.finish}
         return facts, files.packed({**self.nets, **finish}, self.coding)
 
     @classmethod
     def from_parts(cls, schema: Schema, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> PpemModel:
-        try:
+        with reading_parts():
             layout = Layout.of(schema, facts["target"], "this release")
             parts = split(schema, layout.target, tuple(facts["hidden"]))
             width, depth, rows = (int(facts[name]) for name in ("width", "depth", "rows"))
             if not (1 <= width <= WIDEST and 0 <= depth <= DEEPEST and rows >= 0):
                 raise ValueError(f"width {width}, depth {depth}, rows {rows}")
             plain = Coding(layout, parts, np.zeros(len(layout.numbers)), np.ones(len(layout.numbers)))
-            game = Game(plain.heads(0), plain.heads(1), layout.classes, (), width=width, depth=depth,
+            config = TrainingConfig(plain.heads(0), plain.heads(1), layout.classes, (), width=width, depth=depth,
                         norm=str(facts["norm"]), linear=bool(facts["linear"]))  # fmt: skip
-            nets: dict[str, Branched] = {"omega": game.omega, "v": game.v, "chooser": game.chooser}
-            found = files.unpacked(arrays, nets, optional={FINISH: shapes(game)})
-            return cls(files.coding_of(layout, parts, arrays), game, found, rows, finish=found.get(FINISH))
-        except (KeyError, TypeError, ValueError, IndexError, OverflowError, SchemaError) as error:
-            raise ReleaseFileError(f"release file: the model does not hold what it should ({error})") from None
+            nets: dict[str, Branched] = {"omega": config.omega, "v": config.v, "chooser": config.chooser}
+            found = files.unpacked(arrays, nets, optional={FINISH: shapes(config)})
+            return cls(files.coding_of(layout, parts, arrays), config, found, rows, finish=found.get(FINISH))
 
 
 def _marginal(net: Branched, weights: Any) -> Any:

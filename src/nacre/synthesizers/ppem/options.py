@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from typing import Any
 
 import numpy as np
 
 from nacre.errors import NacreError
+from nacre.synthesizers.options import inside
 from nacre.synthesizers.parts.revealed import Rows
 from nacre.table import Schema
 
@@ -37,7 +37,7 @@ def warn_of_read_bounds(schema: Schema, hidden: tuple[str, ...]) -> None:
             )
 
 
-def sets_of(hide: Any) -> Sets:
+def sets_of(name: str, hide: Any) -> Sets:
     """Columns as one set, or sets as they are. NacreError for anything else."""
     if isinstance(hide, str):
         hide = (hide,)
@@ -48,7 +48,7 @@ def sets_of(hide: Any) -> Sets:
         return (tuple(dict.fromkeys(given)),) if given else ()
     sets = tuple(tuple(dict.fromkeys(one)) if isinstance(one, list | tuple) else () for one in given)
     if not all(one and all(isinstance(name, str) for name in one) for one in sets):
-        raise NacreError(f"hide={hide!r}: expected column names, or several lists of column names")
+        raise NacreError(f"{name}={hide!r}: expected column names, or several lists of column names")
     return sets
 
 
@@ -62,9 +62,3 @@ def weights_of(weight: Any, sets: int) -> float | tuple[float, ...]:
     if len(weight) != sets:
         raise NacreError(f"weight={weight!r}: expected one number, or one for each of the {sets} hidden sets")
     return tuple(weight)
-
-
-def inside(option: str, value: Any, low: float, high: float, open_ends: bool = False) -> None:
-    number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if not number or not (low < value < high if open_ends else low <= value <= high):
-        raise NacreError(f"{option}={value!r}: expected a number between {low:g} and {high:g}")

@@ -15,7 +15,7 @@ import numpy as np
 
 from nacre.nets.branched import SLOPE, Branched, forward, settled
 from nacre.synthesizers.parts.conditioning import pick
-from nacre.synthesizers.ppem.game import LATENT, Game
+from nacre.synthesizers.ppem.config import LATENT, TrainingConfig
 
 DRAWN = 20_000  # generated x' over which class shares are compared
 ROUNDS = 60
@@ -60,12 +60,12 @@ def normal(net: Branched, weights: Mapping[str, Any], numbers: int) -> dict[str,
     return {**weights, **still, "in0.weight": jnp.asarray(first), "out.weight": jnp.asarray(last)}
 
 
-def with_shares(game: Game, nets: Mapping[str, Any], shares: np.ndarray, seed: int) -> dict[str, Any]:
+def with_shares(config: TrainingConfig, nets: Mapping[str, Any], shares: np.ndarray, seed: int) -> dict[str, Any]:
     """The chooser with its last bias moved until classes have these shares over generated x'."""
     rng = np.random.default_rng([seed, 313])
     z = rng.standard_normal((DRAWN, LATENT)).astype(np.float32)
-    rows = game.hidden.hard(forward(game.omega, nets["omega"], (z,)), rng)[0]
-    logits = forward(game.chooser, nets["chooser"], (rows,)).astype(np.float64)
+    rows = config.hidden.hard(forward(config.omega, nets["omega"], (z,)), rng)[0]
+    logits = forward(config.chooser, nets["chooser"], (rows,)).astype(np.float64)
     wanted, move = np.log(np.maximum(shares, 1e-9)), np.zeros(len(shares))
     for _ in range(ROUNDS):
         share = np.exp(logits + move - (logits + move).max(axis=1, keepdims=True))
@@ -74,26 +74,28 @@ def with_shares(game: Game, nets: Mapping[str, Any], shares: np.ndarray, seed: i
     return {**nets["chooser"], "out.bias": (nets["chooser"]["out.bias"] + move - move.mean()).astype(np.float32)}
 
 
-def with_class(game: Game, nets: Mapping[str, Any], hidden: np.ndarray, rng: np.random.Generator) -> tuple[Any, Any]:
+def with_class(
+    config: TrainingConfig, nets: Mapping[str, Any], hidden: np.ndarray, rng: np.random.Generator
+) -> tuple[Any, Any]:
     """(what G_v is given beside its noise, the classes drawn given x')."""
     kinds = np.zeros(len(hidden), np.int64)
-    if game.classes == 1:
+    if config.classes == 1:
         return hidden, kinds
-    logits = forward(game.chooser, nets["chooser"], (hidden,))
+    logits = forward(config.chooser, nets["chooser"], (hidden,))
     kinds = pick(np.exp(logits - logits.max(axis=1, keepdims=True)), rng)
-    return np.concatenate([hidden, np.eye(game.classes, dtype=np.float32)[kinds]], axis=1), kinds
+    return np.concatenate([hidden, np.eye(config.classes, dtype=np.float32)[kinds]], axis=1), kinds
 
 
-def with_norms(game: Game, nets: Mapping[str, Any]) -> dict[str, Any]:
+def with_norms(config: TrainingConfig, nets: Mapping[str, Any]) -> dict[str, Any]:
     """The networks with norms over a batch of generated rows. The averages of training are over real x', so that the
     hidden means would follow from them, and they belong to weights that were not averaged."""
     rng = np.random.default_rng(317)
     z = rng.standard_normal((2, DRAWN, LATENT)).astype(np.float32)
-    raw, omega = settled(game.omega, nets["omega"], (z[0],))
-    given = hidden = game.hidden.hard(raw, rng)[0]
-    if game.classes > 1:
-        logits = forward(game.chooser, nets["chooser"], (hidden,))
+    raw, omega = settled(config.omega, nets["omega"], (z[0],))
+    given = hidden = config.hidden.hard(raw, rng)[0]
+    if config.classes > 1:
+        logits = forward(config.chooser, nets["chooser"], (hidden,))
         kinds = pick(np.exp(logits - logits.max(axis=1, keepdims=True)), rng)
-        given = np.concatenate([hidden, np.eye(game.classes, dtype=np.float32)[kinds]], axis=1)
-    _, v = settled(game.v, nets["v"], (z[1], given))
+        given = np.concatenate([hidden, np.eye(config.classes, dtype=np.float32)[kinds]], axis=1)
+    _, v = settled(config.v, nets["v"], (z[1], given))
     return {**nets, "omega": {**nets["omega"], **omega}, "v": {**nets["v"], **v}}

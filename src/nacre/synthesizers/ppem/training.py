@@ -18,32 +18,17 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from nacre.errors import ConvergenceError
 from nacre.nets.branched import forward, train_forward
+from nacre.synthesizers.parts.adversarial import ADAM, Data, averaged, balanced, chunks, finite, kept, moved, pace
+from nacre.synthesizers.parts.lipschitz import penalty_between
 from nacre.synthesizers.ppem import losses
-from nacre.synthesizers.ppem.game import LATENT, Game, kept
+from nacre.synthesizers.ppem.config import LATENT, TrainingConfig
 from nacre.synthesizers.ppem.outset import with_norms
 
 CHUNK = 200  # generator steps per jitted call
 # Of the squared weights of p(class | x') in its loss: a rare class has few rows, which it sees thousands of times.
 # Chosen by the likelihood of held-out classes on splits of credit-card payments that no figure uses.
 DECAY = 1e-3
-
-
-class Data(NamedTuple):
-    """Encoded private rows: arguments of compiled code, never constants of it. With a decoy `hidden`, `visible` and
-    `kinds` are the tilted rows, from which all is learnt, and `real` the hidden columns that must not be met; without
-    one these are the same. `order`, `starts`, `counts` find the rows of a class; `bandwidths` has one h per hidden set
-    and, last, that of all hidden columns."""
-
-    real: Any
-    hidden: Any
-    visible: Any
-    kinds: Any
-    order: Any
-    starts: Any
-    counts: Any
-    bandwidths: Any
 
 
 class Lane(NamedTuple):
@@ -54,59 +39,32 @@ class Lane(NamedTuple):
     push: Any
 
 
-def start(game: Game, key: jax.Array) -> dict[str, Any]:
+def start(config: TrainingConfig, key: jax.Array) -> dict[str, Any]:
     keys = jax.random.split(key, 5)
-    judges = {"xi": game.xi.start(keys[0])[0], "gamma": game.gamma.start(keys[1])[0]}
-    judges["chooser"] = game.chooser.start(keys[2])[0]
-    (omega, run_omega), (v, run_v) = game.omega.start(keys[3]), game.v.start(keys[4])
-    makers = {"omega": omega, "v": v}
+    critics = {"xi": config.xi.start(keys[0])[0], "gamma": config.gamma.start(keys[1])[0]}
+    critics["chooser"] = config.chooser.start(keys[2])[0]
+    (omega, run_omega), (v, run_v) = config.omega.start(keys[3]), config.v.start(keys[4])
+    generators = {"omega": omega, "v": v}
     return {
-        "judges": judges,
-        "makers": makers,
+        "critics": critics,
+        "generators": generators,
         "running": {"omega": run_omega, "v": run_v},
-        "mean": jax.tree.map(jnp.array, makers),
-        "judging": ADAM.init(judges),
-        "making": ADAM.init(makers),
+        "mean": jax.tree.map(jnp.array, generators),
+        "critic_memory": ADAM.init(critics),
+        "generator_memory": ADAM.init(generators),
     }
 
 
-ADAM = optax.scale_by_adam(b1=0.5, b2=0.9)
-
-
-def moved(weights: Any, slope: Any, memory: Any, rate: Any) -> tuple[Any, Any]:
-    """The weights after one step of Adam, and Adam's memory."""
-    change, memory = ADAM.update(slope, memory)
-    return jax.tree.map(lambda w, c: w - rate * c, weights, change), memory
-
-
-def pace(share: Any) -> Any:
-    """Learning rates fall along a cosine to 2 % of their start."""
-    return 0.02 + 0.49 * (1 + jnp.cos(jnp.pi * share))
-
-
-def condition(game: Game, hidden: jax.Array, kinds: jax.Array) -> jax.Array:
-    if game.classes == 1:
+def condition(config: TrainingConfig, hidden: jax.Array, kinds: jax.Array) -> jax.Array:
+    if config.classes == 1:
         return hidden
-    return jnp.concatenate([hidden, jax.nn.one_hot(kinds, game.classes)], axis=1)
+    return jnp.concatenate([hidden, jax.nn.one_hot(kinds, config.classes)], axis=1)
 
 
-def balanced(data: Data, key: jax.Array, game: Game) -> jax.Array:
-    """Places of a batch of rows: half of them uniformly, half by a uniform class."""
-    one, two, three = jax.random.split(key, 3)
-    plain = jax.random.randint(one, (game.batch,), 0, len(data.kinds))
-    if game.classes == 1:
-        return plain
-    kind = jax.random.randint(two, (game.batch,), 0, game.classes)
-    inside = jnp.floor(jax.random.uniform(three, (game.batch,)) * data.counts[kind]).astype(jnp.int32)
-    chosen = data.order[jnp.minimum(data.starts[kind] + inside, len(data.kinds) - 1)]
-    half = jnp.arange(game.batch) < game.batch // 2
-    return jnp.where(half & (data.counts[kind] > 0), chosen, plain)
-
-
-def class_loss(game: Game, chooser: Any, data: Data, j: jax.Array) -> jax.Array:
+def class_loss(config: TrainingConfig, chooser: Any, data: Data, j: jax.Array) -> jax.Array:
     """Negative log-likelihood of the classes of the rows `balanced` drew, and a ridge. Drawn so, the logits of a row
     are those of p(class | x') plus log(share of the class among drawn rows / share of it among all)."""
-    logits = forward(game.chooser, chooser, (data.hidden[j],)) + drawn_shift(data.counts)
+    logits = forward(config.chooser, chooser, (data.hidden[j],)) + drawn_shift(data.counts)
     size = sum(jnp.sum(a**2) for name, a in chooser.items() if name.endswith(".weight"))
     return jnp.mean(optax.softmax_cross_entropy_with_integer_labels(logits, data.kinds[j])) + DECAY * size
 
@@ -119,103 +77,112 @@ def drawn_shift(counts: jax.Array) -> jax.Array:
     return jnp.log(jnp.where(there, drawn, 1.0) / jnp.where(there, share, 1.0))
 
 
-def blurred(game: Game, hidden: jax.Array, key: jax.Array) -> jax.Array:
+def with_label_noise(config: TrainingConfig, hidden: jax.Array, key: jax.Array) -> jax.Array:
     """One-hot coordinates with a little noise, for scores."""
-    if not game.hidden.sizes:
+    if not config.hidden.sizes:
         return hidden
-    noise = losses.LABEL_BLUR * jax.random.normal(key, hidden.shape)
-    return hidden + noise * (jnp.arange(hidden.shape[1]) >= game.hidden.numbers)
+    noise = losses.LABEL_NOISE * jax.random.normal(key, hidden.shape)
+    return hidden + noise * (jnp.arange(hidden.shape[1]) >= config.hidden.numbers)
 
 
-def hiding(game: Game, marginal: Callable, rows: jax.Array, data: Data, weight: jax.Array) -> jax.Array:
+def hiding(config: TrainingConfig, marginal: Callable, rows: jax.Array, data: Data, weight: jax.Array) -> jax.Array:
     """Σ over hidden sets of λ_α times the penalty on the energy."""
     s = losses.scores(marginal, rows)
-    each = jnp.broadcast_to(weight, (len(game.sets),))
+    each = jnp.broadcast_to(weight, (len(config.sets),))
     return sum(
         (
-            each[j] * losses.penalty(losses.pair_values(rows, s, places, data.bandwidths[j]), game.penalty, game.level)
-            for j, places in enumerate(game.sets)
+            each[j]
+            * losses.penalty(losses.pair_values(rows, s, places, data.bandwidths[j]), config.penalty, config.level)
+            for j, places in enumerate(config.sets)
         ),
         jnp.zeros(()),
     )
 
 
-def judge(judges: Any, state: Any, data: Data, lane: Lane, key: jax.Array, game: Game) -> jax.Array:
+def critic_loss(critics: Any, state: Any, data: Data, lane: Lane, key: jax.Array, config: TrainingConfig) -> jax.Array:
     """J_xi + J_gamma + the likelihood of the class: disjoint weights, one gradient."""
     keys = jax.random.split(key, 8)
-    i = jax.random.randint(keys[0], (game.batch,), 0, len(data.hidden))
-    j = balanced(data, keys[1], game)
-    real, given = data.hidden[i], condition(game, data.hidden[j], data.kinds[j])
-    makers, running = state["makers"], state["running"]
-    z = jax.random.normal(keys[2], (2, game.batch, LATENT))
-    fake = game.hidden.relaxed(train_forward(game.omega, makers["omega"], running["omega"], (z[0],))[0], keys[3])
-    other = game.visible.relaxed(train_forward(game.v, makers["v"], running["v"], (z[1], given))[0], keys[4])
+    i = jax.random.randint(keys[0], (config.batch,), 0, len(data.hidden))
+    j = balanced(data, keys[1], config.batch, config.classes)
+    real, given = data.hidden[i], condition(config, data.hidden[j], data.kinds[j])
+    generators, running = state["generators"], state["running"]
+    z = jax.random.normal(keys[2], (2, config.batch, LATENT))
+    fake = config.hidden.relaxed(
+        train_forward(config.omega, generators["omega"], running["omega"], (z[0],))[0], keys[3]
+    )
+    other = config.visible.relaxed(train_forward(config.v, generators["v"], running["v"], (z[1], given))[0], keys[4])
     fake, other = jax.lax.stop_gradient((fake, other))
-    mix = jax.random.uniform(keys[5], (2, game.batch, 1))
+    mix = jax.random.uniform(keys[5], (2, config.batch, 1))
 
     def marginal(x: jax.Array) -> jax.Array:
-        return losses.energy(game.xi, judges["xi"], x, anchor=losses.ANCHOR)
+        return losses.energy(config.xi, critics["xi"], x, anchor=losses.ANCHOR)
 
     def conditional(x: jax.Array) -> jax.Array:
-        return losses.energy(game.gamma, judges["gamma"], x, given)
+        return losses.energy(config.gamma, critics["gamma"], x, given)
 
     high, low = marginal(fake), marginal(real)
-    total = jnp.mean(losses.margin_loss(low, high, game.margin)) + losses.sunk(low, high)
-    total += game.steep * jnp.mean(losses.lipschitz(marginal, real, fake, mix[0]))
+    total = jnp.mean(losses.margin_loss(low, high, config.margin)) + losses.floor_penalty(low, high)
+    total += config.steep * jnp.mean(penalty_between(marginal, real, fake, mix[0]))
     visible = data.visible[j]
-    total += jnp.mean(losses.margin_loss(conditional(visible), conditional(other), game.margin))
-    total += game.steep * jnp.mean(losses.lipschitz(conditional, visible, other, mix[1]))
-    if game.penalty != "none":
-        k = jax.random.randint(keys[6], (game.batch,), 0, len(data.real)) if game.tilted else i
-        total += game.rho * hiding(game, marginal, blurred(game, data.real[k], keys[7]), data, lane.weight)
-    if game.classes > 1:
-        total += class_loss(game, judges["chooser"], data, j)
+    total += jnp.mean(losses.margin_loss(conditional(visible), conditional(other), config.margin))
+    total += config.steep * jnp.mean(penalty_between(conditional, visible, other, mix[1]))
+    if config.penalty != "none":
+        k = jax.random.randint(keys[6], (config.batch,), 0, len(data.real)) if config.tilted else i
+        total += config.rho * hiding(
+            config, marginal, with_label_noise(config, data.real[k], keys[7]), data, lane.weight
+        )
+    if config.classes > 1:
+        total += class_loss(config, critics["chooser"], data, j)
     return total
 
 
-def make(makers: Any, state: Any, data: Data, lane: Lane, key: jax.Array, game: Game) -> tuple[jax.Array, Any]:
+def generator_loss(
+    generators: Any, state: Any, data: Data, lane: Lane, key: jax.Array, config: TrainingConfig
+) -> tuple[jax.Array, Any]:
     """L_omega + L_v (+ the penalty on what is released), and the new running averages."""
     keys = jax.random.split(key, 5)
-    j = balanced(data, keys[0], game)
-    given = condition(game, data.hidden[j], data.kinds[j])
-    z = jax.random.normal(keys[1], (2, game.batch, LATENT))
-    raw, run_omega = train_forward(game.omega, makers["omega"], state["running"]["omega"], (z[0],))
-    fake = game.hidden.relaxed(raw, keys[2])
-    raw, run_v = train_forward(game.v, makers["v"], state["running"]["v"], (z[1], given))
-    other = game.visible.relaxed(raw, keys[3])
-    judges = state["judges"]
-    total = jnp.mean(losses.energy(game.xi, judges["xi"], fake, anchor=losses.ANCHOR))
-    total += jnp.mean(losses.energy(game.gamma, judges["gamma"], other, given))
-    if game.effect:
-        k = jax.random.randint(keys[4], (game.batch,), 0, len(data.real))
-        near = losses.nearness(fake, data.real[k], data.bandwidths[-1], game.effect)
-        total += lane.push * near / game.effect**2
+    j = balanced(data, keys[0], config.batch, config.classes)
+    given = condition(config, data.hidden[j], data.kinds[j])
+    z = jax.random.normal(keys[1], (2, config.batch, LATENT))
+    raw, run_omega = train_forward(config.omega, generators["omega"], state["running"]["omega"], (z[0],))
+    fake = config.hidden.relaxed(raw, keys[2])
+    raw, run_v = train_forward(config.v, generators["v"], state["running"]["v"], (z[1], given))
+    other = config.visible.relaxed(raw, keys[3])
+    critics = state["critics"]
+    total = jnp.mean(losses.energy(config.xi, critics["xi"], fake, anchor=losses.ANCHOR))
+    total += jnp.mean(losses.energy(config.gamma, critics["gamma"], other, given))
+    if config.effect:
+        k = jax.random.randint(keys[4], (config.batch,), 0, len(data.real))
+        near = losses.nearness(fake, data.real[k], data.bandwidths[-1], config.effect)
+        total += lane.push * near / config.effect**2
     return total, {"omega": run_omega, "v": run_v}
 
 
-def step(state: Any, data: Data, lane: Lane, number: Any, total: Any, game: Game) -> Any:
+def step(state: Any, data: Data, lane: Lane, number: Any, total: Any, config: TrainingConfig) -> Any:
     """`turns` steps of the energies, one of the generators."""
-    keys = jax.random.split(jax.random.fold_in(lane.key, number), game.turns + 1)
+    keys = jax.random.split(jax.random.fold_in(lane.key, number), config.turns + 1)
     speed = pace(number / total)
 
     def turn(state: Any, key: jax.Array) -> tuple[Any, None]:
-        slope = jax.grad(judge)(state["judges"], state, data, lane, key, game)
-        judges, judging = moved(state["judges"], slope, state["judging"], speed * game.energy_rate)
-        return {**state, "judges": judges, "judging": judging}, None
+        slope = jax.grad(critic_loss)(state["critics"], state, data, lane, key, config)
+        critics, critic_memory = moved(state["critics"], slope, state["critic_memory"], speed * config.energy_rate)
+        return {**state, "critics": critics, "critic_memory": critic_memory}, None
 
     state, _ = jax.lax.scan(turn, state, keys[1:])
-    slope, running = jax.grad(make, has_aux=True)(state["makers"], state, data, lane, keys[0], game)
-    makers, making = moved(state["makers"], slope, state["making"], speed * game.generator_rate)
+    slope, running = jax.grad(generator_loss, has_aux=True)(state["generators"], state, data, lane, keys[0], config)
+    generators, generator_memory = moved(
+        state["generators"], slope, state["generator_memory"], speed * config.generator_rate
+    )
     share = kept(total)
-    mean = jax.tree.map(lambda old, new: share * old + (1 - share) * new, state["mean"], makers)
-    return {**state, "makers": makers, "making": making, "running": running, "mean": mean}
+    mean = averaged(state["mean"], generators, share)
+    return {**state, "generators": generators, "generator_memory": generator_memory, "running": running, "mean": mean}
 
 
-@partial(jax.jit, static_argnames=("game", "length"))
-def _chunk(states: Any, data: Data, lanes: Lane, first: Any, total: Any, game: Game, length: int) -> Any:
+@partial(jax.jit, static_argnames=("config", "length"))
+def _chunk(states: Any, data: Data, lanes: Lane, first: Any, total: Any, config: TrainingConfig, length: int) -> Any:
     def one(state: Any, data: Data, lane: Lane) -> Any:
         done = jax.lax.scan(
-            lambda s, number: (step(s, data, lane, number, total, game), None), state, first + jnp.arange(length)
+            lambda s, number: (step(s, data, lane, number, total, config), None), state, first + jnp.arange(length)
         )
         return done[0]
 
@@ -226,34 +193,9 @@ def _chunk(states: Any, data: Data, lanes: Lane, first: Any, total: Any, game: G
     return jax.tree.map(lambda leaf: leaf[None], one(state, data, lane))
 
 
-def prepared(
-    hidden: np.ndarray,
-    visible: np.ndarray,
-    kinds: np.ndarray,
-    classes: int,
-    bandwidths: Sequence[float],
-    pool: np.ndarray | None = None,
-) -> Data:
-    """The arrays that training reads; `pool`: which rows to learn from, where not from each once."""
-    real = jnp.asarray(hidden, jnp.float32)
-    if pool is not None:
-        hidden, visible, kinds = hidden[pool], visible[pool], kinds[pool]
-    counts = np.bincount(kinds, minlength=classes)
-    return Data(
-        real,
-        jnp.asarray(hidden, jnp.float32),
-        jnp.asarray(visible, jnp.float32),
-        jnp.asarray(kinds, jnp.int32),
-        jnp.asarray(np.argsort(kinds, kind="stable"), jnp.int32),
-        jnp.asarray(np.cumsum(counts) - counts, jnp.int32),
-        jnp.asarray(counts, jnp.int32),
-        jnp.asarray(bandwidths, jnp.float32),
-    )
-
-
 def train(
     data: Data | Sequence[Data],
-    game: Game,
+    config: TrainingConfig,
     lanes: Sequence[Lane],
     progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> list[dict[str, dict[str, np.ndarray]]]:
@@ -263,21 +205,18 @@ def train(
 
     Deterministic given the lanes and the device. Raises ConvergenceError if a weight is not finite.
     """
-    total = max(1, game.steps // game.turns)
-    quiet = replace(game, steps=0)  # another number of steps compiles nothing anew
+    total = max(1, config.steps // config.turns)
+    quiet = replace(config, steps=0)  # another number of steps compiles nothing anew
     stacked = jax.tree.map(lambda *found: jnp.stack(found), *lanes)
     rows = data if isinstance(data, Data) else jax.tree.map(lambda *found: jnp.stack(found), *data)
-    states = jax.vmap(lambda k: start(game, jax.random.fold_in(k, 2**31 - 1)))(stacked.key)
-    for done in range(0, total, CHUNK):
-        length = min(CHUNK, total - done)
+    states = jax.vmap(lambda k: start(config, jax.random.fold_in(k, 2**31 - 1)))(stacked.key)
+    for done, length in chunks(total, CHUNK):
         states = _chunk(states, rows, stacked, done, float(total), quiet, length)
         progress(done + length, total)
     found = []
     for number in range(len(lanes)):
         own = jax.tree.map(lambda leaf: leaf[number], states)  # noqa: B023
-        nets = {**own["mean"], "chooser": own["judges"]["chooser"], "xi": own["judges"]["xi"]}
-        nets = {n: {k: np.asarray(a, np.float32) for k, a in net.items()} for n, net in nets.items()}
-        found.append(with_norms(game, nets) if game.norm == "batch" else nets)
-    if not all(np.isfinite(a).all() for nets in found for net in nets.values() for a in net.values()):
-        raise ConvergenceError("training left finite numbers: lower the option `weight`, or train fewer steps")
+        nets = {**own["mean"], "chooser": own["critics"]["chooser"], "xi": own["critics"]["xi"]}
+        nets = finite(nets, ": lower the option `weight`, or train fewer steps")
+        found.append(with_norms(config, nets) if config.norm == "batch" else nets)
     return found

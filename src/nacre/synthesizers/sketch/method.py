@@ -18,20 +18,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from nacre.errors import NacreError
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
-from nacre.privacy.plan import Counts, Entry, Plan, Scope, Select, gaussian_share
-from nacre.synthesizers.base import (
-    Progress,
-    check_whole,
-    refuse_tensors,
-    refuse_unknown_target,
-    silent,
-    target_place,
-)
+from nacre.privacy.plan import Counts, Entry, Plan, Select, gaussian_share
+from nacre.synthesizers.base import Progress, Synthesizer, scope_of, silent, target_place
+from nacre.synthesizers.basis import FromTables
 from nacre.synthesizers.mixture.model import TableModel
 from nacre.synthesizers.mixture.sampling import Particles
+from nacre.synthesizers.options import MOST_GROUPS, MOST_PARTICLES, MOST_STEPS, truth, whole
 from nacre.synthesizers.parts import grouping
 from nacre.synthesizers.sketch import structural, wide
 from nacre.synthesizers.sketch.allocation import UNKNOWN_ROWS, Allocation, allocate, spread
@@ -42,7 +36,7 @@ MAX_CLASSES = 12  # most groups of a target: each multiplies the cells of every 
 
 
 @dataclass(frozen=True)
-class Sketch:
+class Sketch(Synthesizer):
     """Hyperparameters of the sketch, tuned on other tables than the reported ones (docs/methods/sketch.md).
 
     `target`: the column whose relation to all pairs is kept; of more than twelve values the rarest share one class
@@ -55,29 +49,18 @@ class Sketch:
     name: ClassVar[str] = "sketch"
     model: ClassVar[type[TableModel]] = TableModel
 
-    target: str | None = None
-    particles: int | None = None
-    groups: int | None = None
-    steps: int | None = None
-    wide: int = 48
-    thinning: bool = False
-
-    def __post_init__(self) -> None:
-        check_whole(self, "particles", "groups", "steps", "wide")
-        if not isinstance(self.thinning, bool):
-            raise NacreError(f"thinning={self.thinning!r}: expected true or false")
-
-    def supports(self, schema: Schema) -> None:
-        refuse_tensors(schema, self.name)
-        refuse_unknown_target(schema, self.target)
+    particles: int | None = whole(None, most=MOST_PARTICLES)
+    groups: int | None = whole(None, most=MOST_GROUPS)
+    steps: int | None = whole(None, most=MOST_STEPS)
+    wide: int = whole(48)
+    thinning: bool = truth(False)
 
     # ------------------------------------------------------------------ plan
 
     def plan(self, schema: Schema, rows: int | None, budget: Budget, before: tuple[Entry, ...] = ()) -> Plan:
         """Noise of every table, from the number of columns and the budget alone; what is counted may follow later."""
         columns = len(schema.modelled)
-        cap = schema.unit.cap if schema.unit else 1
-        scope = Scope(budget.neighbours, cap)
+        scope = scope_of(schema, budget)
         mu2 = gaussian_share(budget, scope, before)
         select: tuple[Entry, ...] = ()
         picks = None
@@ -100,7 +83,7 @@ class Sketch:
             entries.append(Counts("with target", spread(parts.near, features, parts)))
         if parts.deep is not None:
             entries.append(Counts("tables", spread(parts.deep, cells, parts)))
-        return Plan(self.name, (*before, *entries), budget, cap, rows)
+        return Plan(self.name, (*before, *entries), budget, scope.cap, rows)
 
     def _expected_groups(self, schema: Schema) -> list[int]:
         """Cells of every column (of the target, its classes); a usual number where the domain is still to be bought."""
@@ -128,6 +111,28 @@ class Sketch:
         if self.target is not None:
             cells *= min(MAX_CLASSES, Grid.of(schema.columns[self.target]).cells)
         return sizes.sum() > 1500 or cells * math.sqrt(pairs / mu2) / (rows * math.sqrt(2 * math.pi)) > 0.25
+
+    def forecast(self, plan: Plan, schema: Schema, rows: int | None) -> FromTables:
+        names, entries = list(schema.modelled), {e.name: e for e in plan.entries}
+        target = names.index(self.target) if self.target in names else None
+        column = None if target is None else schema.columns[names[target]]
+        cells = 0 if column is None else MAX_CLASSES if column.missing else Grid.of(column).cells
+        classes = 1 if column is None or cells > MAX_CLASSES else 2 if column.missing else cells
+        parts = self.allocation(plan, classes if target is not None else 0).known(rows or UNKNOWN_ROWS)
+        tables = entries["tables"].sigmas if "tables" in entries else ()
+        chosen = "pairs" in entries  # by the data
+        return FromTables(
+            limits=tuple(MAX_CLASSES if j == target else self.groups or parts.groups for j in range(len(names))),
+            least=parts.floor(ordered=False),
+            first=parts.first,
+            deep=parts.deep,
+            target=target,
+            classes=classes,
+            pairs=len(tables),
+            with_target=target is not None and not chosen,
+            work=float((self.steps or parts.steps) * (self.particles or parts.particles)),
+            measured=tables if tables and not chosen else None,
+        )
 
     # ------------------------------------------------------------------- fit
 

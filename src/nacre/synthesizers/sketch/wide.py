@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from nacre.privacy.curator import Curator
-from nacre.privacy.doors.selection import Deviation
+from nacre.privacy.doors.select import Deviation
 from nacre.privacy.plan import Plan
 from nacre.synthesizers.parts import grouping
 

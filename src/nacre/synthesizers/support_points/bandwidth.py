@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from nacre.errors import NacreError
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
-from nacre.privacy.doors.selection import Nearness, RecordScore
+from nacre.privacy.doors.select import STEPS, Nearness, RecordScore
 from nacre.privacy.plan import NO_NOISE, Entry, Plan, Scope, Select, Total, gaussian_share
+from nacre.synthesizers.options import expect, is_number
 from nacre.synthesizers.support_points.geometry import Geometry
 
 WIDTHS = np.geomspace(0.005, 0.125, 20)
@@ -33,11 +33,10 @@ GAUSSIAN_SHARE = 0.05  # of μ²
 BOUGHT = ("bought", "laplace", "gaussian")
 
 
-def check(bandwidth: Any) -> None:
-    number = isinstance(bandwidth, int | float) and not isinstance(bandwidth, bool)
-    if bandwidth not in BOUGHT and not (number and 0 <= bandwidth <= 0.5):
-        shown = ", ".join(map(repr, BOUGHT))
-        raise NacreError(f"bandwidth={bandwidth!r}: expected {shown}, or a number from 0 to 0.5")
+def checked(name: str, bandwidth: Any) -> str | float:
+    good = bandwidth in BOUGHT or (is_number(bandwidth) and 0 <= bandwidth <= 0.5)
+    expect(good, name, bandwidth, f"{', '.join(map(repr, BOUGHT))}, or a number from 0 to 0.5")
+    return bandwidth
 
 
 def entries(bandwidth: Any, budget: Budget, scope: Scope, before: Sequence[Entry] = ()) -> list[Entry]:
@@ -64,7 +63,7 @@ def find(bandwidth: Any, curator: Curator, plan: Plan, geometry: Geometry, numbe
     if bandwidth == "gaussian":
         (total,) = curator.total(entry, squares(geometry), public)
         return math.sqrt(WIDEST * float(np.clip(total / max(plan.rows or 1, 1), 1 / SQUARES, 1)))
-    steps = RecordScore._STEPS * (plan.rows or 1)  # of all records at the clip
+    steps = STEPS * (plan.rows or 1)  # of all records at the clip
     places = np.array([j * steps // SQUARES for j in range(1, SQUARES + 1)])
     (pick,) = curator.select(entry, Nearness(RecordScore(squares(geometry), 1, 0.0, 1.0, public), places))
     return math.sqrt(WIDEST * (pick + 1) / SQUARES)

@@ -18,11 +18,13 @@ from nacre.errors import BudgetError, NacreError
 from nacre.privacy.accounting.ranges import range_share
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
-from nacre.privacy.doors.sampling import Listed, Utility
+from nacre.privacy.doors.sample import Listed, Utility
 from nacre.privacy.doors.walk import BLOCK, Walk
 from nacre.privacy.passes import feature_sums
 from nacre.privacy.plan import Entry, Plan, Reveal, Sample, Scope, Total, gaussian_share
-from nacre.synthesizers.base import Progress, check_whole, refuse_idle, refuse_tensors, refuse_unknown_target, silent
+from nacre.synthesizers.base import Progress, Synthesizer, scope_of, silent
+from nacre.synthesizers.basis import Judged
+from nacre.synthesizers.options import MOST_FREQUENCIES, given, is_number, one_of, whole
 from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.support_points import bandwidth, published
 from nacre.synthesizers.support_points.fitting import Priors, Target, fit_points
@@ -35,62 +37,58 @@ _SMALL = 200  # numbers of all points: up to here a fit is cheap, and local mini
 MODES = ("sketch", "data", "list", "support_points")
 
 
-def judged(noise: float, limits: tuple[float, float]) -> tuple[str, str]:
+def judged(noise: float, limits: tuple[float, float], moves: int = 0) -> Judged:
     """A verdict and words for it, as `nacre plan` shows them."""
     if noise <= limits[0]:
-        return "enough", "enough: the noise is small beside the structure that points can follow"
+        return Judged("enough", "enough: the noise is small beside the structure that points can follow", moves)
     if noise <= limits[1]:
-        return "little", "little: means and strong links come out, details do not; more rows or a larger epsilon help"
-    return "too little", "too little data for this epsilon: expect means at best; raise epsilon or ask for fewer points"
+        told = "little: means and strong links come out, details do not; more rows or a larger epsilon help"
+        return Judged("little", told, moves)
+    told = "too little data for this epsilon: expect means at best; raise epsilon or ask for fewer points"
+    return Judged("too little", told, moves)
 
 
 @dataclass(frozen=True)
-class SupportPoints:
+class SupportPoints(Synthesizer):
     """`points` n (default: 100, in modes data and list what the noise allows), `frequencies` of the sketch, `moves` and
     `chains` of the chains, `sets` of points drawn in mode data, `candidates` of the list, `bandwidth` of the kernel (a
     public share of each range, or one of "bought", "laplace" and "gaussian", which take a small part of the budget),
-    `alpha` of the published algorithm (None: support points as such).
+    `alpha` of the published algorithm (None: support points as such). The target plays no part.
     """
 
     name: ClassVar[str] = "support-points"
     model: ClassVar[type[PointModel]] = PointModel
 
-    target: str | None = None  # accepted and plays no part
-    mode: str = "sketch"
-    points: int | None = None
-    frequencies: int = 300
-    moves: int = 40_000
-    chains: int = 8
-    sets: int = 1
-    candidates: int = 2048
-    bandwidth: float | str = 0.03
-    alpha: float | None = None
+    mode: str = one_of("sketch", MODES)
+    points: int | None = whole(None)
+    frequencies: int = whole(300, most=MOST_FREQUENCIES)
+    moves: int = whole(40_000)
+    chains: int = whole(8)
+    sets: int = whole(1)
+    candidates: int = whole(2048)
+    bandwidth: float | str = given(0.03, read=bandwidth.checked)
+    alpha: float | None = given(None, "number")
 
-    def __post_init__(self) -> None:
-        if self.mode not in MODES:
-            raise NacreError(f"mode={self.mode!r}: expected one of {', '.join(MODES)}")
-        check_whole(self, "points", "frequencies", "moves", "chains", "sets", "candidates")
-        bandwidth.check(self.bandwidth)
-        if self.alpha is not None and (self.mode != "support_points" or not 0 < self.alpha < math.inf):
+    def check(self) -> None:
+        if self.alpha is not None and (self.mode != "support_points" or not is_number(self.alpha) or self.alpha <= 0):
             raise NacreError(f"alpha={self.alpha!r}: a number above 0, in mode 'support_points' only")
         if self.mode == "support_points" and self.bandwidth in bandwidth.BOUGHT:
             raise NacreError(f"bandwidth={self.bandwidth!r}: mode 'support_points' buys nothing; name a public number")
         chained = self.mode == "data" or self.alpha is not None
-        refuse_idle(self, f"in mode {self.mode!r}", moves=chained, chains=chained, sets=self.mode == "data",
-                    candidates=self.mode == "list", frequencies=self.mode == "sketch")  # fmt: skip
+        self.refuse_idle(f"in mode {self.mode!r}", moves=chained, chains=chained, sets=self.mode == "data",
+                         candidates=self.mode == "list", frequencies=self.mode == "sketch")  # fmt: skip
         if chained and (self.moves < 4 * BLOCK or self.moves % BLOCK):
             raise NacreError(f"moves={self.moves!r}: expected a multiple of {BLOCK}, at least {4 * BLOCK}")
 
     def supports(self, schema: Schema) -> None:
-        refuse_tensors(schema, self.name)
-        refuse_unknown_target(schema, self.target)
+        super().supports(schema)
         Layout.of(schema, None, self.name)
 
     # ------------------------------------------------------------------------------------------------------- plan
 
     def plan(self, schema: Schema, rows: int | None, budget: Budget, before: tuple[Entry, ...] = ()) -> Plan:
         geometry = Geometry(Layout.of(schema, None, self.name))
-        scope = Scope(budget.neighbours, schema.unit.cap if schema.unit else 1)
+        scope = scope_of(schema, budget)
         if self.mode == "support_points":
             if budget.epsilon is not None:
                 raise BudgetError(
@@ -125,11 +123,14 @@ class SupportPoints:
         columns = geometry.numbers + len(geometry.blocks)
         return int(np.clip(round(math.sqrt(rows * budget.epsilon / (5 * columns))), 5, 100))
 
-    def verdict(self, plan: Plan, schema: Schema, rows: int) -> tuple[str, str]:
+    def forecast(self, plan: Plan, schema: Schema, rows: int | None) -> Judged:
         """Whether the noise leaves a structure to be seen, by squared noise, or excess energy, beside the diameter.
 
         The excess of n points in d columns is about 2nd·diam/(Nε), beside .4·diam/n of a random subsample (9b).
         """
+        moves = self.chains * sum(e.moves for e in plan.entries if isinstance(e, Sample))
+        if rows is None or plan.budget.epsilon is None:
+            return Judged(moves=moves)
         geometry = Geometry(Layout.of(schema, None, self.name))
         if self.mode == "sketch":
             entry = plan["sketch"]
@@ -137,7 +138,7 @@ class SupportPoints:
         count, entry = self._count(geometry, rows, plan.budget), plan["points"]
         columns = geometry.numbers + len(geometry.blocks)
         size = 1 if self.mode == "list" else count
-        return judged(2 * size * columns / (rows * entry.epsilon) / (0.4 / count), (0.3, 1.0))
+        return judged(2 * size * columns / (rows * entry.epsilon) / (0.4 / count), (0.3, 1.0), moves)
 
     # -------------------------------------------------------------------------------------------------------- fit
 

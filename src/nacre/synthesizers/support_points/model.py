@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from nacre.errors import ReleaseFileError, SchemaError
+from nacre.synthesizers.base import Model, expect_sound, reading_parts
 from nacre.synthesizers.parts.conditioning import BATCH, draw_until
 from nacre.synthesizers.parts.layout import Layout
 from nacre.table import Condition, Schema
@@ -17,7 +17,7 @@ from nacre.table.grid import Grid
 ROUNDS = 500  # batches drawn for a condition before giving up
 
 
-class PointModel:
+class PointModel(Model):
     """Draws a point, its labels, and numbers from a normal of width `bandwidth` around it, reflected into the bounds.
 
     Every point is used as often as its weight says, up to one row more or less: asked for as many rows as there are
@@ -68,20 +68,16 @@ class PointModel:
 
     @classmethod
     def from_parts(cls, schema: Schema, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> PointModel:
-        try:
+        with reading_parts():
             layout = Layout.of(schema, None, "this release")
             arrays = {name: np.asarray(arrays[name]) for name in ("numbers", "labels", "weights")}
             bandwidth, rows = float(facts["bandwidth"]), int(facts["rows"])
             model = cls(layout, arrays["numbers"], arrays["labels"], bandwidth, rows, arrays["weights"])
-            good = model._sound()
-        except (KeyError, TypeError, ValueError, IndexError, OverflowError, SchemaError) as error:
-            raise ReleaseFileError(f"release file: the model does not hold what it should ({error})") from None
-        if not good:
-            raise ReleaseFileError("release file: the model's arrays do not fit its schema")
+            expect_sound(model._sound())
         return model
 
     def _sound(self) -> bool:
-        """Shapes, types and ranges, so that a hostile file ends here and not in the middle of drawing."""
+        """Shapes, types and ranges."""
         n, layout = len(self.numbers), self.layout
         shapes = self.numbers.shape == (n, len(layout.numbers)) and self.labels.shape == (n, layout.edges[-1])
         if not (shapes and n and self.weights.shape == (n,) and self.rows >= 0):

@@ -69,7 +69,7 @@ def fake_loss(logits: jax.Array) -> jax.Array:
     return jnp.mean(jax.nn.softplus(logits))
 
 
-def maker_loss(logits: jax.Array) -> jax.Array:
+def generator_loss(logits: jax.Array) -> jax.Array:
     """Non-saturating: mean softplus(−b)."""
     return jnp.mean(jax.nn.softplus(-logits))
 
@@ -84,7 +84,7 @@ def rebuilding(x: jax.Array, again: jax.Array, p: jax.Array) -> jax.Array:
     return jnp.sum(p * jnp.sum((x - again) ** 2, axis=1))
 
 
-def steepness(encode: Callable, x: jax.Array, y: jax.Array, key: jax.Array) -> jax.Array:
+def lipschitz_penalty(encode: Callable, x: jax.Array, y: jax.Array, key: jax.Array) -> jax.Array:
     """Mean relu(‖∇(u·f_e)‖ − 1)² between data and generated rows, u a random unit vector per row: bounds the slope of
     the encoder, in place of clamped weights."""
     one, two = jax.random.split(key)

@@ -17,13 +17,15 @@ from nacre.nets.branched import Branched
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan
-from nacre.synthesizers.base import Progress, check_whole, refuse_idle, refuse_tensors, refuse_unknown_target, silent
+from nacre.synthesizers.base import Progress, Synthesizer, silent
+from nacre.synthesizers.options import MOST_GROUPS, MOST_STEPS, given, one_of, truth, whole
 from nacre.synthesizers.parts import revealed
+from nacre.synthesizers.parts.generator_model import GENERATOR
 from nacre.synthesizers.parts.layout import Layout
-from nacre.synthesizers.weighted.model import MadeRows
+from nacre.synthesizers.weighted.model import WeightedModel
 from nacre.table import Schema
 from nacre.targets import Shares, Target, Weights
-from nacre.targets.weights import check_truncate, duplicated
+from nacre.targets.weights import duplicated
 
 LOSSES, KERNELS = ("mmd", "ce"), ("fixed", "autoencoder")
 SCHEMES = ("sniw", "iw", "miw", "id", "conditional")
@@ -32,7 +34,7 @@ LATENT, CODE = 32, 32
 
 
 @dataclass(frozen=True)
-class Weighted:
+class Weighted(Synthesizer):
     """`weights`: the target (nacre.targets; `fit(target_shares=...)` or `fit(weights=...)` state it), None for the
     table's own law. `scheme`: "sniw" needs weights only up to a factor; "iw" rescales them to mean 1; "miw" takes the
     median over `groups` (robust, but biased: it discards the groups with rare heavy rows); "id" repeats rows;
@@ -42,28 +44,21 @@ class Weighted:
     with the settings of Li and others (autoencoder). Elsewhere `target` is a column like any other."""
 
     name: ClassVar[str] = "weighted"
-    model: ClassVar[type[MadeRows]] = MadeRows
+    model: ClassVar[type[WeightedModel]] = WeightedModel
 
-    target: str | None = None
-    weights: Target | None = None
-    loss: str = "mmd"
-    scheme: str = "sniw"
-    kernel: str = "fixed"
-    batches: str = "uniform"
-    truncate: float | None = None
-    groups: int = 7
-    steps: int = 10_000
-    batch: int = 512
-    width: int = 128
-    paper_exact: bool = False
+    weights: Target | None = given(None, read=revealed.checked_target)
+    loss: str = one_of("mmd", LOSSES)
+    scheme: str = one_of("sniw", SCHEMES)
+    kernel: str = one_of("fixed", KERNELS)
+    batches: str = one_of("uniform", BATCHES)
+    truncate: float | None = given(None, "number", revealed.checked_truncate)
+    groups: int = whole(7, most=MOST_GROUPS)
+    steps: int = whole(10_000, most=MOST_STEPS)
+    batch: int = whole(512)
+    width: int = whole(128)
+    paper_exact: bool = truth(False)
 
-    def __post_init__(self) -> None:
-        check_whole(self, "groups", "steps", "batch", "width")
-        for option, known in (("loss", LOSSES), ("scheme", SCHEMES), ("kernel", KERNELS), ("batches", BATCHES)):
-            if getattr(self, option) not in known:
-                raise NacreError(f"{option}={getattr(self, option)!r}: expected one of {', '.join(known)}")
-        if self.weights is not None and not isinstance(self.weights, Target):
-            raise NacreError(f"weights={self.weights!r}: expected a target of nacre.targets; see fit(weights=...)")
+    def check(self) -> None:
         if self.loss == "ce" and self.kernel != "fixed":
             raise NacreError("kernel: the loss 'ce' has a discriminator and no kernel; leave it out")
         if self.scheme == "conditional" and self.loss == "mmd":
@@ -72,18 +67,15 @@ class Weighted:
             raise NacreError("paper_exact changes the scheme 'id' and the kernel 'autoencoder' alone; leave it out")
         if self.batches == "weighted" and self.scheme != "sniw":
             raise NacreError(f"batches='weighted' puts the weights into the drawing; scheme {self.scheme!r} wants them")
-        refuse_idle(self, f"with scheme {self.scheme!r}", groups=self.scheme == "miw")
-        refuse_idle(self, "without weights", batches=self.weights is not None)
-        if self.truncate is not None:
-            check_truncate(self.truncate)
-            if self.weights is None or self.scheme == "conditional":
-                raise NacreError("truncate bounds weights in the loss, and there are none here; leave it out")
+        self.refuse_idle(f"with scheme {self.scheme!r}", groups=self.scheme == "miw")
+        self.refuse_idle("without weights", batches=self.weights is not None)
+        if self.truncate is not None and (self.weights is None or self.scheme == "conditional"):
+            raise NacreError("truncate bounds weights in the loss, and there are none here; leave it out")
         if self.scheme == "miw" and self.batch < 2 * self.groups:
             raise NacreError(f"groups={self.groups}: expected at least two of the {self.batch} rows of a batch in each")
 
     def supports(self, schema: Schema) -> None:
-        refuse_tensors(schema, self.name)
-        refuse_unknown_target(schema, self.target)
+        super().supports(schema)
         if self.scheme != "conditional":
             return
         if revealed.class_column(schema, self.target) is None:
@@ -97,7 +89,7 @@ class Weighted:
     def plan(self, schema: Schema, rows: int | None, budget: Budget, before: tuple[Entry, ...] = ()) -> Plan:
         return revealed.reveal_plan(self.name, schema, rows, budget, before)
 
-    def fit(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> MadeRows:
+    def fit(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> WeightedModel:
         import jax
 
         from nacre.synthesizers.weighted.training import prepared, train
@@ -109,10 +101,11 @@ class Weighted:
         found = revealed.read(curator, plan, layout, (names,), self.weights, truncate=self.truncate)
         weights, copies = self.weighed(found.weights, len(found.kinds), seed)
         given = np.eye(layout.classes)[found.kinds] if layout.classes > 1 else None
-        game = self.game(found.coding.heads(0), 0 if given is None else layout.classes)
+        config = self.config(found.coding.heads(0), 0 if given is None else layout.classes)
         data = prepared(found.vectors[0], np.ones(len(weights)) if conditional else weights, given, copies)
-        net = train(data, game, self.steps, jax.random.key(seed), lambda done, of: progress("training", done, of))
-        return MadeRows(found.coding, game.maker.net, net, found.shares, False, plan.rows or len(found.kinds))
+        net = train(data, config, self.steps, jax.random.key(seed), lambda done, of: progress("training", done, of))
+        nets = {GENERATOR: (config.generator.net, net)}
+        return WeightedModel(found.coding, nets, found.shares, plan.rows or len(found.kinds))
 
     def weighed(self, weights: Weights | None, rows: int, seed: int) -> tuple[np.ndarray, np.ndarray | None]:
         """(weights of mean 1, copies of each row where rows are repeated)."""
@@ -123,27 +116,31 @@ class Weighted:
             copies = np.bincount(places, minlength=rows).astype(np.float64)
         return found.scaled, copies
 
-    def game(self, heads: Any, given: int = 0) -> Any:
+    def config(self, heads: Any, given: int = 0) -> Any:
         """Networks and losses for rows of this shape; `given`: the size of a condition."""
-        from nacre.synthesizers.weighted.game import Critic, Game
+        from nacre.synthesizers.weighted.config import CriticConfig, TrainingConfig
         from nacre.synthesizers.weighted.nets import Plain
 
         condition = (given,) if given else ()
-        maker = Plain(Branched((LATENT, *condition), heads.width, self.width, 2, "none", True, "elu"))
+        generator = Plain(Branched((LATENT, *condition), heads.width, self.width, 2, "none", True, "elu"))
         scheme = "plain" if self.scheme in ("id", "conditional") else self.scheme
         same: dict[str, Any] = {"scheme": scheme, "heads": heads, "latent": LATENT, "batch": self.batch,
                                 "groups": self.groups, "by_weight": self.batches == "weighted"}  # fmt: skip
         if self.loss == "ce":
-            judge = Plain(Branched((heads.width, *condition), 1, self.width, 2))
-            return Game(maker, "ce", judge=judge, turns=2, rate=3e-4, judge_rate=3e-4, **same)
+            critic = Plain(Branched((heads.width, *condition), 1, self.width, 2))
+            return TrainingConfig(generator, "ce", critic=critic, turns=2, rate=3e-4, critic_rate=3e-4, **same)
         if self.kernel == "fixed":
-            return Game(maker, **same)
+            return TrainingConfig(generator, **same)
         coder = Plain(Branched((heads.width,), CODE, self.width, 2, activation="elu"))
         back = Plain(Branched((CODE,), heads.width, self.width, 2, activation="elu"))
         if self.paper_exact:
-            critic = Critic(rebuild=8.0, rank=16.0, clamp=0.01, steep=0.0, warm=True, rank_in_maker=True)
-            rates: dict[str, Any] = {"rate": 5e-5, "judge_rate": 5e-5, "optimiser": "rmsprop"}
+            critic_config = CriticConfig(
+                rebuild=8.0, rank=16.0, clamp=0.01, steep=0.0, warm=True, rank_in_generator=True
+            )
+            rates: dict[str, Any] = {"rate": 5e-5, "critic_rate": 5e-5, "optimiser": "rmsprop"}
         else:
-            critic, rates = Critic(), {"rate": 3e-4, "judge_rate": 3e-4}
+            critic_config, rates = CriticConfig(), {"rate": 3e-4, "critic_rate": 3e-4}
         scales = (1.0, 2.0, 4.0, 8.0, 16.0)
-        return Game(maker, judge=coder, back=back, critic=critic, form="v", scales=scales, **rates, **same)
+        return TrainingConfig(
+            generator, critic=coder, back=back, critic_config=critic_config, form="v", scales=scales, **rates, **same
+        )

@@ -1,4 +1,4 @@
-"""The loop: steps of the judge where there is one, a step of the generator, compiled in chunks; many seeds by vmap."""
+"""The loop: steps of the critic where there is one, a step of the generator, compiled in chunks; many seeds by vmap."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import numpy as np
 import optax
 
 from nacre.distances.kernels import RBFSum
-from nacre.errors import ConvergenceError
+from nacre.synthesizers.parts.adversarial import averaged, chunks, finite, moved, pace
 from nacre.synthesizers.weighted import losses
-from nacre.synthesizers.weighted.game import Data, Game
+from nacre.synthesizers.weighted.config import Data, TrainingConfig
 
 CHUNK = 500
 RULES = {
@@ -41,142 +41,150 @@ def prepared(rows: Any, weights: Any, given: Any = None, copies: Any = None, fix
     return Data(rows, scaled, upto, np.asarray(given, np.float32), np.float32(distance))
 
 
-def start(game: Game, key: jax.Array) -> dict[str, Any]:
+def start(config: TrainingConfig, key: jax.Array) -> dict[str, Any]:
     one, two, three = jax.random.split(key, 3)
-    maker = game.maker.start(one)
-    judge = {} if game.judge is None else {"judge": game.judge.start(two)}
-    judge |= {} if game.back is None else {"back": game.back.start(three)}
-    rule = RULES[game.optimiser]
+    generator = config.generator.start(one)
+    critic = {} if config.critic is None else {"critic": config.critic.start(two)}
+    critic |= {} if config.back is None else {"back": config.back.start(three)}
+    rule = RULES[config.optimiser]
     return {
-        "maker": maker,
-        "judge": judge,
-        "mean": jax.tree.map(jnp.array, maker),
-        "making": rule.init(maker),
-        "judging": rule.init(judge),
+        "generator": generator,
+        "critic": critic,
+        "mean": jax.tree.map(jnp.array, generator),
+        "generator_memory": rule.init(generator),
+        "critic_memory": rule.init(critic),
     }
-
-
-def moved(game: Game, weights: Any, slope: Any, memory: Any, rate: Any) -> tuple[Any, Any]:
-    change, memory = RULES[game.optimiser].update(slope, memory)
-    return jax.tree.map(lambda w, c: w - rate * c, weights, change), memory
-
-
-def pace(share: Any) -> Any:
-    """Learning rates fall along a cosine to 2 % of their start."""
-    return 0.02 + 0.49 * (1 + jnp.cos(jnp.pi * share))
 
 
 # ------------------------------------------------------------------------------------------------------- batches
 
 
-def batch(game: Game, data: Data, key: jax.Array) -> tuple[Any, Any, Any]:
+def batch(config: TrainingConfig, data: Data, key: jax.Array) -> tuple[Any, Any, Any]:
     """(rows, weights, conditions), uniformly drawn, or by weight for losses that know no weights."""
     n = len(data.rows)
-    if game.by_weight or game.scheme == "plain":
-        u = jax.random.bits(key, (game.batch,), jnp.uint32)
+    if config.by_weight or config.scheme == "plain":
+        u = jax.random.bits(key, (config.batch,), jnp.uint32)
         i = jnp.minimum(jnp.searchsorted(data.upto, u, side="right"), n - 1)
     else:
-        i = jax.random.randint(key, (game.batch,), 0, n)
+        i = jax.random.randint(key, (config.batch,), 0, n)
     return data.rows[i], data.weights[i], data.given[i]
 
 
-def made(game: Game, maker: Any, given: Any, key: jax.Array) -> Any:
+def made(config: TrainingConfig, generator: Any, given: Any, key: jax.Array) -> Any:
     """Generated rows for these conditions."""
     one, two = jax.random.split(key)
-    z = jax.random.normal(one, (len(given), game.latent))
-    raw = game.maker(maker, (z, given) if given.shape[1] else (z,))
-    return raw if game.heads is None else game.heads.relaxed(raw, two)
+    z = jax.random.normal(one, (len(given), config.latent))
+    raw = config.generator(generator, (z, given) if given.shape[1] else (z,))
+    return raw if config.heads is None else config.heads.relaxed(raw, two)
 
 
-def scheme_of(game: Game) -> str:
-    return "plain" if game.by_weight else game.scheme
+def scheme_of(config: TrainingConfig) -> str:
+    return "plain" if config.by_weight else config.scheme
 
 
 # -------------------------------------------------------------------------------------------------------- losses
 
 
-def distance(game: Game, data: Data, judge: Any, x: Any, y: Any, w: Any, key: jax.Array) -> tuple[Any, Any, Any]:
+def distance(
+    config: TrainingConfig, data: Data, critic: Any, x: Any, y: Any, w: Any, key: jax.Array
+) -> tuple[Any, Any, Any]:
     """(squared MMD on codes, or on the rows for a fixed kernel; codes of x; codes of y)."""
-    if game.judge is None:
-        kernel = RBFSum(tuple(s * data.distance for s in game.scales))
+    if config.critic is None:
+        kernel = RBFSum(tuple(s * data.distance for s in config.scales))
     else:
-        x, y = (game.judge(judge["judge"], (r,)) for r in (x, y))
-        kernel = RBFSum(game.scales)
-    return losses.squared_mmd(kernel, x, y, w, scheme_of(game), game.form, key, game.groups), x, y
+        x, y = (config.critic(critic["critic"], (r,)) for r in (x, y))
+        kernel = RBFSum(config.scales)
+    return losses.squared_mmd(kernel, x, y, w, scheme_of(config), config.form, key, config.groups), x, y
 
 
-def judge_loss(judge: Any, game: Game, data: Data, x: Any, y: Any, w: Any, given: Any, key: jax.Array) -> Any:
+def critic_loss(
+    critic: Any, config: TrainingConfig, data: Data, x: Any, y: Any, w: Any, given: Any, key: jax.Array
+) -> Any:
     one, two = jax.random.split(key)
-    p = losses.shares(w, scheme_of(game))
-    if game.loss == "ce":
-        value = lambda rows: game.judge(judge["judge"], (rows, given) if given.shape[1] else (rows,))[:, 0]  # noqa: E731
-        found = losses.real_loss(value(x), w, scheme_of(game), one, game.groups) + losses.fake_loss(value(y))
-        return found + game.flat * losses.flatness(value, x, p) if game.flat else found
-    critic = game.critic
-    u, ex, ey = distance(game, data, judge, x, y, w, one)
-    again = [game.back(judge["back"], (e,)) for e in (ex, ey)]
+    p = losses.shares(w, scheme_of(config))
+    if config.loss == "ce":
+        value = lambda rows: config.critic(critic["critic"], (rows, given) if given.shape[1] else (rows,))[:, 0]  # noqa: E731
+        found = losses.real_loss(value(x), w, scheme_of(config), one, config.groups) + losses.fake_loss(value(y))
+        return found + config.flat * losses.flatness(value, x, p) if config.flat else found
+    critic_config = config.critic_config
+    u, ex, ey = distance(config, data, critic, x, y, w, one)
+    again = [config.back(critic["back"], (e,)) for e in (ex, ey)]
     flat = [r.reshape(len(r), -1) for r in (x, y, *again)]
     even = jnp.full(len(y), 1 / len(y))
-    found = critic.rebuild * (losses.rebuilding(flat[0], flat[2], p) + losses.rebuilding(flat[1], flat[3], even))
-    found -= critic.pull * (losses.root(u) if critic.root else u)
-    found -= critic.rank * losses.rank(ex, ey, p) if critic.rank else 0.0
-    if critic.steep:
-        found += critic.steep * losses.steepness(lambda r: game.judge(judge["judge"], (r,)), x, y, two)
+    found = critic_config.rebuild * (losses.rebuilding(flat[0], flat[2], p) + losses.rebuilding(flat[1], flat[3], even))
+    found -= critic_config.pull * (losses.root(u) if critic_config.root else u)
+    found -= critic_config.rank * losses.rank(ex, ey, p) if critic_config.rank else 0.0
+    if critic_config.steep:
+        found += critic_config.steep * losses.lipschitz_penalty(
+            lambda r: config.critic(critic["critic"], (r,)), x, y, two
+        )
     return found
 
 
-def maker_loss(maker: Any, judge: Any, game: Game, data: Data, key: jax.Array) -> Any:
+def generator_loss(generator: Any, critic: Any, config: TrainingConfig, data: Data, key: jax.Array) -> Any:
     one, two, three = jax.random.split(key, 3)
-    x, w, given = batch(game, data, one)
-    y = made(game, maker, given, two)
-    if game.loss == "ce":
-        return losses.maker_loss(game.judge(judge["judge"], (y, given) if given.shape[1] else (y,))[:, 0])
-    u, ex, ey = distance(game, data, judge, x, y, w, three)
-    if game.judge is None or not game.critic.root:
+    x, w, given = batch(config, data, one)
+    y = made(config, generator, given, two)
+    if config.loss == "ce":
+        return losses.generator_loss(config.critic(critic["critic"], (y, given) if given.shape[1] else (y,))[:, 0])
+    u, ex, ey = distance(config, data, critic, x, y, w, three)
+    if config.critic is None or not config.critic_config.root:
         return u
-    extra = game.critic.rank * losses.rank(ex, ey, losses.shares(w, scheme_of(game)))
-    return losses.root(u) + (extra if game.critic.rank_in_maker else 0.0)
+    extra = config.critic_config.rank * losses.rank(ex, ey, losses.shares(w, scheme_of(config)))
+    return losses.root(u) + (extra if config.critic_config.rank_in_generator else 0.0)
 
 
 # --------------------------------------------------------------------------------------------------------- steps
 
 
-def turn(state: Any, data: Data, key: jax.Array, speed: Any, game: Game) -> Any:
-    """One step of the judge."""
+def turn(state: Any, data: Data, key: jax.Array, speed: Any, config: TrainingConfig) -> Any:
+    """One step of the critic."""
     a, b, c = jax.random.split(key, 3)
-    judge = state["judge"]
-    if game.critic.clamp and game.loss == "mmd":
-        cut = game.critic.clamp
-        judge = {**judge, "judge": jax.tree.map(lambda v: jnp.clip(v, -cut, cut), judge["judge"])}
-    x, w, given = batch(game, data, a)
-    y = jax.lax.stop_gradient(made(game, state["maker"], given, b))
-    slope = jax.grad(judge_loss)(judge, game, data, x, y, w, given, c)
-    judge, judging = moved(game, judge, slope, state["judging"], speed * game.judge_rate)
-    return {**state, "judge": judge, "judging": judging}
+    critic = state["critic"]
+    if config.critic_config.clamp and config.loss == "mmd":
+        cut = config.critic_config.clamp
+        critic = {**critic, "critic": jax.tree.map(lambda v: jnp.clip(v, -cut, cut), critic["critic"])}
+    x, w, given = batch(config, data, a)
+    y = jax.lax.stop_gradient(made(config, state["generator"], given, b))
+    slope = jax.grad(critic_loss)(critic, config, data, x, y, w, given, c)
+    critic, critic_memory = moved(
+        critic, slope, state["critic_memory"], speed * config.critic_rate, RULES[config.optimiser]
+    )
+    return {**state, "critic": critic, "critic_memory": critic_memory}
 
 
-def step(state: Any, data: Data, key: jax.Array, number: Any, total: Any, game: Game) -> Any:
+def step(state: Any, data: Data, key: jax.Array, number: Any, total: Any, config: TrainingConfig) -> Any:
     speed = pace(number / total)
     one, two = jax.random.split(key)
-    if game.judge is not None:
-        turns: Any = game.turns
-        if game.critic.warm and game.loss == "mmd":
-            turns = jnp.where((number < 25) | (number % 500 == 0), 100, game.turns)
-        state = jax.lax.fori_loop(0, turns, lambda i, s: turn(s, data, jax.random.fold_in(one, i), speed, game), state)
-    slope = jax.grad(maker_loss)(state["maker"], state["judge"], game, data, two)
-    maker, making = moved(game, state["maker"], slope, state["making"], speed * game.rate)
-    kept = jnp.minimum(game.memory, (1.0 + number) / (10.0 + number))  # the average forgets its start soon
-    mean = jax.tree.map(lambda old, new: kept * old + (1 - kept) * new, state["mean"], maker)
-    return {**state, "maker": maker, "making": making, "mean": mean}
+    if config.critic is not None:
+        turns: Any = config.turns
+        if config.critic_config.warm and config.loss == "mmd":
+            turns = jnp.where((number < 25) | (number % 500 == 0), 100, config.turns)
+        state = jax.lax.fori_loop(
+            0, turns, lambda i, s: turn(s, data, jax.random.fold_in(one, i), speed, config), state
+        )
+    slope = jax.grad(generator_loss)(state["generator"], state["critic"], config, data, two)
+    generator, generator_memory = moved(
+        state["generator"], slope, state["generator_memory"], speed * config.rate, RULES[config.optimiser]
+    )
+    kept = jnp.minimum(config.memory, (1.0 + number) / (10.0 + number))  # the average forgets its start soon
+    return {
+        **state,
+        "generator": generator,
+        "generator_memory": generator_memory,
+        "mean": averaged(state["mean"], generator, kept),
+    }
 
 
-@partial(jax.jit, static_argnames=("game", "length", "lanes"))
-def chunk(state: Any, data: Data, key: Any, first: Any, total: Any, game: Game, length: int, lanes: bool) -> Any:
+@partial(jax.jit, static_argnames=("config", "length", "lanes"))
+def chunk(
+    state: Any, data: Data, key: Any, first: Any, total: Any, config: TrainingConfig, length: int, lanes: bool
+) -> Any:
     """`length` steps from number `first`; with `lanes`, state, data and key have a leading axis of trainings."""
 
     def one(state: Any, data: Data, key: jax.Array) -> Any:
         def go(state: Any, number: Any) -> tuple[Any, None]:
-            return step(state, data, jax.random.fold_in(key, number), number, total, game), None
+            return step(state, data, jax.random.fold_in(key, number), number, total, config), None
 
         return jax.lax.scan(go, state, first + jnp.arange(length))[0]
 
@@ -184,25 +192,28 @@ def chunk(state: Any, data: Data, key: Any, first: Any, total: Any, game: Game, 
 
 
 def train(
-    data: Data, game: Game, steps: int, key: Any, progress: Callable[[int, int], None] = lambda done, of: None,
-    lanes: bool = False, keep: Callable[[Any, int], bool] | None = None,
-) -> Any:  # fmt: skip
+    data: Data,
+    config: TrainingConfig,
+    steps: int,
+    key: Any,
+    progress: Callable[[int, int], None] = lambda done, of: None,
+    lanes: bool = False,
+    keep: Callable[[Any, int], bool] | None = None,
+) -> Any:
     """Weights of the generator, averaged over steps; with `lanes`, of many trainings at once, by their keys.
 
     `keep(state, done)` is called after every chunk and may end the training. ConvergenceError if a weight is not
     finite (with `lanes` the caller looks).
     """
     begin = jax.random.fold_in if not lanes else jax.vmap(jax.random.fold_in, (0, None))
-    first = jax.vmap(partial(start, game)) if lanes else partial(start, game)
+    first = jax.vmap(partial(start, config)) if lanes else partial(start, config)
     state = first(begin(key, 2**31 - 1))
     data = jax.tree.map(jnp.asarray, data)
-    for done in range(0, steps, CHUNK):
-        length = min(CHUNK, steps - done)
-        state = chunk(state, data, key, done, float(steps), game, length, lanes)
+    for done, length in chunks(steps, CHUNK):
+        state = chunk(state, data, key, done, float(steps), config, length, lanes)
         progress(done + length, steps)
         if keep is not None and keep(state, done + length):
             break
-    found = jax.tree.map(lambda a: np.asarray(a, np.float32), state["mean"])
-    if not lanes and not all(np.isfinite(a).all() for a in jax.tree.leaves(found)):
-        raise ConvergenceError("training left finite numbers; train fewer steps, or lower the rates")
-    return found
+    if lanes:
+        return jax.tree.map(lambda a: np.asarray(a, np.float32), state["mean"])
+    return finite(state["mean"], "; train fewer steps, or lower the rates")

@@ -11,9 +11,10 @@ from nacre.table.values.casting import mask
 from nacre.table.votes import dates, numbers
 from nacre.table.votes.words import NULL_WORDS, SINGLE_TRUTH_WORDS
 
-# The classes in order: missing, text, what typed columns hold besides numbers, words, numbers, dates.
-NULL, TEXT, TRUTH, DAY, MOMENT, MIDNIGHT = range(6)
-NULL_WORD = 6
+# The classes in order: missing, text, letters among digits (V27, 0007-A), what typed columns hold besides numbers,
+# words, numbers, dates.
+NULL, TEXT, CODE, TRUTH, DAY, MOMENT, MIDNIGHT = range(7)
+NULL_WORD = 7
 TRUTH_WORD = NULL_WORD + len(NULL_WORDS)
 NUMBER = TRUTH_WORD + len(SINGLE_TRUTH_WORDS)
 DATE = NUMBER + numbers.CELLS
@@ -70,7 +71,7 @@ def _typed_numbers(array: pa.Array) -> np.ndarray:
     if pa.types.is_floating(kind):
         missing = missing | mask(pc.is_nan(array))
     found = _of_words(text)
-    found = np.where(found == TEXT, NUMBER + numbers.WHOLE[1], found)
+    found = np.where(np.isin(found, (TEXT, CODE)), NUMBER + numbers.WHOLE[1], found)
     unlabelled = labels.nulls(text) & ~missing
     return np.where(unlabelled, NUMBER + numbers.WHOLE[1], np.where(missing, NULL, found)).astype(np.int32)
 
@@ -97,7 +98,8 @@ def _of_texts(array: pa.Array) -> np.ndarray:
     for words, first in ((SINGLE_TRUTH_WORDS, TRUTH_WORD), (NULL_WORDS, NULL_WORD)):
         place = pc.index_in(text, value_set=pa.array(words, text.type)).fill_null(-1).to_numpy(zero_copy_only=False)
         found = np.where(place >= 0, first + place, found)
-    return np.where(mask(pc.equal(text, "")), NULL, found)
+    codes = (found == TEXT) & digits & mask(pc.match_substring_regex(text, r"^\S*\pL\S*$"))
+    return np.where(mask(pc.equal(text, "")), NULL, np.where(codes, CODE, found))
 
 
 def _of_digits(text: pa.Array) -> np.ndarray:

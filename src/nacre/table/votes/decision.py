@@ -20,12 +20,14 @@ from nacre.table.votes.words import NULL_WORDS, SINGLE_TRUTH_WORDS, TRUTH_WORDS
 
 _PENALTY = 3.0  # standard errors that a count has to stand out
 _CHOICE = 4.2  # and the difference of two formats among hundreds
-_WORD = 3.5  # of a word among twenty
+_WORD = 3.5  # of a word among twenty, and of leading zeros
 _ALONE = 4.75  # and a single class among the thousands
 _STRAYS = 0.05  # share of values that a format may leave unread
 _RESPELT = 0.10  # and of values that it reads but writes in another way
+_ROUNDED = 0.01  # and of values whose last decimals it would drop
 _TIE = 1e-9
 _ZEROS = 0.002  # share of digits with a leading zero from which a column holds codes
+_CODES = 0.005  # and of values with letters among their digits
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,8 +66,9 @@ class _Option:
 
     finding: Finding
     written: np.ndarray
-    read: np.ndarray  # all that it reads, the written included
+    read: np.ndarray  # all that it reads whole, the written included
     score: float
+    rounded: np.ndarray | None = None  # what it reads but would round
 
 
 def decide(votes: np.ndarray, sigma: float, untyped: bool) -> Finding:
@@ -76,7 +79,7 @@ def decide(votes: np.ndarray, sigma: float, untyped: bool) -> Finding:
     # Of equal ones the first: eight digits that are all days are days.
     options = [o for o in (_moment(votes, sigma, untyped), _number(votes, sigma, untyped), _truth(votes, sigma)) if o]
     best = max(options, key=lambda o: o.score, default=None)
-    text = votes[cells.TEXT]
+    text = votes[cells.TEXT] + votes[cells.CODE]
     if best is not None and best.score > text and _stands(best, votes, sigma, missing) and _good(best, votes, sigma):
         nullable = bool(words) or _nullable(votes[cells.NULL], sigma, best.score)
         return dataclasses.replace(best.finding, nullable=nullable, null_words=words)
@@ -116,15 +119,19 @@ def _good(option: _Option, votes: np.ndarray, sigma: float) -> bool:
     standing = _standing(votes, sigma)
     standing[cells.NULL] = 0.0
     standing[cells.NULL_WORD : cells.TRUTH_WORD] = 0.0
-    standing[cells.TEXT] = max(votes[cells.TEXT], 0.0)
+    for place in (cells.TEXT, cells.CODE):
+        standing[place] = max(votes[place], 0.0)
     held = float(votes[option.written].sum())
     respelt = float(standing[option.read & ~option.written].sum())
     strays = float(standing[~option.read & ~option.written].sum())
     whole = held + respelt + strays
-    zeros = votes[cells.NUMBER + numbers.ZEROS]
-    if option.finding.kind == "numeric" and zeros > max(_PENALTY * sigma, _ZEROS * whole):
-        return False
     noise = _PENALTY * sigma
+    if votes[cells.CODE] > max(noise, _CODES * whole):
+        return False
+    if option.finding.kind == "numeric" and votes[cells.NUMBER + numbers.ZEROS] > max(_WORD * sigma, _ZEROS * whole):
+        return False
+    if option.rounded is not None and standing[option.rounded].sum() > max(noise, _ROUNDED * whole):
+        return False
     return strays <= max(noise, _STRAYS * whole) and respelt <= max(noise, _RESPELT * whole)
 
 
@@ -148,7 +155,7 @@ def _numbers_with(affix: int, votes: np.ndarray, sigma: float, untyped: bool) ->
     signs = (0, 1) if affix == 0 else (0,)
     places = [cells.NUMBER + numbers.cell(affix, s, 0) + np.arange(size) for s in signs]
     block = sum(votes[p] for p in places)
-    writes, reads = numbers.tables()
+    writes, *read = numbers.tables()
     if not untyped:
         writes = writes * numbers.shortest()[:, None]
     # Eight digits that could be a day are whole numbers, too.
@@ -162,9 +169,9 @@ def _numbers_with(affix: int, votes: np.ndarray, sigma: float, untyped: bool) ->
         sign, signed = 0, None
 
     def option(c: int) -> _Option:
-        masks = _number_masks(places, writes[c], reads[c], affix, signed)
+        written, whole, rounded = _number_masks(places, (writes[c], *(r[c] for r in read)), affix, signed)
         score = float(scores[c]) + (0.0 if signed is None else float(votes[signed]))
-        return _Option(_number_finding(c, affix, sign, untyped), *masks, score)
+        return _Option(_number_finding(c, affix, sign, untyped), written, whole, score, rounded)
 
     if scores[best] <= 0:
         return option(best)
@@ -174,26 +181,29 @@ def _numbers_with(affix: int, votes: np.ndarray, sigma: float, untyped: bool) ->
 
 def _as_good(writes: np.ndarray, votes: np.ndarray, variance: np.ndarray, best: int, sigma: float) -> list[int]:
     """The candidates that the votes do not clearly put below the best: the plain ones first (1.234 is a decimal), then
-    those of few classes. Those of many are left out: their noise would hide how much they lack."""
+    those of few classes. Those of many are left out, whose noise would hide how much they lack, and those that lack a
+    class which stands out by itself."""
     more = writes[best] @ votes - writes @ votes
     apart = np.sqrt(np.abs(writes - writes[best]) @ variance)
     size = writes @ variance
     order = np.lexsort((size, ~numbers.plain()))
-    fits = (size <= 2 * size[best]) & (more <= _CHOICE * sigma * apart)
+    clear = (writes[best] > 0) & (votes > _ALONE * max(sigma, _TIE) * np.sqrt(variance))
+    fits = (size <= 2 * size[best]) & (more <= _CHOICE * sigma * apart) & (writes[:, clear] > 0).all(axis=1)
     return [int(c) for c in order if fits[c]]
 
 
 def _number_masks(
-    places: list[np.ndarray], writes: np.ndarray, reads: np.ndarray, affix: int, signed: int | None
-) -> tuple[np.ndarray, np.ndarray]:
-    written, read = np.zeros(cells.COUNT, bool), np.zeros(cells.COUNT, bool)
+    places: list[np.ndarray], tables: tuple[np.ndarray, ...], affix: int, signed: int | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Which classes a candidate writes, reads whole and rounds, by its rows of the tables of shapes."""
+    written, read, rounded = (np.zeros(cells.COUNT, bool) for _ in tables)
     for place in places:
-        written[place], read[place] = writes > 0, reads > 0
+        written[place], read[place], rounded[place] = (table > 0 for table in tables)
     if affix == 0:
-        written[cells.DATE + dates.COMPACT] = writes[numbers.WHOLE[1]] > 0
+        written[cells.DATE + dates.COMPACT] = tables[0][numbers.WHOLE[1]] > 0
     if signed is not None:
         written[signed] = True
-    return written, read | written
+    return written, read | written, rounded
 
 
 def _sign(affix: int, votes: np.ndarray) -> tuple[int, int]:

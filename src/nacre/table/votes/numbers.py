@@ -157,8 +157,9 @@ def shortest() -> np.ndarray:
 
 
 @functools.cache
-def tables() -> tuple[np.ndarray, np.ndarray]:
-    """(which candidate writes which shape as it stands, which one reads it), zeros and ones [candidates, shapes]."""
+def tables() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(which candidate writes which shape as it stands, which one reads it whole, which one only if it rounds): zeros
+    and ones [candidates, shapes]."""
     import pyarrow as pa
 
     samples = pa.array(list(SHAPES.values()))
@@ -168,14 +169,17 @@ def tables() -> tuple[np.ndarray, np.ndarray]:
         marks = (format.decimal, format.thousands)
         if marks not in found:
             found[marks] = format.read(samples)
-    writes, reads = [], []
+    writes, reads, rounds = [], [], []
     for format, decimals in candidates():
         values, null, bad = found[(format.decimal, format.thousands)]
-        reads.append(~null & ~bad)
+        exact = np.ones(len(texts), bool) if decimals is None else np.round(values, decimals) == values
+        reads.append(~null & ~bad & exact)
+        rounds.append(~null & ~bad & ~exact)
         writes.append(reads[-1] & (np.array(format.write(values, null, decimals).to_pylist(), object) == texts))
-    told, seen = np.array(writes, float), np.array(reads, float)
+    told, seen, lost = (np.array(t, float) for t in (writes, reads, rounds))
     # Without marks of their own numbers are read in every plain spelling; powers of ten have any number of decimals.
     free = np.array([decimals is None for _, decimals in candidates()])
     for shape, who in ((("odd",), shortest()), (("power",), shortest() & free)):
         told[who, _PLACE[shape]] = seen[who, _PLACE[shape]] = 1.0
-    return told, seen
+        lost[who, _PLACE[shape]] = 0.0
+    return told, seen, lost

@@ -9,7 +9,7 @@ from nacre.synthesizers.parts.heads import Heads
 
 
 @dataclass(frozen=True)
-class Critic:
+class CriticConfig:
     """An autoencoder whose code carries the kernel. It is trained to minimise
     rebuild·(AE_x + AE_y) − pull·D − rank·H + steep·penalty, with D the root of the squared MMD or, without `root`,
     the squared MMD itself. `clamp`: weights of the encoder are cut to ±clamp before each step (0: not). `warm`: 100
@@ -22,22 +22,22 @@ class Critic:
     clamp: float = 0.0
     steep: float = 1.0
     warm: bool = False
-    rank_in_maker: bool = False  # as printed; it rewards the generator for breaking the constraint
+    rank_in_generator: bool = False  # as printed; it rewards the generator for breaking the constraint
 
 
 @dataclass(frozen=True)
-class Game:
-    """`maker` turns noise (and a condition) into rows; `judge` is a discriminator ("ce") or an encoder, with the
-    decoder `back` ("mmd" with an adversarial kernel); without a judge the kernel is fixed. A net has `start(key)` and
+class TrainingConfig:
+    """`generator` turns noise (and a condition) into rows; `critic` is a discriminator ("ce") or an encoder, with the
+    decoder `back` ("mmd" with an adversarial kernel); without a critic the kernel is fixed. A net has `start(key)` and
     `net(weights, inputs)`. `scales`: bandwidths, for a fixed kernel in units of `Data.distance`. `by_weight`: batches
     are drawn in proportion to the weights and the plain loss is used."""
 
-    maker: Any
+    generator: Any
     loss: str = "mmd"
     scheme: str = "sniw"
-    judge: Any = None
+    critic: Any = None
     back: Any = None
-    critic: Critic = Critic()
+    critic_config: CriticConfig = CriticConfig()
     heads: Heads | None = None
     latent: int = 64
     batch: int = 256
@@ -46,7 +46,7 @@ class Game:
     scales: tuple[float, ...] = (0.125, 0.25, 0.5, 1.0, 2.0)
     turns: int = 5
     rate: float = 1e-3
-    judge_rate: float = 1e-3
+    critic_rate: float = 1e-3
     optimiser: str = "adam"
     flat: float = 0.1  # weight of the discriminator's penalty
     memory: float = 0.999  # of the averaged generator

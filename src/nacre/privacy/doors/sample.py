@@ -1,4 +1,4 @@
-"""What the door `sample` draws from: exp(rate·u) for a sum u of clipped per-record utilities, plus a public term.
+"""The door `sample`: draws from exp(rate·u) for a sum u of clipped per-record utilities, plus a public term.
 
 A candidate is a set of n points. Record x is worth mean_j clip(h(x, y_j), low, high) to it, so it changes u by a number
 in [low, high] whatever h does, and rate = ε/(high − low) makes the draw ε-bounded-range: no factor 2, because a record
@@ -11,20 +11,93 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
 from nacre.errors import PlanError
+from nacre.privacy.accounting.events import BoundedRange, Event
+from nacre.privacy.budget import Level
+from nacre.privacy.certificate.rounding import up
+from nacre.privacy.doors.entry import Entry, Opened, Scope, Trial
+from nacre.privacy.doors.select import voices
 from nacre.privacy.noise import NoiseSource, exponential_choice
 from nacre.privacy.passes import feature_sums
 from nacre.privacy.passes.captured import refuse_captured
 from nacre.privacy.transcript import digest
+from nacre.table import Schema
+
+if TYPE_CHECKING:
+    from nacre.privacy.room import Room
 
 Batches = Iterator[tuple[Mapping[str, Any], int]]  # encoded columns, number of rows
 STEPS = 1 << 20  # exact draws: a record's utility is rounded toward `low` to this many parts of its range
 FAR = 2.0**60  # steps at most of the public term, so that sums with it stay within int64
 _PROBES = 3  # points at which a utility is tried on made-up records
+
+
+@dataclass(frozen=True)
+class Sample(Entry):
+    """`draws` exponential mechanisms on a continuous space or a listed one, each of privacy-loss range `epsilon`.
+
+    `moves` is the length of each Markov chain, fixed here so that no data can stop one; 0 means an exact draw from a
+    finite list. A chain's law is the mechanism's only in the limit: the guarantee is then `conditional`.
+    """
+
+    door: ClassVar[str] = "sample"
+    epsilon: float = 1.0
+    draws: int = 1
+    moves: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_scales(epsilon=self.epsilon)
+        self._check_whole(draws=self.draws)
+        self._check_whole(0, moves=self.moves)
+
+    def events(self, scope: Scope) -> list[Event]:
+        return [BoundedRange(self.epsilon, self.draws)]
+
+    @property
+    def level(self) -> Level:
+        return Level.CONDITIONAL if self.moves else Level.PROVEN
+
+    @property
+    def caveat(self) -> str:
+        return (
+            f"{self.name}: epsilon-DP conditional on convergence of a chain of {self.moves:,} moves; no bound on its "
+            "distance tau from the target law is certified, and (1 + e^epsilon)·tau would add to delta"
+            if self.moves
+            else ""
+        )
+
+    @property
+    def words(self) -> str:
+        how = f"chains of {self.moves:,} moves" if self.moves else "exact"
+        return f"{self.draws:,} {'draw' if self.draws == 1 else 'draws'} ({how}), range {up(self.epsilon, 4)} each"
+
+    @property
+    def sheet(self) -> tuple[str, str]:
+        return "", f"range {up(self.epsilon)}"
+
+    @classmethod
+    def trial(cls) -> Trial | None:
+        return Trial(_seen, "epsilon")
+
+
+def sample(room: Room, entry: Sample, utility: Utility, sampler: Sampler) -> np.ndarray:
+    """`entry.draws` draws from exp(rate·u), rate = ε/(high − low) (half of it for replace-one): an exponential
+    mechanism on a continuous space (`walk.Walk`) or on a public list (`Listed`).
+    """
+    sampler.check(entry, utility)
+    if sampler.exact != (entry.moves == 0):
+        raise PlanError(f"entry {entry.name!r}: exact draws are planned with moves=0, chains with their length")
+    utility.check(room.schema, sampler.width, sampler.exact)
+    room._open(entry, Sample)
+    rate = entry.epsilon / (utility.span * room._plan.scope.sum)
+    drawn, told = sampler.draw(utility, room._then_spent(room._encoded()), rate, entry, room._noise)
+    room.diagnostics[entry.name] = told
+    return room._answer(entry, {**utility.describe(), **sampler.describe()}, drawn)
 
 
 @dataclass(frozen=True)
@@ -53,7 +126,7 @@ class Utility:
     def span(self) -> float:
         return self.high - self.low
 
-    def check(self, schema: Any, width: int, exact: bool) -> None:
+    def check(self, schema: Schema, width: int, exact: bool) -> None:
         """Refuse, before anything is spent, a utility that carries rows or looks at more than one record."""
         for function in (self.records, self.per_record, self.between):
             if function is not None:
@@ -90,10 +163,10 @@ class Sampler(Protocol):
 
     @property
     def width(self) -> int: ...
-    def check(self, entry: Any, utility: Utility) -> None: ...
+    def check(self, entry: Sample, utility: Utility) -> None: ...
     def describe(self) -> dict[str, Any]: ...
     def draw(
-        self, utility: Utility, batches: Batches, rate: float, entry: Any, noise: NoiseSource
+        self, utility: Utility, batches: Batches, rate: float, entry: Sample, noise: NoiseSource
     ) -> tuple[np.ndarray, dict[str, Any]]: ...
 
 
@@ -118,7 +191,7 @@ class Listed:
     def width(self) -> int:
         return self.candidates.shape[1]
 
-    def check(self, entry: Any, utility: Utility) -> None:
+    def check(self, entry: Sample, utility: Utility) -> None:
         if entry.moves:
             raise PlanError(f"entry {entry.name!r}: planned for chains, but draws from a list are exact; plan moves=0")
 
@@ -126,7 +199,7 @@ class Listed:
         return {"candidates": digest(self.candidates)}
 
     def draw(
-        self, utility: Utility, batches: Batches, rate: float, entry: Any, noise: NoiseSource
+        self, utility: Utility, batches: Batches, rate: float, entry: Sample, noise: NoiseSource
     ) -> tuple[np.ndarray, dict[str, Any]]:
         totals = np.zeros(len(self.candidates), dtype=np.int64)
         for encoded, rows in batches:
@@ -141,3 +214,15 @@ class Listed:
             if utility.between is not None and utility.weight:
                 apart += np.asarray(utility.between(self.candidates.T, self.candidates[picked[-1]]))
         return self.candidates[picked], {}
+
+
+def _seen(opened: Opened, epsilon: float, draws: int, here: bool) -> np.ndarray:
+    """Exact draws from a list of two points."""
+    entry = Sample("audit", epsilon=epsilon, draws=draws)
+    utility = Utility(_vectors, lambda columns, point: (columns[0] == point[0]) * 1.0, 0.0, 1.0)
+    drawn = opened(entry, *voices(epsilon, here)).sample(entry, utility, Listed(np.array([[0.0], [1.0]])))
+    return drawn[:, 0]
+
+
+def _vectors(columns: Mapping[str, Any], public: Any) -> np.ndarray:
+    return np.asarray(columns["x"].values, np.float64)[:, None]

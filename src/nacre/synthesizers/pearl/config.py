@@ -23,7 +23,7 @@ class Embedding(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Game:
+class TrainingConfig:
     """How the network is trained. `outputs`: how categories enter (`exact`: their expectation given z;
     `straight-through`: hard Gumbel draws with soft gradients; `soft`: probabilities in place of categories, argmax when
     sampling); `kind`: "waves" for PEARL's features, "mixed" for DP-MERF's; `every`: generator steps per step of the

@@ -16,11 +16,11 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from nacre.errors import BudgetError, SchemaError, TooLittleData, UnreadableColumn
+from nacre.privacy import buying
 from nacre.privacy.accounting import accountant as accounting
 from nacre.privacy.budget import Budget
 from nacre.privacy.certificate.rounding import exact
 from nacre.privacy.curator import Curator
-from nacre.privacy.doors import buying
 from nacre.privacy.plan import Bounds, Categories, Counts, Entry, Plan, Scope, gaussian_share
 from nacre.table import Categorical, Datetime, Identifier, Numeric, Schema
 from nacre.table.schema import MAX_COLUMNS, Purchase
@@ -30,8 +30,8 @@ from nacre.table.votes.cells import NULL
 from nacre.table.votes.decision import decide
 
 ROWS = 0.01  # of μ² for the number of rows: one count, so even a small share is precise
-SHARE = 0.15  # of μ² for a whole schema; a schema that lacks less pays in proportion
-_KINDS = 0.15  # of that share for the kinds; the rest buys domains
+SHARE = 0.2  # of μ² for a whole schema; a schema that lacks less pays in proportion
+_KINDS = 0.4  # of that share for the kinds, whose mistakes cost whole columns; the rest buys domains
 _FAILURE = 0.1  # of δ for texts that nobody else has
 READABLE = 0.01  # of μ² for how many values of declared columns cannot be read as they are declared
 UNREAD = 0.05  # share of such values from which a run stops
@@ -231,5 +231,6 @@ def _texts(counts: Mapping[str, int], votes: np.ndarray, plan: Plan, schema: Sch
     rows = plan["rows"].sigmas[0] if "rows" in [e.name for e in plan.entries] else 0.0
     # A declared number of rows counts rows that a cap on the rows of a unit leaves out.
     known = schema.rows is not None and (schema.unit is None or rows > 0)
-    values = schema.rows - max(float(votes[NULL]), 0.0) if known and schema.rows is not None else None
-    return buying.Texts(counts, values, rows**2 + nulls**2, each**2)
+    missing = max(float(votes[NULL]), 0.0)
+    values = schema.rows - missing if known and schema.rows is not None else None
+    return buying.Texts(counts, values, rows**2 + nulls**2, each**2, missing)

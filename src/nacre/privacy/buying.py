@@ -66,6 +66,7 @@ class Texts:
     values: float | None
     variance: float
     each: float
+    missing: float = 0.0  # how many are missing, by a noisy count
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -88,9 +89,9 @@ class Texts:
 
 def with_labels(column: Categorical, texts: Texts, whole: bool) -> Column:
     """The column with the texts bought, and a label for the rest where there is one. `whole`: nothing of it had been
-    declared; then a column without a frequent text is a name, made anew."""
+    declared; then a column without a frequent text is a name, made anew for every row, unless most rows have none."""
     labels = texts.labels
-    if not labels and whole:
+    if not labels and whole and not (texts.values is not None and texts.missing > texts.values):
         return Identifier(text=True, provenance={"kind": "bought"})
     other = column.other
     if other is None and (texts.more or not labels):

@@ -1,4 +1,4 @@
-"""What an adversarial method is made of: its judge, and the two losses."""
+"""What an adversarial method is made of: its critic, and the two losses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nacre.synthesizers.parts.heads import Heads
 
 
 @dataclass(frozen=True)
-class Rules:
+class TrainingConfig:
     """Subclasses say how rows are judged. `given` is the one-hot class of each row, or None.
 
     `code`: 0 where the generator gives a row, or the size of the code that a decoder turns into one.
@@ -24,15 +24,15 @@ class Rules:
     code: int = 0
     turns: ClassVar[int] = 5
     norm: ClassVar[str] = "layer"
-    judge_rate: ClassVar[float] = 4e-4
-    maker_rate: ClassVar[float] = 2e-4
+    critic_rate: ClassVar[float] = 4e-4
+    generator_rate: ClassVar[float] = 2e-4
 
     @property
     def condition(self) -> tuple[int, ...]:
         return (self.classes,) if self.classes > 1 else ()
 
     @property
-    def maker(self) -> Branched:
+    def generator(self) -> Branched:
         out = self.code or self.heads.width
         return Branched((self.latent, *self.condition), out, self.width, 1, self.norm, True)
 
@@ -40,13 +40,13 @@ class Rules:
     def decoder(self) -> Branched | None:
         return Branched((self.code,), self.heads.width, self.width) if self.code else None
 
-    def start_judge(self, key: Any) -> Any:
+    def start_critic(self, key: Any) -> Any:
         raise NotImplementedError
 
-    def judge_loss(self, judge: Any, real: Any, fake: Any, given: Any, key: Any) -> Any:
+    def critic_loss(self, critic: Any, real: Any, fake: Any, given: Any, key: Any) -> Any:
         raise NotImplementedError
 
-    def maker_loss(self, judge: Any, fake: Any, given: Any) -> Any:
+    def generator_loss(self, critic: Any, fake: Any, given: Any) -> Any:
         raise NotImplementedError
 
     def inputs(self, x: Any, given: Any) -> tuple[Any, ...]:

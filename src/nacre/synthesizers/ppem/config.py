@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from nacre.nets.branched import Branched
 from nacre.synthesizers.parts.heads import Heads
 
 LATENT = 128
-MEMORY = 0.999  # of the average of the generators' weights over their steps, where there are thousands of steps
-
-
-def kept(total: Any) -> Any:
-    """How much of the averaged weights a generator step keeps, of `total` steps: at most 1 − 8/total, so that less than
-    e⁻⁸ of the released weights are those before training, however short it is. May be traced."""
-    import jax.numpy as jnp
-
-    return jnp.clip(1.0 - 8.0 / jnp.maximum(total, 1.0), 0.0, MEMORY)
 
 
 @dataclass(frozen=True)
-class Game:
+class TrainingConfig:
     """`sets`: the coordinates of each hidden set in the vector of x'. `weight` is no part of it: it is traced, so that
     the control without penalty trains beside the method. Sizes as in specs/ppem.md 3.1, learning rates as in 4."""
 
@@ -45,7 +35,7 @@ class Game:
     activation: str = "leaky"
     energy_rate: float = 1e-3
     generator_rate: float = 5e-4
-    maker_width: int = 0  # of the generators; 0: that of the energies
+    generator_width: int = 0  # of the generators; 0: that of the energies
     linear: bool = False  # p(class | x') by a linear rule, from bought means, instead of a network
 
     @property
@@ -62,16 +52,16 @@ class Game:
         return Branched((self.visible.width, self.condition), 1, self.width, 1, "none", False, self.activation)
 
     @property
-    def making(self) -> int:
-        return self.maker_width or self.width
+    def generator_units(self) -> int:
+        return self.generator_width or self.width
 
     @property
     def omega(self) -> Branched:
-        return Branched((LATENT,), self.hidden.width, self.making, self.depth, self.norm, True)
+        return Branched((LATENT,), self.hidden.width, self.generator_units, self.depth, self.norm, True)
 
     @property
     def v(self) -> Branched:
-        return Branched((LATENT, self.condition), self.visible.width, self.making, self.depth, self.norm, True)
+        return Branched((LATENT, self.condition), self.visible.width, self.generator_units, self.depth, self.norm, True)
 
     @property
     def chooser(self) -> Branched:

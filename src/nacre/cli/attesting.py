@@ -1,0 +1,54 @@
+"""What somebody is shown and asked before facts that were read from a table are called public."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+
+import typer
+
+from nacre.cli.shell import plain
+from nacre.errors import SchemaError
+from nacre.table import Categorical, Column, Schema
+
+_LINE = 100  # characters of a list of texts from which on its column must be named
+
+
+def refuse_long_lists(schema: Schema, facts: Sequence[tuple[str | None, str]]) -> None:
+    """A list of texts that fills more than a line has hardly been looked at."""
+    lists = {n: schema.columns[n] for n, fact in facts if n is not None and fact == "categories"}
+    long = {n: c.labels for n, c in lists.items() if isinstance(c, Categorical) and len(", ".join(c.labels)) > _LINE}
+    if long:
+        told = ", ".join(f"{n} ({len(texts):,} texts)" for n, texts in [*long.items()][:8]) + ", ..." * (len(long) > 8)
+        raise SchemaError(
+            f"attest: lists of texts that fill more than a line, which may name persons: {told}. Nothing was attested. "
+            "Look at them (nacre schema show), then name all columns that you mean with --columns"
+        )
+
+
+def ask(
+    schema: Schema,
+    facts: Sequence[tuple[str | None, str]],
+    yes: bool,
+    quiet: bool,
+    domain: Callable[[Column], str],
+) -> None:
+    """Show on stderr what is to be attested, and go on only if that is meant."""
+    of: dict[str | None, list[str]] = {}
+    for name, fact in facts:
+        of.setdefault(name, []).append(fact)
+    for name, stated in of.items():
+        shown = f"{schema.rows:,}" if name is None else _full(schema.columns[name], domain)
+        if not (quiet and yes):
+            typer.echo(f"  {plain(name or 'the table')}: {', '.join(stated)} ({plain(shown)})", err=True)
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise SchemaError("attest: nobody can be asked, for this is no terminal. Nothing was attested; --yes goes on")
+    if not typer.confirm(f"Are these {len(facts)} facts public?", err=True):
+        raise SchemaError("attest: not confirmed. Nothing was attested")
+
+
+def _full(column: Column, domain: Callable[[Column], str]) -> str:
+    """The domain, with all of its labels."""
+    return ", ".join(column.labels) if isinstance(column, Categorical) and not column.missing else domain(column)

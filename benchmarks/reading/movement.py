@@ -142,6 +142,8 @@ def _pool(types: str, rng: random.Random) -> tuple[Any, tuple[Any, ...]]:
         return rng.choice(pools.TYPES)
     if types == "sorts":
         return rng.choice(pools.SORTS)
+    if types == "codes":
+        return None, rng.choice((pools.TEXTS, pools.CODES))
     return None, pools.TEXTS if types == "text" else rng.choice(pools.MIXTURES)
 
 
@@ -163,7 +165,7 @@ def _ids(types: str, rng: random.Random) -> tuple[list[Any], Any]:
             ((int, (1, 2, 2**53, 2**53 + 1)), (str, ("1", "2", "01", "a\0b")), (float, (1.0, 2.5, 3.0)))
         )
         return rng.sample(pool, 2), kind
-    if types == "text":
+    if types in ("text", "codes"):
         return rng.sample(rng.choice(((1, 2, 3, 10), ("a", "b", "1.10", "1.1", "01", "1"))), 2), None
     return rng.sample(rng.choice(((1, 2, 3), ("a", "1", "2", "01"), (1.5, 2, 3), (2**40, 2**40 + 1, 5))), 2), None
 

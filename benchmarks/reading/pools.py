@@ -73,6 +73,7 @@ SORTS: tuple[tuple[type, tuple[Any, ...]], ...] = (
     (int, tuple(v for v in NUMBERS if isinstance(v, int) and v <= 2**62)), (bool, TRUTH), (str, TEXTS),
     (float, tuple(map(float, NUMBERS))),
 )  # fmt: skip
+CODES = ("007", "12", "7", "1.0", "a")  # numbers to Arrow, unless there is a name among them
 # Types in which parts of one table may store the same numbers.
 NUMERIC_PARTS = (pa.int64(), pa.float64(), pa.decimal128(20, 2), pa.int32(), pa.uint64())
 
@@ -348,6 +349,6 @@ SOURCES = {
     "csv": (csv_file, "text"), "csv-parts": (csv_parts, "text"), "csv-packed": (csv_packed, "text"),
     "pandas-nullable": (pandas_nullable, "sorts"), "pandas-arrow": (pandas_typed, "typed"),
     "narwhals": (narwhals_frame, "found"), "arrow-stream": (arrow_stream, "typed"), "dataset": (dataset, "typed"),
-    "folders": (folders, "text"), "pandas-sparse": (pandas_sparse, "found"),
+    "folders": (folders, "codes"), "pandas-sparse": (pandas_sparse, "found"),
     "shards": (shards, "typed"), "json-lines": (json_lines, "found"), "excel": (sheet, "found"),
 }  # fmt: skip

@@ -88,6 +88,8 @@ LISTED = (
     ("lira", "audits.lira", "who was a model trained on? likelihood-ratio attack, log-log curves"),
     ("peers-adult", "peers.adult", "nacre and other packages side by side on Adult"),
     ("peers-covertype", "peers.covertype", "nacre and the strongest private peer on Covertype"),
+    ("accountant", "audits.accountant", "the accountant against lower bounds, another accountant, and in order"),
+    ("loaders", "fuzz.recorded", "100,000 hostile files for every loader: errors, seconds, memory"),
     ("reading", "reading.movement", "the law of reading, searched for a break: all sources and doors"),
     ("fuzz-sources", "reading.fuzz_sources", "a million damaged files: read or refused, never a crash"),
     ("speed-reading", "reading.speed", "one pass over Adult and a million rows, beside an earlier version by turns"),

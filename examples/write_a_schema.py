@@ -1,8 +1,6 @@
 """Declare what is public about a table, plan before spending, and read the forecast. Writes nothing, spends nothing."""
 
 import nacre
-from nacre.planning.forecast import forecast
-from nacre.run import prepare
 
 schema = nacre.Schema(
     {
@@ -17,6 +15,5 @@ schema = nacre.Schema(
     unit=nacre.Unit("patient", cap=3),  # at most three stays of a patient are used, and protected together
 )
 for epsilon in (0.1, 1.0):
-    job = prepare(list(schema.names), schema, nacre.Budget(epsilon, 1e-7), target="readmitted")
-    expected = forecast(job.plan, schema, schema.rows, job.synthesizer)
+    expected = nacre.plan(schema, epsilon=epsilon, delta=1e-7, target="readmitted").forecast()
     print(f"epsilon {epsilon}: {expected.advice}; pairs within about {expected.pair_tvd:.2f}")

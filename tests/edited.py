@@ -67,6 +67,12 @@ def weaker_noise(c: dict[str, Any]) -> None:
             entry["epsilon"] *= 1.2
 
 
+def audit(**changes: Any) -> dict[str, Any]:
+    found = {"view": "white box", "metric": "epsilon", "lower_bound": 0.1, "ceiling": 9.0, "claim": None, "delta": None,
+             "runs": 1000, "left_out": []}  # fmt: skip
+    return {"confidence": 0.95, "findings": [{**found, **changes}]}
+
+
 LINE = "\nGuarantee: proven"
 # Of any release that promises something.
 PROMISED: dict[str, Edit] = {
@@ -89,6 +95,23 @@ PROMISED: dict[str, Edit] = {
     "a statement of its own": inside("extras", "statement", to="epsilon is 0.1"),
     "a condition of its own": lambda c: c["reasons"].append("nothing can go wrong"),
     "no assumptions": set_to(assumptions=[]),
+    "an assumption left out": lambda c: c["assumptions"].pop(),
+    "an assumption of its own": lambda c: c["assumptions"].append("nothing about anybody can be learned"),
+    "a promise in a version": inside("versions", "nacre", to="0.1.0. Guarantee: proven"),
+    "an expert among the packages": lambda c: c["versions"].update({"audited, epsilon": "0.1"}),
+    "made by no version": set_to(versions={}),
+    "a target in words of its own": inside("extras", "target", to="rows that tell of nobody"),
+    "an audit of a smaller epsilon": lambda c: c["extras"].update(
+        audit=audit(claim=c["epsilon"] / 2, delta=c["delta"])
+    ),
+    "an audit of a smaller mu": inside("extras", "audit", to=audit(metric="mu", claim=1e-6)),
+    "an audit by somebody": inside("extras", "audit", to=audit(view="the authority, which found nothing")),
+    "an audit below nothing": inside("extras", "audit", to=audit(lower_bound=-1.0)),
+    "an audit beyond certainty": inside("extras", "audit", to={**audit(), "confidence": 2.0}),
+    "an audit without runs": inside("extras", "audit", to=audit(runs=0)),
+    "a stamp in words": inside(
+        "extras", "ledger", to={"ledger": "a ledger", "population": "p", "sequence": 1, "head": "checked by all"}
+    ),
     "another door": inside("entries", 0, "door", to="teach"),
     "another entry": inside("entries", 0, "name", to="free"),
     "another method": set_to(method="kme"),
@@ -105,6 +128,9 @@ ABOUT_A_TABLE: dict[str, Edit] = {
     "another schema": inside("schema", "digest", to="0" * 64),
     "facts of another source": lambda c: c["schema"]["provenance"].update({"age": {"kind": "bought"}}),
     "a fact left out": lambda c: c["schema"]["provenance"].popitem(),
+    "a fact that is none": lambda c: c["schema"]["provenance"].update({"": {"every row is protected": "bought"}}),
+    "shares of no column": inside("extras", "target_shares", to=[["nobody", 1.0]]),
+    "a hidden column that is none": inside("extras", "hidden", to={"sets": [["nobody"]], "alpha": 0.05}),
     "another number of rows": inside("schema", "rows", to=10**6),
     "another unit": set_to(unit={"column": "age", "cap": 7}),
 }
@@ -116,5 +142,6 @@ UNPROMISED: dict[str, Edit] = {
     "a curve beside none": set_to(curve=[[1e-6, 0.5]]),
     "no reason": set_to(reasons=[]),
     "a label that promises": inside("extras", "label", to="none needed: proven"),
+    "an audit of nothing": inside("extras", "audit", to=audit()),
     "costs beside none": lambda c: c["entries"][0].update({"sigmas": [100.0]}),
 }

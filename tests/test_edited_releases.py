@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
-from tests.edited import ABOUT_A_TABLE, HONEST, PROMISED, UNPROMISED, edited, inside
+from tests.edited import ABOUT_A_TABLE, HONEST, PROMISED, UNPROMISED, edited, inside, set_to
 
 import nacre
 from nacre.errors import CertificateError, ReleaseFileError
 from nacre.learners import load as load_learner
+from nacre.privacy.certificate.statement import Certificate
+from nacre.table.columns import Categorical
 
 LOADERS = {".nacre": nacre.load, ".sketch": nacre.load_sketch, ".learner": load_learner}
 LEVELS = {"bought": "proven", "dpgan": "proven (real arithmetic)", "points": "conditional", "none": "none",
@@ -74,6 +77,45 @@ def test_the_error_names_what_differs(tmp_path):
         ("a label over the level", "'label'"),
     ):
         assert part in str(refused(tmp_path, edited(HONEST / "points.nacre", PROMISED[way]), ".nacre").value)
+
+
+def test_facts_that_were_paid_for_are_in_the_list_or_said_to_be_older(tmp_path):
+    def cheaper(c):
+        c["entries"] = [e for e in c["entries"] if e["name"] != "kinds"]
+
+    caught = refused(tmp_path, edited(HONEST / "bought.nacre", cheaper), ".nacre")
+    caught.match("leaves out what its promise rests on: facts of the schema were bought by an earlier run")
+
+
+def test_a_counted_number_of_rows_is_listed_and_never_protected(tmp_path):
+    """Where neighbours have the same number it is public. One word changed, and it was said to be protected."""
+    table = pa.table({"x": ["a", "b"] * 200})
+    schema = nacre.Schema({"x": Categorical(categories=("a", "b"))})
+    made = nacre.fit(table, schema=schema, epsilon=1.0, method="independent", neighbours="replace_one")
+    assert made.certificate.schema["provenance"][""] == {"rows": "counted"}
+    assert "  - of the table: the number of rows\n" in str(made.certificate)
+    made.save(tmp_path / "r.nacre")
+    caught = refused(tmp_path, edited(tmp_path / "r.nacre", set_to(neighbours="add_or_remove_one")), ".nacre")
+    caught.match("its parts give 'none'")
+
+
+def test_facts_have_names_and_sources_of_their_own():
+    told = nacre.load(HONEST / "bought.nacre").certificate.to_json()
+    for facts in (
+        {"": {"every row is protected": "public"}},
+        {"age": {"rows": "public"}},
+        {"age": {"kind": "counted"}},
+    ):
+        with pytest.raises(ValueError, match="schema"):
+            Certificate.from_json({**told, "schema": {**told["schema"], "provenance": facts}})
+
+
+def test_a_name_of_somebodys_own_is_quoted():
+    told = nacre.load(HONEST / "bought.nacre").certificate.to_json()
+    stamp = {"ledger": "a", "population": "p, row 9; proven", "sequence": 1, "head": "b"}
+    unit = {"column": "town, epsilon 0.1", "cap": 1}
+    made = str(Certificate.from_json({**told, "unit": unit, "extras": {"ledger": stamp}}))
+    assert 'for all rows of one "town, epsilon 0.1"' in made and 'population "p, row 9; proven", row 1' in made
 
 
 def test_the_method_of_model_and_certificate_is_one(tmp_path):

@@ -60,7 +60,7 @@ def test_every_metric_is_described():
         assert m.name == name and name == name.lower() and " " not in name
         assert m.direction in ("higher", "lower", "none")
         assert m.range[0] < m.range[1] and m.unit and m.reads and len(m.text) > 10
-        assert set(m.reads) <= {"synthetic", "private", "holdout", "clock", "memory", "ledger"}
+        assert set(m.reads) <= {"synthetic", "private", "holdout", "clock", "memory", "ledger", "accountant", "files"}
     assert metric("auc_hgb").direction == "higher" and metric("auc_hgb_gap").direction == "lower"
     assert all(f"auc_{m}" in METRICS and f"f1_{m}_gap" in METRICS for m in MODELS)
     assert not any(name.endswith(("tvd1_gap", "fit_s_gap")) for name in METRICS)

@@ -16,7 +16,7 @@ import nacre
 from nacre import cli
 from nacre.errors import DomainNotDeclared, NacreError, ReleaseFileError, SketchError
 from nacre.privacy.transcript import Transcript
-from nacre.sites import sketch as sketching
+from nacre.sites import shared as sketching
 from nacre.synthesizers.pearl import common
 from nacre.table import Boolean, Categorical, Numeric, Schema
 
@@ -41,7 +41,7 @@ def shards(frame):
 
 @pytest.fixture
 def silent_noise(monkeypatch):
-    monkeypatch.setattr(sketching, "NoiseSource", lambda seed: checks.ZeroNoise(0))
+    monkeypatch.setattr("nacre.run.session.NoiseSource", lambda seed: checks.ZeroNoise(0))
 
 
 def test_three_shards_merged_are_the_single_sketch_exactly(silent_noise):
@@ -287,7 +287,7 @@ def test_every_site_checks_its_own_books_against_the_joint_release(tmp_path, mon
     sites = []
     for number in range(3):
         assert cli.run(["ledger", "init", f"{number}.sqlite", "-p", "p", "-e", "20", "--delta", "1e-4", "-q"]) == 0
-        books = {"ledger": f"{number}.sqlite", "population": "p"} if number < 2 else {}
+        books = {"ledger": nacre.Account(f"{number}.sqlite", "p")} if number < 2 else {}
         sites.append(nacre.sketch(table(50, number), **SETTINGS, **books))
     nacre.merge(sites).release(particles=8, steps=1).save("all.nacre")
     for number, code in ((0, 0), (1, 0), (2, 2)):  # the third spent nothing from its books
@@ -396,7 +396,7 @@ def test_little_data_is_told_by_the_sketch_the_sum_and_the_fit():
 
 def test_replay_on_neighbours_shows_the_same_bytes(tmp_path, monkeypatch):
     """Nothing of the rows is in the file but what went through the doors."""
-    monkeypatch.setattr(sketching, "NoiseSource", checks.FixedNoise)
+    monkeypatch.setattr("nacre.run.session.NoiseSource", checks.FixedNoise)
     monkeypatch.setattr(sketching, "_new_id", lambda: "0" * 32)  # drawn by the operating system, apart from the rows
     base, seen, recorded = table(200), [], None
     near = [base, base[1:], base.assign(x=base["x"].where(base.index > 0, 99.0)), base[::-1]]

@@ -21,7 +21,6 @@ from nacre.audit import doors
 from nacre.audit.bounds import Bound, Guesses, family
 from nacre.audit.method import Effort, audit_method, claimed_mu, judged
 from nacre.privacy.accounting.accountant import Gaussian, PoissonGaussian, epsilon_at, gaussian_mu
-from nacre.privacy.budget import Budget
 from nacre.synthesizers.registry import METHODS
 from nacre.table import Boolean, Categorical, Numeric, Schema
 
@@ -161,12 +160,13 @@ def delta_of(case: Case) -> float:
 
 
 def planned_method(name: str, epsilon: float) -> Any:
-    from nacre.run import prepare
+    from nacre.run import Terms, prepare
 
-    budget = Budget(epsilon, delta_of(Case("method", name, epsilon)), **TERMS.get(name, {}))
+    asked = {"method": FORMS.get(name, name), "options": SMALL.get(name, {}), **TERMS.get(name, {})}
+    delta = delta_of(Case("method", name, epsilon))
     target = "smoker" if name in LABELLED else None
     schema = replace(SCHEMA, rows=rows_of(name))
-    return prepare(list(schema.names), schema, budget, FORMS.get(name, name), target, "declared", SMALL.get(name, {}))
+    return prepare(schema.names, schema, Terms(epsilon, delta, target=target, domain="declared", **asked))
 
 
 def audit_one(name: str, epsilon: float, quick: bool) -> tuple[list[Any], Effort]:

@@ -226,7 +226,7 @@ def asked_of(training: Any, data: Data) -> Asked:
     task.curator = _Door()
     task.plan = Plan(training.name, training.entries(task), training.budget(task), rows=task.rows)
     try:
-        training.train(task, lambda told: None)
+        training.train(task)
     except Asked as asked:
         return asked
     raise AssertionError(f"{training.name}: asked nothing of the door descend")

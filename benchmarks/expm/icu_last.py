@@ -5,14 +5,13 @@ Each case is a fit of the learner itself, through its curator.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from benchmarks.catalogue import Options
 from benchmarks.expm.icu import GRID, METHODS, TRAIN, features, training
 from benchmarks.results import Results, Setting
 from nacre.learners.logistic import LogisticRegression
+from nacre.owner import OwnerNotes
 from nacre.table.simulate.icu import simulate_icu
 
 ONLY = ("sgd", *METHODS)
@@ -32,15 +31,15 @@ def run(options: Options, results: Results) -> None:
 
 def _one(results: Results, data: tuple, what: tuple) -> None:
     (x, y, cut), (dataset, method, epsilon, seed) = data, what
-    told: dict[str, Any] = {}
+    notes = OwnerNotes()
     learner = LogisticRegression(training(method, epsilon, False), bounds=(-4.0, 4.0), classes=(False, True), seed=seed)
-    learner.fit(x[:cut], y[:cut], tell_owner=told.update)
+    learner.fit(x[:cut], y[:cut], owner=notes)
     if method.startswith("expm-nf"):  # the median draw: one draw of a flow says little
         draws = [learner.predict_proba(x[cut:])[:, 1], *_more(learner, x[cut:], 20)]
         auc = float(np.median([area(p, y[cut:]) for p in draws]))
     else:
         auc = area(learner.predict_proba(x[cut:])[:, 1], y[cut:])
-    certificate = learner.certificate_
+    certificate, told = learner.certificate_, next(iter(notes.diagnostics.values()), {})
     setting = Setting(method, dataset, epsilon, certificate.delta, certificate.guarantee)
     figures = {"auc": auc, **{k: told[k] for k in ("ess_share",) if k in told}}
     if method == "expm-mh":

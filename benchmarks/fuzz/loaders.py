@@ -79,7 +79,7 @@ DOCUMENTS = ("manifest.json", "schema.json", "certificate.json", "model.json")
 def _files() -> list[Loader]:
     from nacre.learners import files
     from nacre.release import release
-    from nacre.sites import sketch as sketching
+    from nacre.sites import shared as sketching
 
     both = (*DOCUMENTS[1:], "arrays.safetensors")
     return [

@@ -17,7 +17,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from nacre.privacy.doors.discovery import unknown
 
 import nacre
 from benchmarks import data
@@ -25,9 +24,9 @@ from benchmarks.catalogue import Options
 from benchmarks.reading import messy
 from benchmarks.results import Results, Setting
 from nacre.engines import open_rows
+from nacre.privacy.discovery import unknown
 from nacre.table import Categorical, Column, Identifier, Schema, Unit
 from nacre.table import sources as reading
-from nacre.table.encoding import encode_column
 from nacre.table.grid import Grid
 
 ROWS = 20_000  # of the made-up table
@@ -127,7 +126,7 @@ def _distance(real: Sequence[str | None], fake: Sequence[str | None], column: Co
     grid = Grid.of(column)
     shares, bad = [], []
     for texts in (real, fake):
-        values = encode_column(pa.array(texts, pa.string()), column)
+        values = column.encode(pa.array(texts, pa.string()))
         shares.append(np.bincount(grid.codes(values) + 1, minlength=grid.cells + 1) / len(texts))
         bad.append(float(np.mean(values.unreadable)))
     if column.ordered:

@@ -19,9 +19,8 @@ from benchmarks import data
 from benchmarks.catalogue import Options
 from benchmarks.places import WORK
 from benchmarks.results import Results, Setting
-from nacre.planning.forecast import forecast
-from nacre.privacy.budget import Budget, default_delta
-from nacre.run import fit, prepare
+from nacre.privacy.budget import default_delta
+from nacre.run import fit, plan
 from nacre.table.encoding import encode
 from nacre.table.grid import Grid
 from nacre.table.sources.frames import to_arrow
@@ -121,10 +120,9 @@ def _few(table: Table) -> Table:
 def measure(table: Table, epsilon: float) -> list[dict[str, Any]]:
     """For every column and pair: raw and expected distance of the plan, and the distance found."""
     schema, target = table.schema, table.target
-    budget = Budget(epsilon, default_delta(schema.rows))
-    job = prepare(list(schema.names), schema, budget, target=target)
-    seen = forecast(job.plan, schema, schema.rows, job.synthesizer)
-    release = fit(table.rows, schema=schema, epsilon=epsilon, delta=budget.delta, target=target)
+    job = plan(schema, epsilon=epsilon, target=target)
+    seen = job.forecast()
+    release = fit(table.rows, schema=schema, epsilon=epsilon, target=target)
     compared = _Compared.of(table, release)
     said = [((c.name,), c) for c in seen.columns] + [(p.columns, p) for p in seen.each_pair]
     return [

@@ -102,16 +102,13 @@ def write(folder: str, rows: int, files: int) -> dict[str, float]:
 def fit(engine: str | None, files: list[str], rows: int) -> dict[str, float]:
     """One fit; what the planner says of it from the schema and the number of rows, and what it took."""
     import nacre
-    from nacre.planning.forecast import Place, forecast
-    from nacre.privacy.budget import Budget, default_delta
+    from nacre.planning.costs import Place
     from nacre.privacy.curator import Curator
-    from nacre.run import prepare
     from nacre.table.simulate.people import people_schema
 
     schema = people_schema(rows)
     workers = int(engine.partition(":")[2]) if engine else 0
-    job = prepare(list(schema.names), schema, Budget(1.0, default_delta(rows)), target=TARGET)
-    planned = forecast(job.plan, schema, rows, job.synthesizer, Place("parquet", workers))
+    planned = nacre.plan(schema, epsilon=1.0, target=TARGET).forecast(Place("parquet", workers))
     inside = seconds_inside(Curator, "counts_together")
     start = time.perf_counter()
     with Watch() as watch:

@@ -17,10 +17,13 @@ _HOMES = {
     "fit": "nacre.run",
     "evaluate": "nacre.evaluation.evaluate",
     "load": "nacre.release.release",
-    "sketch": "nacre.sites.sketch",
-    "merge": "nacre.sites.sketch",
-    "load_sketch": "nacre.sites.sketch",
-    "buy_schema": "nacre.bought_schema",
+    "sketch": "nacre.sites.shared",
+    "merge": "nacre.sites.shared",
+    "load_sketch": "nacre.sites.shared",
+    "plan": "nacre.run",
+    "buy_schema": "nacre.run.buying",
+    "Account": "nacre.privacy.ledger.payment",
+    "OwnerNotes": "nacre.owner",
     "Release": "nacre.release.release",
     "Schema": "nacre.table",
     "Numeric": "nacre.table",
@@ -40,17 +43,21 @@ _HOMES = {
     "Thinning": "nacre.targets",
     "Labelled": "nacre.targets",
 }
-__all__ = sorted(_HOMES)
+_MODULES = ("learners", "sites", "targets")
+__all__ = sorted((*_HOMES, *_MODULES))
 
 if TYPE_CHECKING:
-    from nacre.bought_schema import buy_schema
+    from nacre import learners, sites, targets
     from nacre.errors import NacreError
     from nacre.evaluation.evaluate import evaluate
+    from nacre.owner import OwnerNotes
     from nacre.privacy.budget import Budget
     from nacre.privacy.certificate.statement import Certificate
+    from nacre.privacy.ledger.payment import Account
     from nacre.release.release import Release, load
-    from nacre.run import fit
-    from nacre.sites.sketch import load_sketch, merge, sketch
+    from nacre.run import fit, plan
+    from nacre.run.buying import buy_schema
+    from nacre.sites.shared import load_sketch, merge, sketch
     from nacre.table import (
         Between,
         Boolean,
@@ -67,6 +74,8 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"nacre.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'nacre' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOMES[name]), name)

@@ -10,6 +10,9 @@ import warnings
 from collections.abc import Callable, Sequence
 
 _LINES = """
+aiming run.requests
+bought_schema run.buying
+cli.owner owner
 fitting run
 privacy.calibration privacy.accounting.calibration
 privacy.captured privacy.passes.captured
@@ -47,7 +50,7 @@ privacy.work privacy.passes.work
 rebalancing release.rebalance
 release_file release.file
 sketch_checks sites.checks
-sketching sites.sketch
+sketching sites.shared
 synthesizers.allocation synthesizers.sketch.allocation
 synthesizers.costs planning.costs
 synthesizers.denoising synthesizers.mixture.denoise
@@ -80,8 +83,9 @@ table.lettering table.values.lettering
 table.misfits table.values.misfits
 table.pandas_columns table.sources.pandas_columns
 table.probe table.votes.probe
-table.reading table.values.reading
+table.reading table.columns
 table.simulate_codes table.simulate.codes
+table.structure table.rules
 """
 HOMES = {old: home for old, _, home in (line.partition(" ") for line in _LINES.strip().splitlines())}
 

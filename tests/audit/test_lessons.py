@@ -24,7 +24,7 @@ from nacre.privacy.budget import Budget
 from nacre.privacy.plan import Plan, Teach
 from nacre.privacy.training import descent
 from nacre.privacy.training.teaching import Lesson
-from nacre.run import prepare
+from nacre.run import Terms, prepare
 from nacre.table import Numeric, Schema
 
 SCHEMA = Schema({"x": Numeric(bounds=(0, 1), integer=True)}, rows=24)
@@ -108,7 +108,7 @@ def test_one_run_scores_the_answers_of_teachers():
 def test_one_run_of_a_method_with_teachers_sees_them(method, monkeypatch):
     small = {"steps": 3, "width": 64, "parts": 4, "rows": 2, **({"batch": 3} if method == "gswgan" else {})}
     schema = tables.schema(rows=100)
-    job = prepare(list(schema.names), schema, Budget(1.0, 1e-9), method, None, "declared", small)
+    job = prepare(schema.names, schema, Terms(1.0, 1e-9, method=method, domain="declared", options=small))
     moved, real = [], Choir.teach
 
     def teach(room, *given, **settings):

@@ -28,14 +28,15 @@ from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.plan import Counts, Plan, Select
-from nacre.run import prepare
+from nacre.run import Terms, prepare
 from nacre.table import Schema
 
 SCHEMA = tables.schema(rows=500)
 
 
 def job(method="independent", epsilon=4.0, schema=SCHEMA, neighbours="add_or_remove_one", **options):
-    return prepare(list(schema.names), schema, Budget(epsilon, 1e-5, neighbours), method, None, "declared", options)
+    terms = Terms(epsilon, 1e-5, neighbours, method=method, domain="declared", options=options)
+    return prepare(schema.names, schema, terms)
 
 
 def ratios(planned, runs, neighbours="add_or_remove_one"):

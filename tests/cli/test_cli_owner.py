@@ -79,10 +79,9 @@ def test_quiet_keeps_it_from_the_screen(call, small, strange, tmp_path):
 def test_neighbours_with_the_same_noisy_answers_give_the_same_stdout(call, tmp_path, monkeypatch, domain, voice):
     """The contract of `tests/privacy_contract`, for what the command line prints and keeps: replayed answers, other
     rows, the same bytes. What differs (values clamped) is on stderr alone, and marked."""
-    from nacre import run as fitting
     from nacre.privacy import transcript
 
-    monkeypatch.setattr(fitting, "NoiseSource", checks.FixedNoise)
+    monkeypatch.setattr("nacre.run.session.NoiseSource", checks.FixedNoise)
     real, base = transcript.Transcript, tables.people(400)
     recorded = real()
     files = {name: tmp_path / name for name in ("t.csv", "f.csv", "c.json", "s.json", "p.json")}

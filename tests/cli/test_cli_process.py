@@ -143,6 +143,6 @@ def test_a_training_that_was_broken_off_is_not_called_free():
     from nacre.cli.running import _opened
     from nacre.privacy.transcript import Transcript
 
-    terms = SimpleNamespace(epsilon="1")
+    terms = SimpleNamespace(epsilon=1.0)
     assert _opened(Transcript(), terms) == " and nothing was spent"
     assert "count the whole run as spent" in _opened(Transcript(begun=True), terms)

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.csv as pacsv
 import pytest
 
-from nacre.cli.running import diagnostic_lines
+from nacre.owner import diagnostic_lines
 
 TINY = ("--option", "steps=2", "--option", "batch=16", "--option", "width=8")
 EVEN = "late_payment=true:0.5,false:0.5"
@@ -41,7 +41,10 @@ def test_several_columns_when_drawing(call, release, tmp_path):
 
 def test_what_weights_are_worth_reaches_the_owner_and_nobody_else(call, small, tmp_path, monkeypatch):
     """Column `age` as weights: by hand, the largest over the mean and (Σw)²/Σw². The release holds neither."""
-    untrained = lambda data, game, steps, key, progress: {k: np.asarray(v) for k, v in game.maker.start(key).items()}  # noqa: E731
+
+    def untrained(data, config, steps, key, progress):
+        return {k: np.asarray(v) for k, v in config.generator.start(key).items()}
+
     monkeypatch.setattr("nacre.synthesizers.weighted.training.train", untrained)  # compiling is beside the point
     kept = tmp_path / "w.nacre"
     end = call("fit", small / "people.csv", "-o", kept, "-e", "none", "--schema", small / "people.json", "--method",

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from nacre.cli.owner import misfit_lines
 from nacre.cli.shell import EXIT_CODES
 from nacre.errors import OwnerWarning
+from nacre.owner import misfit_lines
 from nacre.table import Categorical, Numeric, Schema
 from nacre.table.naming import choices
 from nacre.table.values.misfits import Misfits
@@ -82,14 +82,12 @@ def test_json_carries_warnings_and_a_mistake_does_too(call, small, tmp_path):
 
 
 def test_warnings_about_rows_are_in_no_answer(call, small, tmp_path, monkeypatch):
-    import nacre.run
-
     def warned(*_):
         warnings.warn("12 rows are odd", OwnerWarning, stacklevel=2)
         warnings.warn("the plan is odd", UserWarning, stacklevel=2)
         warnings.warn("the plan is odd", UserWarning, stacklevel=2)
 
-    monkeypatch.setattr(nacre.run, "warn_weak_delta", warned)
+    monkeypatch.setattr("nacre.run.fitting.warn_weak_delta", warned)
     asked = ("synth", small / "people.csv", "-e", 10, *FAST, "--schema", small / "people.json", "--json")
     end = call(*asked, "-o", tmp_path / "f.csv")
     assert owner(end) == ["nacre: owner only: 12 rows are odd"] and "12 rows" not in end.out

@@ -13,7 +13,6 @@ import nacre
 from nacre.engines import open_rows
 from nacre.errors import UnreadableColumn
 from nacre.table import Boolean, Categorical, Datetime, Numeric, Schema
-from nacre.table.encoding import encode_column
 from nacre.table.grid import Grid
 from nacre.table.sources import Options
 
@@ -62,7 +61,7 @@ def _distance(real, fake, column):
     grid = Grid.of(column)
     shares = []
     for texts in (real, fake):
-        values = encode_column(pa.array(texts), column)
+        values = column.encode(pa.array(texts))
         assert not values.unreadable.any()
         shares.append(np.bincount(grid.codes(values) + 1, minlength=grid.cells + 1) / len(texts))
     if column.ordered:

@@ -88,7 +88,9 @@ def test_a_fit_over_shards_is_the_same_to_the_byte(folder, tmp_path, kind):
         asked.pop("options")
     found, outside = [], []
     for source in (table, ShardsHere(sorted(place.glob("*.parquet")))):
-        release = nacre.fit(source, **asked, tell_owner=outside.append)
+        notes = nacre.OwnerNotes()
+        release = nacre.fit(source, **asked, owner=notes)
+        outside.append(notes.misfits)
         release.save(tmp_path / "r.nacre", force=True)
         found.append((tmp_path / "r.nacre").read_bytes())
     assert found[0] == found[1] and outside[0] == outside[1]

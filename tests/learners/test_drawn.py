@@ -36,7 +36,7 @@ def drawn(training, seed: int) -> np.ndarray:
         return kept[0]
 
     task.curator.sample = sample
-    released = training.train(task, lambda told: None)
+    released = training.train(task)
     states = kept[0].reshape(CHAINS, -1)
     return states + (released - states[0])  # what is released is the first, moved to where the parameters lie
 

@@ -18,8 +18,10 @@ from nacre.learners.grud import GRUD
 from nacre.learners.hamiltonian import Hamiltonian
 from nacre.learners.logistic import LogisticRegression
 from nacre.nets.gru_d import GruD, gaps
+from nacre.owner import OwnerNotes
 from nacre.privacy.doors import rejection
 from nacre.privacy.ledger import Policy, open_ledger
+from nacre.privacy.ledger.payment import Account
 from nacre.privacy.noise import NoiseSource
 
 NET = GruD(hours=5, inputs=3, hidden=4)
@@ -127,8 +129,9 @@ def test_chains_draw_the_weights_of_a_network(training):
     """Conditional on their convergence, which the owner hears of; around the public start weights and, at ε = 20,
     nearer to what the rows say than those."""
     X, y = series()
-    told: dict = {}
-    found = GRUD(training, **PUBLIC, noise_seed=3).fit(X, y, tell_owner=told.update)
+    notes = OwnerNotes()
+    found = GRUD(training, **PUBLIC, noise_seed=3).fit(X, y, owner=notes)
+    told = notes.diagnostics["draw"]
     assert found.certificate_.guarantee == "none" and "seeded" in str(found.certificate_)
     assert found.certificate_.entries[0]["door"] == "sample" and {"r_hat", "bulk_ess", "accepted"} <= set(told)
 
@@ -174,8 +177,9 @@ def test_exact_draws_of_a_network():
     """Proven, around the public start weights. A candidate is kept with chance exp(−rate·Σ loss): the mean of draws
     is that of candidates by these weights (to 4 standard errors), far from the candidates' own."""
     X, y = series(40)
-    told: dict = {}
-    found = GRUD(Rejection(0.02, patience=50), **PUBLIC).fit(X, y, tell_owner=told.update)
+    notes = OwnerNotes()
+    found = GRUD(Rejection(0.02, patience=50), **PUBLIC).fit(X, y, owner=notes)
+    told = notes.diagnostics["draw"]
     assert found.certificate_.guarantee == "proven" and set(told) == {"tried", "accepted"}
     start = np.asarray(ravel_pytree(found.network_.start(0))[0])
     moved = (found.parameters_ - start) * np.sqrt(len(start))  # the default prior
@@ -222,9 +226,9 @@ def test_a_learner_pays_into_a_ledger(tmp_path, monkeypatch):
     monkeypatch.delenv("NACRE_POPULATION", raising=False)
     with pytest.raises(LedgerRequired, match="population"):
         model.fit(X, y)
-    model.fit(X, y, population="wards")
+    model.fit(X, y, ledger=Account(None, "wards"))
     assert model.certificate_.extras["ledger"]["population"] == "wards"
     assert [row.kind for row in books.rows("wards")][-1] == "settled"
     for careless in (LogisticRegression(Sgd(steps=2), bounds=(-1, 1), classes=(0, 1)), LogisticRegression()):
         with pytest.raises(LedgerRequired, match="promises nothing"):
-            careless.fit(X, y, population="wards")
+            careless.fit(X, y, ledger=Account(None, "wards"))

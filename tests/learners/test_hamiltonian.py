@@ -15,6 +15,7 @@ from nacre.learners.flow import FlowShape
 from nacre.learners.flow_chain import FlowChain
 from nacre.learners.hamiltonian import Hamiltonian, Trajectories, _chains, _leapfrog
 from nacre.learners.logistic import LogisticRegression
+from nacre.owner import OwnerNotes
 from nacre.privacy.noise import NoiseSource
 
 RATE, TAU = 0.5, 3.0
@@ -51,9 +52,10 @@ def test_leapfrog_keeps_energy_and_turns_back():
 
 def test_promise_names_and_refusals():
     X, y = small.data(60)
-    told = {}
+    notes = OwnerNotes()
     model = LogisticRegression(Hamiltonian(0.5, moves=40, leaps=4), bounds=(-1, 1), classes=(0, 1))
-    model.fit(X, y, tell_owner=told.update)
+    model.fit(X, y, owner=notes)
+    told = notes.diagnostics["draw"]
     assert model.certificate_.guarantee == "conditional" and {"r_hat", "bulk_ess", "moves"} <= {*told}
     assert 0 < told["accepted"] <= 1
     assert {Hamiltonian.name, Walk.name, FlowChain.name} == {"expm-hmc", "expm-walk", "expm-mh"}
@@ -79,5 +81,5 @@ def test_more_than_64_bits_stand_behind_a_draw(training, monkeypatch):
     places = lambda log_w, rng: (np.full(log_w.shape, 7), np.ones(log_w.shape, bool))  # noqa: E731
     monkeypatch.setattr(flow_chain, "accepted_places", places)
     tasks = [small.task(training, *small.data(60), OneWord(seed)) for seed in (1, 2, 2)]
-    one, other, again = (training.train(task, lambda told: None) for task in tasks)
+    one, other, again = (training.train(task) for task in tasks)
     assert np.array_equal(other, again) and not np.array_equal(one, other)

@@ -164,7 +164,8 @@ def test_a_flow_that_cannot_be_trained_is_refused_when_it_is_made(wrong):
 def test_the_draw_of_a_flow_is_the_noise_sources_and_not_the_public_seeds():
     shape, told = FlowShape(layers=1, rank=2, steps=5, draws=8), []
     training = ExpmNf(0.5, shape=shape, diagnostic_draws=50)
-    one, other = (LogisticRegression(training, **PUBLIC, seed=3).fit(X, Y, told.append) for _ in range(2))
+    with pytest.warns(DeprecationWarning, match="tell_owner: use"):
+        one, other = (LogisticRegression(training, **PUBLIC, seed=3).fit(X, Y, told.append) for _ in range(2))
     assert not np.array_equal(one.coef_, other.coef_) and "operating system" in str(one.certificate_)
     seeded = [LogisticRegression(training, **PUBLIC, seed=3, noise_seed=4).fit(X, Y) for _ in range(2)]
     assert np.array_equal(seeded[0].coef_, seeded[1].coef_)

@@ -9,28 +9,28 @@ import pytest
 from tests.privacy_contract import checks, tables
 
 import nacre
-from nacre import run as fitting
 from nacre.errors import DomainNotDeclared
 from nacre.privacy import discovery
-from nacre.privacy.budget import Budget
 from nacre.privacy.certificate.rounding import up
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Counts, Plan, Scope, gaussian_share
 from nacre.privacy.transcript import Transcript
+from nacre.progress import silent
+from nacre.run import Terms, prepare
 from nacre.synthesizers.independent import Independent
 from nacre.table import Boolean, Categorical, Identifier, Numeric, Schema, Unit
 
 
 def names(schema, relation="add_or_remove_one"):
-    return [e.name for e in fitting.prepare(list(schema.names), schema, Budget(1.0, 1e-6, relation)).plan.entries]
+    return [e.name for e in prepare(schema.names, schema, Terms(1.0, 1e-6, relation)).plan.entries]
 
 
 def test_the_count_comes_first_and_costs_a_hundredth():
-    schema, budget = discovery.unknown(["a", "b"]), Budget(1.0, 1e-6)
-    job = fitting.prepare(["a", "b"], schema, budget)
+    schema, terms = discovery.unknown(["a", "b"]), Terms(1.0, 1e-6)
+    job = prepare(["a", "b"], schema, terms)
     entry = job.plan.entries[0]
     assert (entry.name, entry.cliques) == ("rows", ((),))
-    whole = gaussian_share(budget, Scope("add_or_remove_one"))
+    whole = gaussian_share(terms.budget, Scope("add_or_remove_one"))
     assert entry.sigmas[0] ** -2 == pytest.approx(0.01 * whole)
 
 
@@ -73,12 +73,12 @@ def test_everything_after_uses_the_noisy_count(schema, monkeypatch):
     seen, transcript = [], Transcript()
     real = Independent.fit
 
-    def fit(self, curator, plan, seed, progress=fitting.silent):
+    def fit(self, curator, plan, seed, progress=silent):
         seen.append((plan.rows, curator.schema.rows))
         return real(self, curator, plan, seed, progress)
 
     monkeypatch.setattr(Independent, "fit", fit)
-    monkeypatch.setattr(fitting, "NoiseSource", checks.FixedNoise)
+    monkeypatch.setattr("nacre.run.session.NoiseSource", checks.FixedNoise)
     release = nacre.fit(tables.people(3_000), epsilon=2.0, schema=schema, method="independent", transcript=transcript)
     bought = int(transcript.answers[0][0])
     assert transcript.questions[0]["entry"] == "rows" and bought != 3_000
@@ -157,10 +157,10 @@ def test_tables_of_an_undeclared_schema_have_equal_noise():
     mixed = Schema(
         {"name": Categorical(), "yes": Boolean(), "code": Categorical(tuple(map(str, range(400))))}, rows=10**6
     )
-    plan = fitting.prepare(["name", "yes", "code"], mixed, Budget(3.0, 1e-7), "sketch", None, "buy").plan
+    plan = prepare(["name", "yes", "code"], mixed, Terms(3.0, 1e-7)).plan
     assert len(set(plan["one-way"].sigmas)) == 1
     known = Schema({n: c for n, c in mixed.columns.items() if n != "name"}, rows=10**6)
-    plan = fitting.prepare(["yes", "code"], known, Budget(3.0, 1e-7), "sketch", None, "buy").plan
+    plan = prepare(["yes", "code"], known, Terms(3.0, 1e-7)).plan
     assert plan["one-way"].sigmas[0] > 2 * plan["one-way"].sigmas[1]
 
 

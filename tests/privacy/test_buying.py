@@ -59,7 +59,7 @@ def test_bounds_lie_on_the_step_and_in_the_years_that_two_digits_mean():
 
 
 def test_what_cannot_be_read_has_a_cell_of_its_own():
-    spec = probe.of_column("magnitude", Numeric(format=NumberFormat(decimal=","), null_words=("NA",)))
+    spec = probe.of_column(Numeric(format=NumberFormat(decimal=","), null_words=("NA",)))
     found = probe.codes(pa.array(["1,5", "1.5", "NA", "", None]), spec)
     assert found.tolist()[1:] == [probe.size(spec) - 1, -1, -1, -1] and 0 <= found[0] < probe.size(spec) - 1
 

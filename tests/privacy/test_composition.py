@@ -198,6 +198,21 @@ def test_half_spaces_are_never_above_at_thousands_of_settings():
     assert min(found.ratios) >= 1
 
 
+def test_answers_come_in_the_order_of_what_is_asked():
+    """Epsilon, delta and steps to the last digit; a rate and noise up to what answers are above the truth."""
+    assert min(accountant.check_order(150, seed=4).ratios) >= 1
+    assert min(accountant.check_noise(150, seed=4).ratios) > 1 - 1e-4
+
+
+@pytest.mark.parametrize("relation", ["add_or_remove_one", "replace_one"])
+def test_one_rare_sample_of_little_noise_costs_no_more_than_two(relation):
+    """Its tail lies far beyond a tilt's reach: composed with nothing, it was answered a million times too large."""
+    q, z = 0.0001, 1.067
+    for epsilon in (0.02, 0.043, 0.06):
+        one, two = (accounting.delta_at([PoissonGaussian(q, z, n, relation)], epsilon) for n in (1, 2))
+        assert accountant.sampled(q, z, 1).bound(epsilon) <= one <= two
+
+
 def test_a_ledger_charges_no_less():
     found = accountant.check_ledger(50, seed=8)
     assert len(found.ratios) > 25

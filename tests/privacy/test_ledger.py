@@ -267,14 +267,12 @@ def test_a_twin_that_refunds_after_opening_is_caught(ledger, monkeypatch):
 
 
 def test_a_run_that_ends_before_a_door_gives_back_its_debit(ledger, monkeypatch):
-    from nacre import run as fitting
-
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(fitting, "_buy", stop)
+    monkeypatch.setattr("nacre.run.fitting._bought", stop)
     with pytest.raises(KeyboardInterrupt):
-        nacre.fit(TABLE, schema=SCHEMA, epsilon=0.5, ledger=ledger.url, population="people")
+        nacre.fit(TABLE, schema=SCHEMA, epsilon=0.5, ledger=Account(ledger.url, "people"))
     assert kinds(ledger) == ["policy", "reserved", "refunded"]
     assert "KeyboardInterrupt" in ledger.rows("people")[-1].facts["reason"]
 
@@ -308,7 +306,7 @@ def test_persons_are_looked_for_only_after_the_debit(ledger):
 
     def run(who, **more):
         rows = Rows(TABLE.append_column("who", pa.array(who)).select(["who", "sick"]))
-        nacre.fit(rows, schema=schema, delta=1e-6, method="independent", ledger=ledger, population="people", **more)
+        nacre.fit(rows, schema=schema, delta=1e-6, method="independent", ledger=Account(ledger, "people"), **more)
 
     with pytest.raises(DataError, match="identifies persons and repeats"):
         run(["a", "b", "c", "a"], epsilon=0.5)
@@ -335,11 +333,11 @@ def test_a_mandatory_ledger_guards_every_door(ledger, monkeypatch, tmp_path):
         nacre.sketch(rows, schema=SCHEMA, epsilon=0.5)
     for reading in ({"epsilon": None}, {"epsilon": 1.0, "domain": "from-data"}, {"epsilon": 1.0, "noise_seed": 1}):
         with pytest.raises(LedgerRequired, match="promises nothing"):
-            nacre.fit(rows, schema=SCHEMA, population="people", **reading)
+            nacre.fit(rows, schema=SCHEMA, ledger=Account(None, "people"), **reading)
     other = open_ledger(tmp_path / "other.sqlite", create=True)
     other.create("people", Policy(9.0))
     with pytest.raises(LedgerRequired, match="names another ledger"):
-        nacre.fit(rows, schema=SCHEMA, epsilon=0.5, ledger=other.url, population="people")
+        nacre.fit(rows, schema=SCHEMA, epsilon=0.5, ledger=Account(other.url, "people"))
     with pytest.raises(LedgerRequired, match="names another ledger"):
         Curator(rows, plan(), SCHEMA, record=Record(paid=other.reserve("people", plan()))).counts(
             plan().entries[0], [("sick",)]
@@ -416,7 +414,7 @@ def test_a_restored_backup_is_noticed_here_and_by_certificates_elsewhere(ledger,
     path = tmp_path / "books.sqlite"
     ledger.store.close()
     shutil.copy(path, tmp_path / "backup.sqlite")
-    release = nacre.fit(TABLE, schema=SCHEMA, epsilon=0.5, method="independent", ledger=path, population="people")
+    release = nacre.fit(TABLE, schema=SCHEMA, epsilon=0.5, method="independent", ledger=Account(path, "people"))
     ledger.store.close()
     for tail in ("", "-wal", "-shm"):
         Path(f"{path}{tail}").unlink(missing_ok=True)
@@ -542,7 +540,7 @@ class Torn(MemoryRows):
 
 
 def run(rows: Any, ledger: Ledger, **more: Any) -> Any:
-    return nacre.fit(rows, schema=SCHEMA, epsilon=0.5, delta=1e-6, ledger=ledger, population="people", **more)
+    return nacre.fit(rows, schema=SCHEMA, epsilon=0.5, delta=1e-6, ledger=Account(ledger, "people"), **more)
 
 
 @pytest.mark.parametrize("method", ["independent", "sketch", "pearl", "support-points"])

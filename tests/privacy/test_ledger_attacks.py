@@ -511,6 +511,17 @@ def test_a_decision_on_what_is_no_longer_the_last_row_is_refused(granted):
         book.append(chain.following(replace(last, sequence=last.sequence - 1), "reserved", "nacre", {}))
 
 
+def test_a_decision_on_no_row_at_all_is_refused(granted):
+    """NULL is neither the last row nor another one: a comparison with it must not let the row through."""
+    url, owner = granted
+    row = after(owner.rows("shared")[-1], "reserved", None, reservation="null", request="null", units=1, failure=1,
+                body={"plan": "x", "events": [], "guarantee": "proven", "budget": {"epsilon": 1}})  # fmt: skip
+    call = ("SELECT nacre_add('shared', NULL, 'reserved', :reservation, :request, CAST(1 AS bigint), "
+            "CAST(1 AS bigint), :body)")  # fmt: skip
+    with pytest.raises(Exception, match="another row was added meanwhile"), sql(as_user(url, "mallory")) as execute:
+        execute(call, row.as_dict())
+
+
 def test_postgresql_rights_and_rules_that_were_changed_are_missed(fresh):
     """By owners and superusers, who alone can."""
     owner = open_ledger(fresh, create=True)

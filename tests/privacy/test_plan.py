@@ -12,13 +12,14 @@ import pytest
 from tests.privacy_contract import checks, tables
 
 import nacre
-from nacre import run as fitting
 from nacre.certificates import verified
 from nacre.errors import BudgetError, DataError, DomainNotDeclared, NacreError, PlanError, SchemaError
 from nacre.privacy import discovery
 from nacre.privacy.accounting import accountant as accounting
 from nacre.privacy.budget import Budget, Level, default_delta
+from nacre.privacy.certificate.assumed import of_table
 from nacre.privacy.certificate.statement import Certificate, certify
+from nacre.privacy.curator import Curator
 from nacre.privacy.noise import ENTROPY
 from nacre.privacy.plan import (
     Bounds,
@@ -131,7 +132,7 @@ def test_methods_spend_their_budget_and_no_more(method, relation, bought):
         spent = accounting.delta_at(plan.events(), 0.7)
         assert spent <= 1e-7
         assert accounting.delta_at(plan.events(), 0.7 * 0.999) > 1e-7
-        stated = certify(plan, schema, seeded=False, noise=ENTROPY, assumptions=("they hold",))
+        stated = certify(plan, schema, seeded=False, noise=ENTROPY, assumptions=of_table(schema, "text: name", ()))
         verified(Certificate.from_json(json.loads(json.dumps(stated.to_json()))), schema)
 
 
@@ -234,7 +235,7 @@ def test_repeated_person_is_refused_with_advice_before_spending():
     table = tables.with_row(tables.people(30), person=3)
     opened = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fitting.Curator, "_open", lambda self, entry, *rest: opened.append(entry))
+        patch.setattr(Curator, "_open", lambda self, entry, *rest: opened.append(entry))
         with pytest.raises(DataError, match=re.escape('"unit": {"column": "person", "cap": K}')):
             nacre.fit(table, epsilon=1.0, schema=schema, method="independent")
     assert not opened

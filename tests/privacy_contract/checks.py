@@ -24,7 +24,6 @@ import pytest
 from scipy import stats
 from scipy.special import ndtr, ndtri
 
-from nacre import run as fitting
 from nacre.engines import MemoryRows
 from nacre.errors import NacreError, PlanError
 from nacre.privacy.accounting.accountant import Failure, Gaussian
@@ -33,6 +32,7 @@ from nacre.privacy.curator import Curator
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.plan import Entry, Plan
 from nacre.privacy.transcript import Transcript
+from nacre.run import fitting
 
 ALPHA = 1e-6
 FREE = Budget(None)  # plans without a budget: the doors themselves are under test, not what they cost
@@ -311,7 +311,7 @@ def fit_with(
     def fit(table: Any, transcript: Transcript | None = None, noise_seed: int | None = None) -> Any:
         with pytest.MonkeyPatch.context() as patch:
             if noise_seed is None:
-                patch.setattr(fitting, "NoiseSource", FixedNoise)
+                patch.setattr("nacre.run.session.NoiseSource", FixedNoise)
             return fitting.fit(
                 table,
                 epsilon=epsilon,

@@ -101,7 +101,7 @@ def replay(tmp_path) -> None:
         def run(x: np.ndarray, y: np.ndarray, recorded: Any = None, training: Any = training) -> tuple:
             transcript = Transcript(replay=recorded)
             task = small.task(training, x, y, checks.FixedNoise(4), transcript)
-            return training.train(task, lambda told: None).tobytes(), repr(transcript.questions), transcript
+            return training.train(task).tobytes(), repr(transcript.questions), transcript
 
         *wanted, recorded = run(x, y)
         for name, table in others.items():
@@ -120,6 +120,6 @@ def fixed_point(tmp_path) -> None:
         patch.setattr(rejection.Utility, "steps", lambda self, v, p: (seen.append(p), real(self, v, p))[1])
         x, y = small.data(20)
         task = small.task(ExactTraining(0.1, tau=0.3), x, y, checks.FixedNoise(1))
-        ExactTraining(0.1, tau=0.3).train(task, lambda told: None)
+        ExactTraining(0.1, tau=0.3).train(task)
     scaled = np.concatenate(seen) * THETA_STEPS
     assert np.array_equal(scaled, np.rint(scaled))

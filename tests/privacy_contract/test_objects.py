@@ -9,14 +9,13 @@ import pytest
 from nacre.engines import open_rows
 from nacre.errors import DataError
 from nacre.table import Boolean, Categorical, Numeric
-from nacre.table.encoding import encode_column
 from nacre.table.grid import Grid
 
 
 def codes(values, column):
     grid = Grid.of(column)
     batches = open_rows(pd.DataFrame({"x": pd.Series(values, dtype=object)})).batches(["x"])
-    return np.concatenate([grid.codes(encode_column(b.column("x"), column)) for b in batches])
+    return np.concatenate([grid.codes(column.encode(b.column("x"))) for b in batches])
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ import pytest
 from tests.privacy_contract import checks, instances, tables
 from tests.privacy_contract.twins import Twins, budget_checked_after_the_step
 
-from nacre import run as fitting
-from nacre.engines import MemoryRows
+from nacre.engines import MemoryRows, open_rows
 from nacre.privacy import discovery, noise
 from nacre.privacy import room as room_module
 from nacre.privacy.curator import Curator
@@ -21,7 +20,9 @@ from nacre.privacy.doors import select as selection
 from nacre.privacy.passes import feature_sums, units
 from nacre.privacy.passes import tables as counting
 from nacre.privacy.plan import Plan, Scope
+from nacre.progress import silent
 from nacre.release.release import Release
+from nacre.run import fitting
 from nacre.synthesizers.independent import Independent
 from nacre.table import Numeric
 
@@ -269,14 +270,14 @@ def categories_in_data_order(patch):
 
 @twin(instances.stamp)
 def seeded_noise_not_declared(patch):
-    patch.setattr(fitting, "NoiseSource", checks.FixedNoise)
+    patch.setattr("nacre.run.session.NoiseSource", checks.FixedNoise)
 
 
 @twin(instances.replay)
 def leaked_row_count(patch):
     real = Independent.fit
 
-    def leaky(self, curator, plan, seed, progress=fitting.silent):
+    def leaky(self, curator, plan, seed, progress=silent):
         model = real(self, curator, plan, seed, progress)
         model.rows = sum(b.num_rows for b in curator._rows.batches())
         return model
@@ -315,7 +316,7 @@ def error_for_an_unknown_category(patch):
 def questions_that_depend_on_the_data(patch):
     real = Independent.fit
 
-    def curious(self, curator, plan, seed, progress=fitting.silent):
+    def curious(self, curator, plan, seed, progress=silent):
         first = next(curator._rows.batches(["age"])).column(0)[0].as_py()
         cut = 50 if first is None else int(first)
         grouped = {"age": np.roll(np.arange(101), cut)}
@@ -333,7 +334,7 @@ def output_type_from_the_file(patch):
 
     def fit(table, **options):
         release = real(table, **options)
-        kinds = fitting.open_rows(table).arrow_schema
+        kinds = open_rows(table).arrow_schema
         object.__setattr__(release, "kinds", kinds)
         return release
 
@@ -389,7 +390,7 @@ def an_example_row_in_the_release(patch):
 
     real_fit, real_parts = Independent.fit, TableModel.parts
 
-    def keep(self, curator, plan, seed, progress=fitting.silent):
+    def keep(self, curator, plan, seed, progress=silent):
         model = real_fit(self, curator, plan, seed, progress)
         model.example = next(curator._rows.batches()).to_pylist()[0]["city"]
         return model

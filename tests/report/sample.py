@@ -12,6 +12,7 @@ from nacre.evaluation.columns import compare_columns
 from nacre.evaluation.fidelity import cells, marginals, taus
 from nacre.evaluation.score import Judge, Protocol
 from nacre.privacy.budget import Budget
+from nacre.privacy.certificate.assumed import of_table
 from nacre.privacy.certificate.statement import certify
 from nacre.privacy.noise import ENTROPY
 from nacre.report.findings import Comparison, Matrix, Report, Score
@@ -33,7 +34,7 @@ def promised(epsilon: float, delta: float, schema: Any = None, neighbours: str =
     schema = schema or people_schema(ROWS)
     budget = Budget(epsilon, delta, neighbours)
     plan = make("independent", {}).plan(schema, schema.rows, budget)
-    return certify(plan, schema, seeded=False, noise=ENTROPY, assumptions=("the promise is per row",))
+    return certify(plan, schema, seeded=False, noise=ENTROPY, assumptions=of_table(schema, "text: name", ()))
 
 
 @cache

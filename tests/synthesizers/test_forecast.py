@@ -15,7 +15,7 @@ from nacre.planning.forecast import forecast
 from nacre.planning.shape import tvd
 from nacre.privacy.budget import Budget
 from nacre.privacy.discovery import Undeclared, unknown
-from nacre.run import fit, prepare
+from nacre.run import Terms, fit, prepare
 from nacre.synthesizers.registry import METHODS, make
 from nacre.table import Categorical, Numeric, Schema
 from nacre.table.encoding import encode
@@ -28,7 +28,7 @@ SLOW = pytest.mark.slow
 
 def plan_and_forecast(epsilon=1.0, rows=ROWS, method="sketch", target=None):
     schema = people_schema(rows)
-    job = prepare(list(schema.names), schema, Budget(epsilon, 1e-6), method, target)
+    job = prepare(schema.names, schema, Terms(epsilon, 1e-6, method=method, target=target))
     return forecast(job.plan, schema, rows, job.synthesizer)
 
 
@@ -57,7 +57,7 @@ def test_every_method_is_planned_and_forecast(method, rows):
     """With and without a declared number of rows: a plan that exists has a forecast, or a refusal that says why."""
     schema = people_schema(rows)
     try:
-        job = prepare(list(schema.names), schema, Budget(None), method)
+        job = prepare(schema.names, schema, Terms(None, method=method))
         seen = forecast(job.plan, job.schema, rows, job.synthesizer)
     except NacreError as error:
         assert len(str(error)) > 40
@@ -68,7 +68,7 @@ def test_every_method_is_planned_and_forecast(method, rows):
 @pytest.mark.parametrize("options", [{}, {"warm": 0.0}], ids=["warm", "cold"])
 def test_a_flow_is_planned_without_declared_rows(options):
     schema = people_schema(None)
-    job = prepare(list(schema.names), schema, Budget(None), "hflow", None, "declared", options)
+    job = prepare(schema.names, schema, Terms(None, method="hflow", domain="declared", options=options))
     assert forecast(job.plan, job.schema, None, job.synthesizer).verdict == "unknown"
 
 
@@ -149,14 +149,14 @@ def test_the_advice_leads_to_enough_data():
 
 def test_without_declared_rows_only_the_noise_is_known():
     schema = people_schema()
-    job = prepare(list(schema.names), schema, Budget(1.0, 1e-6))
+    job = prepare(list(schema.names), schema, Terms(1.0, 1e-6))
     found = forecast(job.plan, schema, None, job.synthesizer)
     assert (found.verdict, found.columns, found.pair_tvd) == ("unknown", (), None)
 
 
 def test_a_domain_to_be_bought_counts_against_small_tables():
     schema = unknown(["a", "b", "c"])
-    job = prepare(["a", "b", "c"], schema, Budget(1.0, 1e-6))
+    job = prepare(["a", "b", "c"], schema, Terms(1.0, 1e-6))
     few = forecast(job.plan, schema, 100, job.synthesizer)
     many = forecast(job.plan, schema, 100_000, job.synthesizer)
     assert few.verdict == "too little" and many.verdict == "enough"
@@ -178,7 +178,7 @@ def test_methods_that_buy_one_sum_have_a_verdict_too(method):
     for rows in (None, 300, 100_000):
         schema = Schema(columns, rows=rows)
         synthesizer = make(method, {"target": "c"})
-        plan = synthesizer.plan(schema, rows, Budget(1.0, 1e-6))
+        plan = synthesizer.plan(schema, rows, Terms(1.0, 1e-6))
         seen.append(forecast(plan, schema, rows, synthesizer))
     assert [f.verdict for f in seen] == ["unknown", "too little", "enough"]
     assert all(0 < f.seconds < 3600 and f.memory_mb > 0 for f in seen)
@@ -203,7 +203,7 @@ def test_the_verdict_on_a_bought_domain_is_what_a_fit_shows(rows, verdict):
     names = [n for n in people_schema().names if n != "person_id"]
     table = people(rows, seed=12).select(names)
     release = fit(table, epsilon=1.0, delta=1e-6, options={"particles": 64, "steps": 50}, noise_seed=3)
-    job = prepare(names, dataclasses.replace(unknown(names), rows=rows), Budget(1.0, 1e-6))
+    job = prepare(names, dataclasses.replace(unknown(names), rows=rows), Terms(1.0, 1e-6))
     seen, found = forecast(job.plan, job.schema, rows, job.synthesizer), mean_distance(table, release)
     assert seen.verdict == verdict
     assert found > 0.12 if verdict == "too little" else found < 0.07
@@ -213,7 +213,7 @@ def test_the_verdict_on_a_bought_domain_is_what_a_fit_shows(rows, verdict):
 def test_a_declared_domain_is_enough_where_a_bought_one_is_not():
     """The advice names the schema as a way out, and that way is open."""
     names = list(people_schema().names)
-    bought = prepare(names, dataclasses.replace(unknown(names), rows=6_000), Budget(1.0, 1e-6))
+    bought = prepare(names, dataclasses.replace(unknown(names), rows=6_000), Terms(1.0, 1e-6))
     seen = forecast(bought.plan, bought.schema, 6_000, bought.synthesizer)
     assert seen.verdict == "little" and "declare" in seen.advice and seen.domain
     declared = plan_and_forecast(rows=6_000)
@@ -224,7 +224,7 @@ def test_the_cost_of_one_bought_column_is_its_own():
     """One column of sixteen to be bought: only its own distance suffers, and the verdict stays."""
     schema = people_schema(10_000)
     lacking = dataclasses.replace(schema, columns={**schema.columns, "region": Undeclared()})
-    job = prepare(list(schema.names), lacking, Budget(1.0, 1e-6))
+    job = prepare(list(schema.names), lacking, Terms(1.0, 1e-6))
     seen = forecast(job.plan, lacking, 10_000, job.synthesizer)
     before = {c.name: c.tvd for c in plan_and_forecast(rows=10_000).columns}
     worse = {c.name: c.tvd - before[c.name] for c in seen.columns}

@@ -15,8 +15,9 @@ from nacre.synthesizers.gans.medgan import MedganConfig
 from nacre.synthesizers.gans.model import GanModel
 from nacre.synthesizers.gans.steingan import SteinConfig, direction
 from nacre.synthesizers.gans.wgan import WganConfig
-from nacre.synthesizers.parts.generator_model import GENERATOR
+from nacre.synthesizers.parts.generator_model import GENERATOR, DrawsByClass
 from nacre.synthesizers.parts.heads import Heads
+from nacre.table import Condition
 from nacre.table.simulate.people import people, people_schema
 
 KEY = jax.random.key(1)
@@ -184,3 +185,18 @@ def test_seeds_trained_together_equal_seeds_trained_alone():
     for net, weights in alone.items():
         for name, a in weights.items():
             np.testing.assert_allclose(together[1][net][name], a, atol=1e-4)
+
+
+def test_a_class_that_nothing_was_learnt_of_is_drawn_with_a_warning():
+    """All models that draw the class by its share say so, not only those of `pearl-paper`."""
+
+    class Two(DrawsByClass):
+        schema = nacre.Schema({"y": nacre.Categorical(("a", "b"))})  # type: ignore[assignment]
+        shares = np.array([1.0, 0.0])
+        class_column = "y"  # type: ignore[assignment]
+        draw = parts = from_parts = None  # type: ignore[assignment]
+
+    column = Two.schema.columns["y"]
+    assert Two().take_direct({"y": Condition.of(["a"], column)}).tolist() == [1.0, 0.0]
+    with pytest.warns(UserWarning, match="y: the share of what is asked for came out as zero"):
+        assert Two().take_direct({"y": Condition.of(["b"], column)}).tolist() == [0.0, 1.0]

@@ -13,7 +13,7 @@ from nacre.planning.expected import Expected, expected
 from nacre.planning.forecast import forecast
 from nacre.privacy.budget import Budget
 from nacre.privacy.discovery import unknown
-from nacre.run import prepare
+from nacre.run import Terms, prepare
 from nacre.table.simulate.people import people_schema
 
 ROWS, TARGET = 10_000, "late_payment"
@@ -21,7 +21,7 @@ ROWS, TARGET = 10_000, "late_payment"
 
 def seen(rows=ROWS, target=TARGET, place=None, schema=None, epsilon=1.0):
     schema = schema or people_schema(rows)
-    job = prepare(list(schema.names), schema, Budget(epsilon, 1e-6), target=target)
+    job = prepare(schema.names, schema, Terms(epsilon, 1e-6, target=target))
     return job, forecast(job.plan, schema, rows, job.synthesizer, place)
 
 
@@ -59,7 +59,7 @@ def test_the_mean_over_a_million_pairs_is_that_of_all_of_them():
     sizes = [2, 5, 9, 14] * 15
     columns = {f"c{i}": Numeric((1, g), integer=True) for i, g in enumerate(sizes)}
     schema = Schema({**columns, "y": Boolean()}, rows=3_000)
-    job = prepare(list(schema.names), schema, Budget(0.5, 1e-6), target="y")
+    job = prepare(schema.names, schema, Terms(0.5, 1e-6, target="y"))
     found = forecast(job.plan, schema, 3_000, job.synthesizer)
     assert not found.each_pair and "pairs" in [e.name for e in job.plan.entries]
     groups = [c.groups for c in found.columns]
@@ -136,7 +136,7 @@ def test_training_on_raw_rows_is_in_the_forecast(method, options):
     schema = people_schema(ROWS)
     times = []
     for steps in ({}, {"steps": 3_000}):
-        job = prepare(list(schema.names), schema, Budget(None), method, options={**options, **steps})
+        job = prepare(schema.names, schema, Terms(None, method=method, options={**options, **steps}))
         found = forecast(job.plan, schema, ROWS, job.synthesizer)
         times.append(found.seconds)
         assert "noise" not in found.advice

@@ -94,17 +94,17 @@ def test_a_decoy_that_imitates_a_few_people_is_refused_before_training(monkeypat
 
 def test_the_owner_is_told_what_the_rows_of_the_decoy_are_worth():
     """A warning below a tenth of the rows; the number itself always, and to the owner alone."""
-    from nacre.cli.running import diagnostic_lines
+    from nacre.owner import diagnostic_lines
 
     frame, schema, names = flags(2000, 16)
-    told = {}
+    notes = nacre.OwnerNotes()
     fast = {**SMALL, "steps": 5, "width": 8, "decoy": 0.18}
     with pytest.warns(UserWarning, match="decoy=0.18 over 16 hidden columns: 2,000 weighted rows are worth"):
         made = nacre.fit(frame, epsilon=None, schema=schema, method="ppem", hide=names, options=fast,
-                         tell_diagnostics=told.update)  # fmt: skip
+                         owner=notes)  # fmt: skip
     weights = decoy.tilt(frame[names].to_numpy(float), 0.18)
-    assert 50 < worth(weights) < 200 and told["decoy"]["effective_rows"] == pytest.approx(worth(weights))
-    (line,) = diagnostic_lines(told["decoy"])
+    assert 50 < worth(weights) < 200 and notes.diagnostics["decoy"]["effective_rows"] == pytest.approx(worth(weights))
+    (line,) = diagnostic_lines(notes.diagnostics["decoy"])
     assert line.startswith("the rows that the decoy imitates") and f"worth {worth(weights):.0f} equal ones" in line
     assert "effective" not in str(made.certificate.to_json())
 

@@ -138,7 +138,7 @@ def test_moments_of_bought_tables():
     np.testing.assert_allclose(found, [standard.mean(), (standard**2).mean()], rtol=1e-6)
 
 
-@pytest.mark.parametrize("rules", [DpganConfig(HEADS, 1, 8), DpcganConfig(HEADS, 2, 8)])
+@pytest.mark.parametrize("config", [DpganConfig(HEADS, 1, 8), DpcganConfig(HEADS, 2, 8)])
 def test_the_generated_half_is_clipped_like_rows_and_needs_none(config):
     """Σ over generated rows of clipped gradients, against differentiation of one row at a time."""
     duel = CriticDescent(config, 10, 2, 0.05, 1e-3)

@@ -186,7 +186,7 @@ def test_repeated_sets_are_paid_together_and_pooled():
 
 
 def test_diagnostics_reach_the_owner_and_nobody_else(tmp_path):
-    told: dict = {}
+    notes = nacre.OwnerNotes()
     schema = tables.schema(rows=60)
     options = {"mode": "data", "points": 4, "chains": 4, "moves": 2000, "bandwidth": 0.0}
     release = nacre.fit(
@@ -196,9 +196,9 @@ def test_diagnostics_reach_the_owner_and_nobody_else(tmp_path):
         method="support-points",
         neighbours="zero_out",
         options=options,
-        tell_diagnostics=told.update,
+        owner=notes,
     )
-    assert told["points"]["r_hat"] > 0.9 and told["points"]["chains"] == 4
+    assert notes.diagnostics["points"]["r_hat"] > 0.9 and notes.diagnostics["points"]["chains"] == 4
     release.save(tmp_path / "r.nacre")
     assert b"r_hat" not in checks.members((tmp_path / "r.nacre").read_bytes())
     assert "r_hat" not in str(release.certificate)
@@ -206,11 +206,12 @@ def test_diagnostics_reach_the_owner_and_nobody_else(tmp_path):
 
 @pytest.mark.filterwarnings("ignore:mode 'support_points'")
 def test_the_published_chain_tells_how_it_mixed():
-    told: dict = {}
+    notes = nacre.OwnerNotes()
     options = {"mode": "support_points", "points": 4, "alpha": 100.0, "chains": 3, "moves": 1000}
     nacre.fit(tables.people(60), epsilon=None, schema=tables.schema(rows=60), method="support-points", options=options,
-              tell_diagnostics=told.update)  # fmt: skip
-    assert told["table"]["chains"] == 3 and told["table"]["moves"] == 1000 and 0 < told["table"]["accepted"] < 1
+              owner=notes)  # fmt: skip
+    told = notes.diagnostics["table"]
+    assert told["chains"] == 3 and told["moves"] == 1000 and 0 < told["accepted"] < 1
 
 
 def test_a_range_that_ends_inside_a_cell_is_met_by_every_row():

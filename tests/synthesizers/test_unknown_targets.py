@@ -6,15 +6,15 @@ import pytest
 from tests.privacy_contract import tables
 
 from nacre.errors import SchemaError
-from nacre.privacy.budget import Budget
-from nacre.run import prepare
+from nacre.run import Terms, prepare
 from nacre.synthesizers.registry import METHODS
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_target_that_is_no_column_is_refused(method):
     schema = tables.schema(rows=300)
-    budget = Budget(None if METHODS[method].guarantee == "none" else 1.0, 1e-6, "zero_out")
+    epsilon = None if METHODS[method].guarantee == "none" else 1.0
     options = {"hide": ["age"]} if method == "ppem" else {}
+    terms = Terms(epsilon, 1e-6, "zero_out", False, method, "nosuch", "declared", options)
     with pytest.raises(SchemaError, match="target 'nosuch' is not a modelled column"):
-        prepare(list(schema.names), schema, budget, method, "nosuch", "declared", options)
+        prepare(schema.names, schema, terms)

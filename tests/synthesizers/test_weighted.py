@@ -233,11 +233,11 @@ def test_save_load_conditions_and_rebalancing(even, tmp_path):
 )
 def test_other_kinds_fit(options):
     rows = table(300).assign(w=np.linspace(0.5, 2, 300))
-    told = {}
+    notes = nacre.OwnerNotes()
     made = nacre.fit(rows, epsilon=None, schema=SCHEMA, method="weighted", weights="w", options={**SMALL, **options},
-                     tell_diagnostics=told.update)  # fmt: skip
+                     owner=notes)  # fmt: skip
     assert "w" not in made.schema.columns and len(made.sample(50, seed=1)) == 50
-    (facts,) = told.values()
+    (facts,) = notes.diagnostics.values()
     assert facts["effective_rows"] == pytest.approx(nacre.distances.effective_size(rows["w"]))
 
 
@@ -254,10 +254,10 @@ def test_truncation_comes_before_the_refusal_and_its_bias_is_told():
     with pytest.raises(DataError, match="a smaller truncate"):
         revealed.weighed(heavy, 200.0)
     rows = table(300).assign(w=heavy.values)
-    told, options = {}, {**SMALL, "loss": "ce", "scheme": "id", "truncate": 2.0}
+    notes, options = nacre.OwnerNotes(), {**SMALL, "loss": "ce", "scheme": "id", "truncate": 2.0}
     made = nacre.fit(rows, epsilon=None, schema=SCHEMA, method="weighted", weights="w", options=options,
-                     tell_diagnostics=told.update)  # fmt: skip
-    (facts,) = told.values()
+                     owner=notes)  # fmt: skip
+    (facts,) = notes.diagnostics.values()
     assert facts["truncated_at"] == 2.0 and "weighted by column 'w'" in str(made.certificate)
 
 

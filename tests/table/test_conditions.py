@@ -16,7 +16,6 @@ from strategies import columns
 from nacre.errors import SchemaError
 from nacre.table import Between, Boolean, Categorical, Condition, Datetime, Numeric, Schema, Tensor
 from nacre.table.conditions import overlapping, spelled
-from nacre.table.encoding import encode_column
 from nacre.table.grid import Grid
 
 AGE = Numeric((0, 99), integer=True, nullable=True)
@@ -54,7 +53,7 @@ NAMES = [f"{i} {column.kind}" for i, (column, *_) in enumerate(FORMS)]  # the or
 
 
 def stored(column, values):
-    return encode_column(pa.array(values, pa.string() if isinstance(values[0], str) else None), column)
+    return column.encode(pa.array(values, pa.string() if isinstance(values[0], str) else None))
 
 
 @pytest.mark.parametrize(("column", "asked", "inside", "outside"), FORMS, ids=NAMES)
@@ -169,8 +168,8 @@ def test_rules_of_existing_schema_files_load_as_they_are():
     ):
         read = Schema.from_json(f'{text},\n  "impossible": {rules}\n}}')
         assert f'"impossible": {rules}' in read.to_json()
-    (rule,) = Schema.from_json(f'{text}, "impossible": [{{"age": [20, 30]}}]}}').impossible
-    assert rule["age"].matches(stored(AGE, [20, 25, 30])).tolist() == [True, False, True]
+    (rule,) = Schema.from_json(f'{text}, "impossible": [{{"age": [20, 30]}}]}}').rules
+    assert dict(rule.terms)["age"].matches(stored(AGE, [20, 25, 30])).tolist() == [True, False, True]
     with pytest.raises(SchemaError, match=r"impossible\[0\], column 'age': 200 lies outside the bounds"):
         Schema({"age": AGE}, impossible=({"age": Between(200, None)},))
 
@@ -179,7 +178,7 @@ def test_a_rule_beyond_bounds_that_were_bought_is_no_mistake():
     """They come out of the noise after the budget is spent; what they leave out cannot occur."""
     bought = Numeric((0, 64), integer=True, provenance={"bounds": "bought"})
     schema = Schema({"age": bought, "y": Boolean()}, impossible=({"age": Between(70, None), "y": True}, {"age": 80}))
-    assert not any(rule["age"].matches(stored(bought, [0, 64])).any() for rule in schema.impossible)
+    assert not any(dict(rule.terms)["age"].matches(stored(bought, [0, 64])).any() for rule in schema.rules)
 
 
 @pytest.mark.parametrize(

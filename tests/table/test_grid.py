@@ -8,7 +8,7 @@ from strategies import columns, inside, numerics, small_integers
 
 from nacre.errors import DomainNotDeclared, SchemaError
 from nacre.table import Between, Boolean, Categorical, Condition, Datetime, Numeric, Tensor
-from nacre.table.encoding import Values, encode_column
+from nacre.table.encoding import Values
 from nacre.table.grid import Grid
 
 
@@ -20,7 +20,7 @@ def mask_of(grid, asked):
 @given(columns, st.integers(0, 2**32))
 def test_values_and_cells_agree(column, seed):
     grid, rng = Grid.of(column), np.random.default_rng(seed)
-    codes = grid.codes(encode_column(inside(column, rng, 200), column))
+    codes = grid.codes(column.encode(inside(column, rng, 200)))
     assert codes.dtype == np.int32 and codes.min() >= 0 and codes.max() < grid.cells
     placed = grid.place(codes, rng.random(len(codes)))
     np.testing.assert_array_equal(grid.codes(placed), codes)
@@ -89,11 +89,11 @@ def test_skewed_columns_get_fine_cells_near_zero():
 
 
 def test_rows_that_land_nowhere():
-    values = encode_column(_texts("a", "q", None), Categorical(("a", "b")))
+    values = Categorical(("a", "b")).encode(_texts("a", "q", None))
     assert Grid.of(Categorical(("a", "b"))).codes(values).tolist() == [0, -1, -1]
     column = Categorical(("a", "b"), nullable=True, other="z")
-    assert Grid.of(column).codes(encode_column(_texts("a", "q", None), column)).tolist() == [0, 2, 3]
-    numbers = encode_column(_texts("7", "x", None), Numeric((0, 9), integer=True))
+    assert Grid.of(column).codes(column.encode(_texts("a", "q", None))).tolist() == [0, 2, 3]
+    numbers = Numeric((0, 9), integer=True).encode(_texts("7", "x", None))
     assert Grid.of(Numeric((0, 9), integer=True)).codes(numbers).tolist() == [7, -1, -1]
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from nacre.errors import DataError
 from nacre.table.encoding import encode
+from nacre.table.rules import violations
 from nacre.table.simulate.people import CHUNK, people, people_chunks, people_schema
-from nacre.table.structure import violations
 from nacre.table.values.decoding import arrow_schema
 
 
@@ -15,7 +15,7 @@ def test_people_keep_their_schema():
     schema, table = people_schema(), people(60_000, seed=1)
     encoded = encode(table, schema)
     assert not any(encoded.outside().values())
-    assert not violations(encoded, schema).any()
+    assert not violations(encoded, schema.rules).any()
     assert table.schema.equals(arrow_schema(schema)) and len(schema.modelled) == 15
     assert schema.weakest()[0] == "public" and not schema.undeclared()
     for name, column in schema.columns.items():

@@ -10,7 +10,7 @@ import pytest
 from nacre.errors import SchemaError
 from nacre.table import Between, Boolean, Categorical, Datetime, Numeric, Schema
 from nacre.table.conditions import Condition
-from nacre.table.encoding import encode, encode_column
+from nacre.table.encoding import encode
 from nacre.table.formats import DateFormat, NumberFormat, TruthFormat
 from nacre.table.grid import Grid
 from nacre.table.values.decoding import decode
@@ -84,13 +84,13 @@ def test_text_of_a_typed_source_can_stay_text():
 
 
 def test_typed_values_are_read_whatever_the_format():
-    found = encode_column(pa.array([1.5, None, 7.0]), WRITTEN["price"][0])
+    found = WRITTEN["price"][0].encode(pa.array([1.5, None, 7.0]))
     assert found.values[[0, 2]].tolist() == [1.5, 7.0] and found.null.tolist() == [False, True, False]
 
 
 def test_null_words_and_unreadable_values_are_told_apart():
     column = Numeric((0, 10), nullable=True, null_words=("NA", "?"), format=NumberFormat(decimal=","))
-    found = encode_column(pa.array(["1,5", "NA", " ? ", "", None, "n/a", "1.5"]).dictionary_encode(), column)
+    found = column.encode(pa.array(["1,5", "NA", " ? ", "", None, "n/a", "1.5"]).dictionary_encode())
     assert found.null.tolist() == [False] + [True] * 6
     assert found.unreadable.tolist() == [False] * 5 + [True] * 2
 
@@ -107,7 +107,7 @@ def test_cells_of_decimals_hold_multiples_of_the_step(decimals, bounds):
     assert (np.round(values.values, decimals) == values.values).all()
     assert bounds[0] <= values.values.min() and values.values.max() <= bounds[1]
     inside = np.round(rng.uniform(*bounds, 1000), decimals)
-    found = encode_column(pa.array(inside), column)
+    found = column.encode(pa.array(inside))
     assert not found.outside.any() and (found.values == inside).all()
 
 
@@ -123,7 +123,7 @@ def test_one_number_with_decimals_has_a_share():
 
 
 def test_values_off_the_step_are_rounded_and_counted():
-    found = encode_column(pa.array([0.1 + 0.2, 0.25, 1.0, float("inf")]), Numeric((0, 1), decimals=1))
+    found = Numeric((0, 1), decimals=1).encode(pa.array([0.1 + 0.2, 0.25, 1.0, float("inf")]))
     assert found.values.tolist() == [0.3, 0.2, 1.0, 1.0] and found.outside.tolist() == [False, True, False, True]
 
 

@@ -8,7 +8,6 @@ confidence; tests, thresholds and numbers of guesses are fixed before the runs t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,6 +24,7 @@ from nacre.privacy import discovery
 from nacre.privacy.accounting.accountant import Gaussian
 from nacre.privacy.certificate.rounding import down, exact
 from nacre.privacy.certificate.wording import audit_sentence
+from nacre.progress import Progress, silent
 from nacre.table.encoding import Encoded, encode
 from nacre.table.values.decoding import decode
 
@@ -33,8 +33,6 @@ GUESSES = 0.2  # of the canaries on each side
 SYNTHETIC = 500  # rows that a black-box attacker gets
 SEEDED_COINS = "The coins of the one run came from a seed: a test, which bounds nothing"
 LEAST = 100  # runs below which an audit says nothing
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -124,10 +122,10 @@ def audit_method(
     effort: Effort = DEFAULT,
     alpha: float = 0.05,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Progress = silent,
     coin_seed: int | None = None,
 ) -> MethodAudit:
-    """Audit a planned method (`nacre.run.prepare`) on made-up tables of its schema, at family error `alpha`.
+    """Audit a planned method (`nacre.plan`) on made-up tables of its schema, at family error `alpha`.
 
     Noise comes from the operating system, as in production, and so do the coins of one run; `coin_seed` makes them
     repeatable, for a test of the audit itself, and the result says so. Raises NacreError, before anything runs, for an
@@ -137,12 +135,11 @@ def audit_method(
     plan = job.plan
     mu = claimed_mu(plan)
     each = _checked(plan, effort, mu, alpha)
-    told = progress or (lambda what, done, of: None)
     findings: list[Finding] = []
     if effort.runs:
-        findings += _white(job, effort.runs, mu, each, seed, told)
+        findings += _white(job, effort.runs, mu, each, seed, progress)
     if effort.releases:
-        findings += _black(job, effort.releases, mu, each, seed, told)
+        findings += _black(job, effort.releases, mu, each, seed, progress)
     if effort.canaries:
         findings += _one_run(job, coins(effort.canaries, coin_seed), mu, each, seed)
     terms = plan.budget.epsilon, plan.budget.delta, plan.budget.neighbours

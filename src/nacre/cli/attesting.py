@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import typer
 
 from nacre.cli.shell import plain
 from nacre.errors import SchemaError
-from nacre.table import Categorical, Column, Schema
+from nacre.table import Schema
 
 _LINE = 100  # characters of a list of texts from which on its column must be named
 
@@ -17,7 +17,7 @@ _LINE = 100  # characters of a list of texts from which on its column must be na
 def refuse_long_lists(schema: Schema, facts: Sequence[tuple[str | None, str]]) -> None:
     """A list of texts that fills more than a line has hardly been looked at."""
     lists = {n: schema.columns[n] for n, fact in facts if n is not None and fact == "categories"}
-    long = {n: c.labels for n, c in lists.items() if isinstance(c, Categorical) and len(", ".join(c.labels)) > _LINE}
+    long = {n: c.labels for n, c in lists.items() if len(", ".join(c.labels)) > _LINE}
     if long:
         told = ", ".join(f"{n} ({len(texts):,} texts)" for n, texts in [*long.items()][:8]) + ", ..." * (len(long) > 8)
         raise SchemaError(
@@ -26,19 +26,13 @@ def refuse_long_lists(schema: Schema, facts: Sequence[tuple[str | None, str]]) -
         )
 
 
-def ask(
-    schema: Schema,
-    facts: Sequence[tuple[str | None, str]],
-    yes: bool,
-    quiet: bool,
-    domain: Callable[[Column], str],
-) -> None:
+def ask(schema: Schema, facts: Sequence[tuple[str | None, str]], yes: bool, quiet: bool) -> None:
     """Show on stderr what is to be attested, and go on only if that is meant."""
     of: dict[str | None, list[str]] = {}
     for name, fact in facts:
         of.setdefault(name, []).append(fact)
     for name, stated in of.items():
-        shown = f"{schema.rows:,}" if name is None else _full(schema.columns[name], domain)
+        shown = f"{schema.rows:,}" if name is None else schema.columns[name].domain_words(most=None)
         if not (quiet and yes):
             typer.echo(f"  {plain(name or 'the table')}: {', '.join(stated)} ({plain(shown)})", err=True)
     if yes:
@@ -47,8 +41,3 @@ def ask(
         raise SchemaError("attest: nobody can be asked, for this is no terminal. Nothing was attested; --yes goes on")
     if not typer.confirm(f"Are these {len(facts)} facts public?", err=True):
         raise SchemaError("attest: not confirmed. Nothing was attested")
-
-
-def _full(column: Column, domain: Callable[[Column], str]) -> str:
-    """The domain, with all of its labels."""
-    return ", ".join(column.labels) if isinstance(column, Categorical) and not column.missing else domain(column)

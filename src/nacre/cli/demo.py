@@ -7,15 +7,16 @@ from typing import Annotated
 import typer
 
 from nacre.cli import options as o
-from nacre.cli.shell import Shell
+from nacre.cli.groups import Voice, grouped
 
 
+@grouped
 def demo(
     output: Annotated[str, typer.Option("--output", "-o", metavar="FOLDER", help="Where the files go.")] = "demo",
     rows: Annotated[int, typer.Option(min=100, help="Size of the simulated table.")] = 20_000,
     epsilon: o.Epsilon = "1",
-    as_json: o.Json = False,
-    quiet: o.Quiet = False,
+    *,
+    voice: Voice,
 ) -> None:
     """Show the whole job on a simulated table: real file, synthetic file, certificate, release and a comparison.
 
@@ -28,9 +29,9 @@ def demo(
     from nacre.cli.progress import Bars
     from nacre.cli.shell import Interrupted
 
-    shell = Shell(as_json, quiet)
+    shell = voice.shell()
     try:
-        with Bars(not quiet) as bars:
+        with Bars(not voice.quiet) as bars:
             made = job.run(output, rows, parse_epsilon(epsilon, None), bars, shell.say)
     except KeyboardInterrupt:
         raise Interrupted(

@@ -2,67 +2,96 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nacre.cli import options as o
-from nacre.cli.reading import for_schema, reads
+from nacre.cli.groups import Reading, grouped
 from nacre.cli.shell import Interrupted, Shell
 from nacre.cli.streams import table
+
+if TYPE_CHECKING:
+    from nacre.privacy.certificate.statement import Certificate
+    from nacre.report.findings import Report
 
 REAL, WHAT = "The real table", "What is measured"
 
 
-@reads
-def evaluate(
-    file: Annotated[str, typer.Argument(metavar="SYNTH", help="The synthetic table.")],
+@dataclass(frozen=True)
+class Real:
+    """The real table, and what is known of it."""
+
     train: Annotated[
         str, typer.Option(metavar="FILE", rich_help_panel=REAL, help="The private table that it was made from.")
-    ],
+    ]
     holdout: Annotated[
         str | None,
         typer.Option(
             metavar="FILE", rich_help_panel=REAL, help="Real rows that were not used: models are tested there."
         ),
-    ] = None,
+    ] = None
     schema: Annotated[
         str | None, typer.Option(metavar="FILE", rich_help_panel=REAL, help="Schema, as JSON. Default: a draft.")
-    ] = None,
+    ] = None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What is measured, and on how much."""
+
     target: Annotated[
         str | None, typer.Option(metavar="COLUMN", rich_help_panel=WHAT, help="What models learn to predict.")
-    ] = None,
+    ] = None
     suite: Annotated[
         list[str] | None,
         typer.Option(
             rich_help_panel=WHAT, help="default, quick, strong, ten, nine, fidelity, joint or a model; repeatable."
         ),
-    ] = None,
+    ] = None
     rows: Annotated[
         int | None, typer.Option(min=0, rich_help_panel=WHAT, help="Most rows of each table; 0: all. Default: 100,000.")
-    ] = None,
+    ] = None
     jobs: Annotated[
         int | None, typer.Option(min=1, rich_help_panel=WHAT, help="Models at a time. Default: as many as cores.")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, rich_help_panel=WHAT, help="Of samples, queries and resamples.")] = 0,
+    ] = None
+    seed: Annotated[int, typer.Option(min=0, rich_help_panel=WHAT, help="Of samples, queries and resamples.")] = 0
+
+
+@dataclass(frozen=True)
+class EvaluationFiles:
     certificate: Annotated[
         str | None,
         typer.Option(metavar="FILE", rich_help_panel=o.FILES, help="Certificate (.json) or release (.nacre) to show."),
-    ] = None,
-    html: Annotated[
-        str | None, typer.Option(metavar="FILE", rich_help_panel=o.FILES, help="The report as a page.")
-    ] = None,
+    ] = None
+    html: Annotated[str | None, typer.Option(metavar="FILE", rich_help_panel=o.FILES, help="The report as a page.")] = (
+        None
+    )
     json_file: Annotated[
         str | None,
         typer.Option("--json", metavar="FILE", rich_help_panel=o.FILES, help="The report as JSON; '-' for stdout."),
-    ] = None,
+    ] = None
     markdown: Annotated[
         str | None, typer.Option(metavar="FILE", rich_help_panel=o.FILES, help="The report as Markdown.")
-    ] = None,
-    engine: o.Engine = None,
-    force: o.Force = False,
-    quiet: o.Quiet = False,
-    reading: o.Reading = None,
+    ] = None
+    engine: o.Engine = None
+    force: o.Force = False
+    quiet: o.Quiet = False
+
+    @property
+    def outputs(self) -> dict[str, str | None]:
+        as_json = None if self.json_file == "-" else self.json_file
+        return {"--html": self.html, "--json": as_json, "--markdown": self.markdown}
+
+
+@grouped
+def evaluate(
+    file: Annotated[str, typer.Argument(metavar="SYNTH", help="The synthetic table.")],
+    real: Real,
+    measured: Measured,
+    files: EvaluationFiles,
+    reading: Reading,
 ) -> None:
     """Say how useful a synthetic table is: distances, dependence, and models trained on it and tested on real rows.
 
@@ -76,52 +105,46 @@ def evaluate(
     """
     from nacre.cli.inputs import check_outputs
     from nacre.cli.progress import Bars
+    from nacre.evaluation.evaluate import ROWS
+    from nacre.evaluation.evaluate import evaluate as measure
 
-    to_stdout = json_file == "-"
-    shell = Shell(to_stdout, quiet)
-    outputs = {"--html": html, "--json": None if to_stdout else json_file, "--markdown": markdown}
-    check_outputs(outputs, force, [f for f in (file, train, holdout, schema, certificate) if f is not None])
+    to_stdout = files.json_file == "-"
+    shell, how = Shell(to_stdout, files.quiet), reading.options()
+    inputs = (file, real.train, real.holdout, real.schema, files.certificate)
+    check_outputs(files.outputs, files.force, [f for f in inputs if f is not None])
     try:
-        with Bars(not quiet) as bars:
-            report = _evaluate(
-                table(file, reading),
-                train=table(train, reading),
-                holdout=table(holdout, reading),
-                reading=for_schema(reading, schema),
-                schema=schema,
-                target=target,
-                suites=suite or ["default"],
-                seed=seed,
-                n_jobs=jobs,
-                rows=rows,
-                certificate=certificate,
+        with Bars(not files.quiet) as bars:
+            report = measure(
+                table(file, how),
+                train=table(real.train, how),
+                holdout=table(real.holdout, how),
+                reading=reading.options(real.schema),
+                schema=real.schema,
+                target=measured.target,
+                suites=measured.suite or ["default"],
+                seed=measured.seed,
+                n_jobs=measured.jobs,
+                rows=ROWS if measured.rows is None else (measured.rows or None),
+                certificate=None if files.certificate is None else load_certificate_of(files.certificate),
                 progress=bars,
-                engine=engine,
+                engine=files.engine,
             )
     except KeyboardInterrupt:
         raise Interrupted("interrupted; nothing was written") from None
-    _write(shell, report, outputs, force)
+    _write(shell, report, files.outputs, files.force)
     if to_stdout:
         typer.echo(report.to_json(), nl=False)
 
 
-def _evaluate(file: str, *, rows: int | None, certificate: str | None, **asked: Any) -> Any:
-    from nacre.evaluation.evaluate import ROWS, evaluate
-
-    kept = ROWS if rows is None else (rows or None)
-    return evaluate(file, rows=kept, certificate=_certificate(certificate), **asked)
-
-
-def _certificate(path: str | None) -> Any:
-    if path is None:
-        return None
+def load_certificate_of(path: str) -> Certificate:
+    """The certificate in a file of its own, or in a release."""
     from nacre.certificates import load_certificate
     from nacre.release.release import load
 
     return load(path).certificate if path.endswith(".nacre") else load_certificate(path)
 
 
-def _write(shell: Shell, report: Any, outputs: dict[str, str | None], force: bool) -> None:
+def _write(shell: Shell, report: Report, outputs: dict[str, str | None], force: bool) -> None:
     from nacre.cli.judging import summary_lines
 
     writers = {"--html": report.to_html, "--json": report.to_json, "--markdown": report.to_markdown}

@@ -16,8 +16,9 @@ from nacre.errors import BudgetError, DataError, NacreError, SchemaError
 from nacre.table.naming import choices
 
 if TYPE_CHECKING:
+    from nacre.cli.groups import Declared
     from nacre.synthesizers.options import Kind
-    from nacre.table.sources import Options
+    from nacre.table import Schema
 
 
 def parse_epsilon(text: str, large: bool | None = True) -> float | None:
@@ -64,7 +65,7 @@ def parse_options(texts: Sequence[str], method: str) -> dict[str, Any]:
 def _typed(name: str, text: str, kind: Kind) -> Any:
     """The value of an option of that kind."""
     try:
-        value = json.loads(text)
+        value: Any = json.loads(text)
     except ValueError:
         value = text
     types, expected = {
@@ -78,45 +79,25 @@ def _typed(name: str, text: str, kind: Kind) -> Any:
         raise NacreError(f"--option {name}={text}: expected {expected}")
     if isinstance(value, list) and kind == "list":
         return tuple(value)
-    return float(value) if kind == "number" else value
+    return float(value) if kind == "number" and isinstance(value, int) else value
 
 
-@dataclasses.dataclass(frozen=True)
-class Declared:
-    """What the command line declares about a table besides, or instead of, a schema file."""
-
-    schema: str | None = None
-    rows: int | None = None
-    identifiers: tuple[str, ...] = ()
-    unit: str | None = None
-    cap: int | None = None
-    reading: Options | None = None
-
-    def __post_init__(self) -> None:
-        if (self.unit is None) != (self.cap is None):
-            given, lacking = ("--unit", "--cap") if self.cap is None else ("--cap", "--unit")
-            raise NacreError(
-                f"{given} without {lacking}: '--unit patient_id --cap 5' protects all rows of a person together and "
-                "uses at most 5 rows of each"
-            )
-
-
-def schema_for(columns: Sequence[str], declared: Declared, base: Any = None) -> Any:
+def schema_for(columns: Sequence[str], declared: Declared, base: Schema | None = None) -> Schema:
     """The schema of a table with these columns: `base`, the schema file or only the names, and the options on top."""
     from nacre.privacy.discovery import unknown
     from nacre.table import Identifier, Schema, Unit
 
     schema = base or (Schema.load(declared.schema) if declared.schema else unknown(columns))
-    for option, name in (*(("--id", n) for n in declared.identifiers), ("--unit", declared.unit)):
+    identifiers, unit, cap = declared.persons.identifiers or (), declared.persons.unit, declared.persons.cap
+    for option, name in (*(("--id", n) for n in identifiers), ("--unit", unit)):
         if name is not None and name not in schema.columns:
             raise SchemaError(f"{option} {name!r}: there is no such column; choose among {choices(name, schema.names)}")
     changes: dict[str, Any] = {}
-    named = [*declared.identifiers, *([declared.unit] if declared.unit else [])]
-    if named:
-        names = {n: Identifier(person=n == declared.unit) for n in named if schema.columns[n].kind != "identifier"}
+    if named := [*identifiers, *([unit] if unit else [])]:
+        names = {n: Identifier(person=n == unit) for n in named if schema.columns[n].kind != "identifier"}
         changes["columns"] = {**schema.columns, **names}
-    if declared.unit is not None:
-        changes["unit"] = Unit(declared.unit, declared.cap)  # type: ignore[arg-type]
+    if unit is not None and cap is not None:
+        changes["unit"] = Unit(unit, cap)
         _agree("--unit and --cap", schema.unit, changes["unit"])
     if declared.rows is not None:
         changes["rows"] = declared.rows
@@ -129,7 +110,7 @@ def _agree(option: str, stated: Any, given: Any) -> None:
         raise SchemaError(f"{option} says {given}, but the schema file says {stated}; make them agree")
 
 
-def check_target_column(target: str | None, schema: Any) -> None:
+def check_target_column(target: str | None, schema: Schema) -> None:
     """Raise SchemaError for a target that is not a column the method learns."""
     if target is not None and target not in schema.modelled:
         raise SchemaError(

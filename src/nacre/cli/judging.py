@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nacre.cli.progress import Bars
 from nacre.cli.shell import Shell
 from nacre.errors import NacreError
+
+if TYPE_CHECKING:
+    from nacre.release.release import Release
+    from nacre.report.findings import Report
+    from nacre.run.terms import Terms
+    from nacre.table.sources import Options
 
 KINDS = {".html": "to_html", ".htm": "to_html", ".json": "to_json", ".md": "to_markdown"}
 HEADLINES = ("tvd1", "tvd2", "kendall_rmse", "c2st_auc", "auc_mean10", "auroc_mean9", "auc_lr", "auc_tree", "auc_hgb",
@@ -28,7 +34,7 @@ def check_report(option: str, path: str | None) -> None:
     need_libraries()
 
 
-def write_report(report: Any, path: str, force: bool) -> None:
+def write_report(report: Report, path: str, force: bool) -> None:
     """Write the report in the format that the ending of the name says."""
     getattr(report, KINDS[Path(path).suffix.lower()])(path, force)
 
@@ -36,7 +42,7 @@ def write_report(report: Any, path: str, force: bool) -> None:
 class Split:
     """The rows of one file, divided before anything is read: what is fitted, and what the report tests on."""
 
-    def __init__(self, file: Any, share: float, unit: str | None, engine: str | None = None, reading: Any = None):
+    def __init__(self, file: Any, share: float, unit: str | None, engine: str | None, reading: Options):
         from nacre.engines import open_rows
         from nacre.engines.holdout import split
 
@@ -54,9 +60,7 @@ def unit_of(schema: str | None, unit: str | None) -> str | None:
     return None if declared is None else declared.column
 
 
-def judge(
-    split: Split, made: Any, output: str, target: str | None, seed: int, shell: Shell, control: Any = None
-) -> Any:
+def judge(split: Split, made: Release, output: str, terms: Terms, shell: Shell, control: Release | None) -> Report:
     """The report of a run: the synthetic file beside the rows that were fitted, tested on those that were not."""
     from nacre.evaluation.evaluate import evaluate
 
@@ -66,8 +70,8 @@ def judge(
             train=split.train,
             holdout=split.held,
             schema=made.schema,
-            target=target if target in made.schema.modelled else None,
-            seed=seed,
+            target=terms.target if terms.target in made.schema.modelled else None,
+            seed=terms.seed,
             progress=bars,
             certificate=made.certificate,
             engine=split.engine,
@@ -76,10 +80,10 @@ def judge(
         return report
     how = made.model.hiding or {}
     facts = {"Hiding": ", ".join(f"{name} {value}" for name, value in how.items())} if how else {}
-    return replace(report, hidden=_hidden(split, made, output, control, seed), facts={**report.facts, **facts})
+    return replace(report, hidden=_hidden(split, made, output, control, terms.seed), facts={**report.facts, **facts})
 
 
-def _hidden(split: Split, made: Any, output: str, control: Any, seed: int) -> Any:
+def _hidden(split: Split, made: Release, output: str, control: Release | None, seed: int) -> Any:
     """The block on hidden columns, with the control that was fitted beside."""
     from nacre.evaluation.hidden import READ, hidden_marginals
 
@@ -89,7 +93,7 @@ def _hidden(split: Split, made: Any, output: str, control: Any, seed: int) -> An
                             control=other, scores=made.model.scores, seed=seed)  # fmt: skip
 
 
-def write_sheet(made: Any, output: str, drawn: int, path: str, force: bool) -> None:
+def write_sheet(made: Release, output: str, drawn: int, path: str, force: bool) -> None:
     """The release sheet: the certificate in words, and plots of the synthetic rows alone."""
     import numpy as np
 
@@ -106,7 +110,7 @@ def write_sheet(made: Any, output: str, drawn: int, path: str, force: bool) -> N
     write_text(path, sheet_html(made.certificate, made.schema, profile_columns(table, made.schema), facts), force)
 
 
-def summary_lines(report: Any) -> Sequence[str]:
+def summary_lines(report: Report) -> Sequence[str]:
     """The headline figures and what is weakest, for the end of a run."""
     from nacre.report.hidden import verdict
     from nacre.report.ranking import describe, weakest

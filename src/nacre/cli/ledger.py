@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nacre.cli import options as o
+from nacre.cli.groups import Voice, grouped
 from nacre.cli.shell import Shell, help_text, plain, table
 from nacre.privacy.certificate.rounding import exact
+
+if TYPE_CHECKING:
+    from nacre.privacy.ledger.books import Ledger
+    from nacre.privacy.ledger.policy import Policy
 
 app = typer.Typer(no_args_is_help=True, help="The budget of a population over all releases: caps that hold.")
 Url = Annotated[
@@ -18,7 +24,7 @@ Url = Annotated[
 Population = Annotated[str | None, typer.Option("--population", "-p", metavar="NAME", help="Only this population.")]
 
 
-def _opened(url: str | None, create: bool = False) -> Any:
+def _opened(url: str | None, create: bool = False) -> Ledger:
     import os
 
     from nacre.errors import LedgerRequired
@@ -31,17 +37,33 @@ def _opened(url: str | None, create: bool = False) -> Any:
     return open_ledger(found, create)
 
 
+@dataclass(frozen=True)
+class Cap:
+    """The budget of a population, for good."""
+
+    epsilon: Annotated[str, typer.Option("--epsilon", "-e", metavar="NUMBER", help="Cap of all releases together.")]
+    delta: Annotated[float, typer.Option(help="The delta of the cap.")] = 1e-6
+    per_release: Annotated[float | None, typer.Option(help="Largest epsilon of one release, at that delta.")] = None
+    neighbours: o.Neighbours = "add_or_remove_one"
+    unit: Annotated[str | None, typer.Option(metavar="COLUMN", help="Who is protected; default: one row.")] = None
+    who: Annotated[list[str] | None, typer.Option(metavar="USER", help="Who may spend; repeatable.")] = None
+
+    def policy(self) -> Policy:
+        from nacre.cli.inputs import parse_epsilon
+        from nacre.errors import LedgerError
+        from nacre.privacy.ledger.policy import Policy
+
+        if (epsilon := parse_epsilon(self.epsilon)) is None:
+            raise LedgerError("--epsilon none: a cap is a number; a run without a promise is charged to no ledger")
+        return Policy(epsilon, self.delta, self.neighbours, self.unit, self.per_release, tuple(self.who or ()))
+
+
 def init(
     population: Annotated[str, typer.Option("--population", "-p", metavar="NAME", help="Whose rows they are.")],
-    epsilon: Annotated[str, typer.Option("--epsilon", "-e", metavar="NUMBER", help="Cap of all releases together.")],
+    cap: Cap,
     url: Url = None,
-    delta: Annotated[float, typer.Option(help="The delta of the cap.")] = 1e-6,
-    per_release: Annotated[float | None, typer.Option(help="Largest epsilon of one release, at that delta.")] = None,
-    neighbours: o.Neighbours = "add_or_remove_one",
-    unit: Annotated[str | None, typer.Option(metavar="COLUMN", help="Who is protected; default: one row.")] = None,
-    who: Annotated[list[str] | None, typer.Option(metavar="USER", help="Who may spend; repeatable.")] = None,
-    as_json: o.Json = False,
-    quiet: o.Quiet = False,
+    *,
+    voice: Voice,
 ) -> None:
     """Give a population its cap, in a new ledger or in one that is there. A cap is for good.
 
@@ -49,18 +71,15 @@ def init(
       nacre ledger init books.sqlite --population patients --epsilon 3 --per-release 1
       nacre ledger init postgresql://nacre@db/books -p patients -e 3 --unit patient --who ana --who ben
     """
-    from nacre.cli.inputs import parse_epsilon
-    from nacre.errors import LedgerError
-    from nacre.privacy.ledger.policy import Policy
-
-    if (cap := parse_epsilon(epsilon)) is None:
-        raise LedgerError("--epsilon none: a cap is a number; a run without a promise is charged to no ledger")
-    policy = Policy(cap, delta, neighbours, unit, per_release, tuple(who or ()))
+    policy = cap.policy()
     ledger = _opened(url, create=True)
     row = ledger.create(population, policy)
-    shell = Shell(as_json, quiet)
+    shell = voice.shell()
     shell.show(f"ledger       {ledger.url} ({ledger.identity})")
-    shell.show(f"population   {population}: epsilon {exact(cap)} at delta {exact(delta)} for all releases together")
+    shell.show(
+        f"population   {population}: epsilon {exact(policy.epsilon)} at delta {exact(policy.delta)} for all releases "
+        "together"
+    )
     shell.show(f"next         nacre synth FILE -o fake.csv -e 1 --ledger {ledger.url} --population {population}")
     shell.answer({"command": "ledger init", "ledger": ledger.identity, "population": population, "head": row.hash})
 
@@ -69,8 +88,8 @@ def status(
     url: Url = None,
     population: Population = None,
     every: Annotated[bool, typer.Option("--all", help="Each request, however many there are.")] = False,
-    as_json: o.Json = False,
-    quiet: o.Quiet = False,
+    *,
+    voice: Voice,
 ) -> None:
     """Show what every population has spent, request by request, and what is left, in figures that add up.
 
@@ -83,7 +102,7 @@ def status(
     from nacre.cli.ledger_status import lines
     from nacre.privacy.ledger.status import status as figures
 
-    shell, ledger = Shell(as_json, quiet), _opened(url)
+    shell, ledger = voice.shell(), _opened(url)
     names = _named(ledger, population)
     ledger.verify(names)
     found = [figures(ledger.rows(name)) for name in names]
@@ -94,14 +113,14 @@ def status(
     shell.answer({"command": "ledger status", "ledger": ledger.identity, "populations": found})
 
 
-def history(url: Url = None, population: Population = None, as_json: o.Json = False, quiet: o.Quiet = False) -> None:
+def history(url: Url = None, population: Population = None, *, voice: Voice) -> None:
     """List every row: who reserved, opened, settled or refunded what, and when.
 
     Examples:
       nacre ledger history books.sqlite --population patients
     """
 
-    shell, ledger = Shell(as_json, quiet), _opened(url)
+    shell, ledger = voice.shell(), _opened(url)
     rows = [row for name in _named(ledger, population) for row in ledger.rows(name)]
     shown = table("population", "row", "what", "reservation", "epsilon", "units", "by", "at", right=("row", "units"))
     for row in rows:
@@ -121,8 +140,8 @@ def verify(
     release: Annotated[
         list[str] | None, typer.Option(metavar="FILE", help="A release made with this ledger; repeatable.")
     ] = None,
-    as_json: o.Json = False,
-    quiet: o.Quiet = False,
+    *,
+    voice: Voice,
 ) -> None:
     """Check every row, and that no release knows more than the ledger: a restored backup is found out by that.
 
@@ -134,7 +153,7 @@ def verify(
     from nacre.errors import LedgerError
     from nacre.privacy.certificate.wording import ledger_stamps
 
-    shell, ledger = Shell(as_json, quiet), _opened(url)
+    shell, ledger = voice.shell(), _opened(url)
     stamps = []
     for path in release or ():
         here = ledger_stamps(promise_in(path).extras)
@@ -155,8 +174,8 @@ def export(
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The JSON file to write.")],
     url: Url = None,
     force: o.Force = False,
-    as_json: o.Json = False,
-    quiet: o.Quiet = False,
+    *,
+    voice: Voice,
 ) -> None:
     """Write all rows as JSON, after verifying them: for archives and auditors.
 
@@ -165,7 +184,7 @@ def export(
     """
     from nacre.table.writing import write_text
 
-    shell, ledger = Shell(as_json, quiet), _opened(url)
+    shell, ledger = voice.shell(), _opened(url)
     ledger.verify()
     rows = {name: [row.as_dict() for row in ledger.rows(name)] for name in ledger.populations()}
     write_text(output, json.dumps({"ledger": ledger.identity, "populations": rows}, indent=1) + "\n", force)
@@ -178,21 +197,21 @@ def refund(
     reason: Annotated[str, typer.Option(help="Why; it is recorded.")],
     population: Annotated[str, typer.Option("--population", "-p", metavar="NAME", help="Its population.")],
     url: Url = None,
-    as_json: o.Json = False,
-    quiet: o.Quiet = False,
+    *,
+    voice: Voice,
 ) -> None:
     """Give back a reservation for which no answer was given. What was opened stays spent.
 
     Examples:
       nacre ledger refund books.sqlite -p patients --reservation 0f3a... --reason 'the machine was switched off'
     """
-    shell, ledger = Shell(as_json, quiet), _opened(url)
+    shell, ledger = voice.shell(), _opened(url)
     row = ledger.refund(population, reservation, reason)
     shell.show(f"refunded     {reservation}: {-row.units:,} units")
     shell.answer({"command": "ledger refund", "reservation": reservation, "head": row.hash})
 
 
-def upgrade(url: Url = None, as_json: o.Json = False, quiet: o.Quiet = False) -> None:
+def upgrade(url: Url = None, *, voice: Voice) -> None:
     """Have the database refuse all that this version of nacre refuses, after looking at every row.
 
     For ledgers of earlier versions, and where rules were taken away. In PostgreSQL the owner of the tables does it: who
@@ -201,7 +220,7 @@ def upgrade(url: Url = None, as_json: o.Json = False, quiet: o.Quiet = False) ->
     Examples:
       nacre ledger upgrade postgresql://nacre@db/books
     """
-    shell, ledger = Shell(as_json, quiet), _opened(url)
+    shell, ledger = voice.shell(), _opened(url)
     names = ledger.upgrade()
     shell.show(f"upgraded     {ledger.url}: {len(names)} populations, every row is sound")
     shell.answer({"command": "ledger upgrade", "ledger": ledger.identity, "populations": names})
@@ -210,8 +229,8 @@ def upgrade(url: Url = None, as_json: o.Json = False, quiet: o.Quiet = False) ->
 def grant(
     url: Annotated[str, typer.Argument(metavar="LEDGER", help="postgresql://..., as its owner.")],
     users: Annotated[list[str], typer.Argument(metavar="USER...", help="Roles of the database.")],
-    as_json: o.Json = False,
-    quiet: o.Quiet = False,
+    *,
+    voice: Voice,
 ) -> None:
     """Let users of the database read a ledger in PostgreSQL and spend by its rules, and nothing else.
 
@@ -220,21 +239,21 @@ def grant(
     Examples:
       nacre ledger grant postgresql://nacre@db/books ana ben
     """
-    shell, ledger = Shell(as_json, quiet), _opened(url)
+    shell, ledger = voice.shell(), _opened(url)
     for user in users:
         ledger.grant(user)
         shell.show(f"granted      {user} may read {ledger.url} and spend by its rules")
     shell.answer({"command": "ledger grant", "ledger": ledger.identity, "users": users})
 
 
-def _say_if_old(shell: Shell, ledger: Any) -> None:
+def _say_if_old(shell: Shell, ledger: Ledger) -> None:
     if told := ledger.old_rules():
         shell.say(f"nacre: {told}")
 
 
-def _named(ledger: Any, population: str | None) -> list[str]:
+def _named(ledger: Ledger, population: str | None) -> list[str]:
     return [population] if population else ledger.populations()
 
 
 for _command in (init, status, history, verify, export, refund, upgrade, grant):
-    app.command(help=help_text(_command))(_command)
+    app.command(help=help_text(_command))(grouped(_command))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -139,7 +139,6 @@ Spreadsheet = Annotated[
         help="For CSV that is opened in a spreadsheet: an apostrophe before texts that it would run as formulas.",
     ),
 ]
-Reading = Any  # an `Options`; `nacre.cli.reading.reads` puts its options in this place
 Force = Annotated[
     bool, typer.Option("--force", "-f", metavar="", rich_help_panel=FILES, help="Overwrite files that exist.")
 ]

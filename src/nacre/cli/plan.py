@@ -3,44 +3,70 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
-from typing import Annotated, Any
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from nacre.cli import options as o
 from nacre.cli import streams
+from nacre.cli.groups import Declared, Model, Persons, Reading, grouped
 from nacre.cli.outlook import outlook_tables, pair_parts, spread
-from nacre.cli.reading import reads
 from nacre.cli.shell import Shell, plain, table
 
+if TYPE_CHECKING:
+    from nacre.planning.comparison import Case, Line
+    from nacre.planning.costs import Place
+    from nacre.planning.forecast import ColumnForecast, Forecast
+    from nacre.privacy.certificate.statement import Certificate
+    from nacre.privacy.plan import Plan
+    from nacre.run.terms import Terms
 
-@reads
+
+@dataclass(frozen=True)
+class Planned:
+    """What is asked for."""
+
+    epsilon: o.Epsilon = "1"
+    delta: o.Delta = None
+    target: o.Target = None
+    method: o.Method = "sketch"
+    neighbours: o.Neighbours = "add_or_remove_one"
+    domain: o.Domain = "buy"
+    hide: o.Hide = None
+    alpha: o.Alpha = None
+    target_shares: o.TargetShares = None
+    option: o.MethodOption = None
+    i_understand: o.Understand = False
+
+    def terms(self) -> Terms:
+        model = Model(self.delta, self.target, self.method, self.neighbours, self.domain, self.hide, self.alpha,
+                      option=self.option, i_understand=self.i_understand)  # fmt: skip
+        return model.terms(self.epsilon)
+
+
+@dataclass(frozen=True)
+class Told:
+    """What is known of the table."""
+
+    rows: o.Rows = None
+    persons: Persons = field(default_factory=Persons)
+    reading: Reading = field(default_factory=Reading)
+
+
+@grouped
 def plan(
     file: Annotated[
         str | None, typer.Argument(metavar="[FILE]", help="A schema (*.json), or a table: only its header is read.")
     ] = None,
-    epsilon: o.Epsilon = "1",
     columns_from: Annotated[
         str | None, typer.Option(metavar="FILE", help="The same as naming a table: take the column names of this file.")
     ] = None,
-    delta: o.Delta = None,
-    target: o.Target = None,
-    method: o.Method = "sketch",
-    neighbours: o.Neighbours = "add_or_remove_one",
-    domain: o.Domain = "buy",
-    hide: o.Hide = None,
-    alpha: o.Alpha = None,
-    target_shares: o.TargetShares = None,
-    option: o.MethodOption = None,
-    i_understand: o.Understand = False,
-    rows: o.Rows = None,
-    identifiers: o.Identifiers = None,
-    unit: o.Unit = None,
-    cap: o.Cap = None,
+    *,
+    asked: Planned,
+    told: Told,
     engine: o.Engine = None,
     as_json: o.Json = False,
-    reading: o.Reading = None,
 ) -> None:
     """Say what a run would cost and give, before anything is spent: noise, expected error, time and memory; how other
     methods and budgets compare, and what would help.
@@ -52,28 +78,21 @@ def plan(
       nacre plan people.csv --rows 20000 --epsilon 0.5
       nacre plan parts.parquet --rows 100000000 --engine ray:8
     """
-    from nacre.aiming import share_target, weighing_options
     from nacre.cli.conditions import parse_rebalance
-    from nacre.cli.inputs import Declared, check_target_column, parse_options, schema_for
-    from nacre.cli.running import Terms
+    from nacre.cli.inputs import check_target_column, schema_for
     from nacre.planning.comparison import Case
-    from nacre.planning.forecast import forecast
-    from nacre.run import hiding_options, prepare
+    from nacre.run.job import prepare
 
     shell = Shell(as_json)
-    schema, columns = _schema_and_columns(file, columns_from, reading)
-    declared = Declared(schema, rows, tuple(identifiers or ()), unit, cap)
-    described = schema_for(columns, declared)
-    check_target_column(target, described)
-    options = hiding_options(method, parse_options(option or (), method), hide or None, alpha)
-    budget = Terms(epsilon, delta, neighbours, large=i_understand).budget(described.rows)
-    shares = parse_rebalance(target_shares or (), described, "--target-shares") or None
-    target = share_target(method, described, target, shares)
-    options |= weighing_options(method, shares, None)
-    job = prepare(columns, described, budget, method, target, domain, options)
+    schema, columns = _schema_and_columns(file, columns_from, told.reading)
+    described = schema_for(columns, Declared(schema, told.rows, told.persons, told.reading))
+    check_target_column(asked.target, described)
+    terms = asked.terms().settled(described.rows)
+    shares = parse_rebalance(asked.target_shares or (), described, "--target-shares") or None
+    job = prepare(columns, described, replace(terms, target_shares=shares))
     place = _place(file or columns_from or "", engine)
-    seen = forecast(job.plan, job.schema, described.rows, job.synthesizer, place)
-    case = Case(job.schema, budget, method, {"target": target, **options}, place)
+    seen = job.forecast(place)
+    case = Case(job.schema, job.plan.budget, asked.method, job.settings, place)
     others, helping = _beside(case, seen)
     for part in [*_tell(job.plan, seen), *outlook_tables(others, helping)]:
         shell.show(part)
@@ -81,14 +100,14 @@ def plan(
     shell.document({**job.plan.to_json(), "notes": {**seen.to_json(), **beside}})
 
 
-def _beside(case: Any, seen: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+def _beside(case: Case, seen: Forecast) -> tuple[tuple[Line, ...], tuple[Line, ...]]:
     """Other plans beside this one, where its forecast has errors to compare."""
     from nacre.planning.comparison import comparable, compare, what_helps
 
     return (compare(case), what_helps(case, seen)) if comparable(case) and seen.columns else ((), ())
 
 
-def _place(file: str, engine: str | None) -> Any:
+def _place(file: str, engine: str | None) -> Place:
     """How a run would read the rows: CSV, unless a table of another format is named."""
     from nacre.engines.cluster import workers_of
     from nacre.planning.costs import Place
@@ -98,7 +117,7 @@ def _place(file: str, engine: str | None) -> Any:
     return Place(FORMATS.get(ending, "csv"), workers_of(engine) if engine else 0)
 
 
-def _schema_and_columns(file: str | None, columns_from: str | None, reading: Any) -> tuple[str | None, list[str]]:
+def _schema_and_columns(file: str | None, columns_from: str | None, reading: Reading) -> tuple[str | None, list[str]]:
     """A schema file (it has its own names), or the names in a table's header, no row of which is looked at; exactly one
     of the two."""
     from nacre.engines import open_rows
@@ -108,11 +127,11 @@ def _schema_and_columns(file: str | None, columns_from: str | None, reading: Any
         raise NacreError("name a schema file (*.json), or a table: one of the two")
     if file is not None and file.lower().endswith(".json"):
         return file, []
-    source = streams.table(file or columns_from, reading)
-    return None, list(open_rows(source, options=reading, look=False).column_names)
+    source = streams.table(file or columns_from, reading.options())
+    return None, list(open_rows(source, options=reading.options(), look=False).column_names)
 
 
-def _tell(plan: Any, seen: Any) -> list[Any]:
+def _tell(plan: Plan, seen: Forecast) -> list[Any]:
     """The plan for people."""
     from nacre.privacy.certificate.rounding import exact
 
@@ -139,7 +158,7 @@ def _tell(plan: Any, seen: Any) -> list[Any]:
     return parts
 
 
-def _doors(plan: Any) -> Any:
+def _doors(plan: Plan) -> Any:
     made = table(
         "entry", "door", "tables", "noise per cell", title="What will be asked", right=("tables", "noise per cell")
     )
@@ -148,7 +167,7 @@ def _doors(plan: Any) -> Any:
     return made
 
 
-def _errors(seen: Any) -> Any:
+def _errors(seen: Forecast) -> Any:
     title = f"Expected error of each column with {seen.rows:,} rows (distance: eight of ten within the range)"
     numbers = ("cells", "groups", "error of a count", "relative", "distance", "range", "at most")
     made = table("column", *numbers, title=title, right=numbers)
@@ -159,7 +178,7 @@ def _errors(seen: Any) -> Any:
     return made
 
 
-def _numbers(column: Any) -> tuple[str, ...]:
+def _numbers(column: ColumnForecast) -> tuple[str, ...]:
     if column.groups == 1 and column.cells != 1:
         return "", "", "no detail left", "", ""
     error = (f"±{column.count_error:,.4g}", f"{column.relative_error:.1%}")
@@ -194,13 +213,13 @@ def certificate(
     shell.document(found.to_json())
 
 
-def promise_in(path: str) -> Any:
+def promise_in(path: str) -> Certificate:
     """The verified certificate in a file of a release or sketch."""
     from nacre.release.file import unpack
     from nacre.release.release import SKETCH, load
 
     if unpack(path)[0]["model.json"].get("method") == SKETCH:
-        from nacre.sites.sketch import load_sketch
+        from nacre.sites.shared import load_sketch
 
         return load_sketch(path).certificate
     return load(path).certificate

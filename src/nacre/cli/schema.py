@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from nacre.cli import options as o
 from nacre.cli import streams
 from nacre.cli.attesting import ask, refuse_long_lists
-from nacre.cli.owner import misfit_lines, missing_lines
-from nacre.cli.reading import for_schema, reads
+from nacre.cli.groups import Charge, Declared, Persons, Reading, Voice, grouped, names_of
 from nacre.cli.shell import Shell, help_text, plain, table
+from nacre.owner import misfit_lines, missing_lines
+
+if TYPE_CHECKING:
+    from nacre.cli.progress import Bars
+    from nacre.engines import Rows
+    from nacre.table import Schema
+    from nacre.table.values.misfits import Misfits
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -22,15 +29,15 @@ app = typer.Typer(
 SchemaPath = Annotated[str, typer.Argument(metavar="SCHEMA", help="A schema file, as JSON.")]
 
 
-@reads
+@grouped
 def draft(
     file: o.TableFile,
     output: Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", help="Where to write it.")] = None,
     identifiers: o.Identifiers = None,
     force: o.Force = False,
-    as_json: o.Json = False,
-    quiet: o.Quiet = False,
-    reading: o.Reading = None,
+    *,
+    voice: Voice,
+    reading: Reading,
 ) -> None:
     """Guess a schema from the data. Every fact in it is marked `read`: a draft to review, not a promise.
 
@@ -40,18 +47,18 @@ def draft(
       nacre schema draft people.csv -o people.json
       nacre schema draft people.csv -o people.json --id patient_id
     """
-    from nacre.cli.inputs import Declared, WatchedRows, check_outputs, estimated_rows, schema_for
+    from nacre.cli.inputs import WatchedRows, check_outputs, estimated_rows, schema_for
     from nacre.cli.progress import Bars
     from nacre.engines import open_rows
     from nacre.table import Schema
 
-    shell = Shell(as_json, quiet)
+    shell, how = voice.shell(), reading.options()
     check_outputs({"--output": output}, force, [file])
-    source = streams.table(file, reading)
-    rows = open_rows(source, options=reading)
-    with Bars(not quiet, {"reading rows": estimated_rows(source)}) as bars:
+    source = streams.table(file, how)
+    rows = open_rows(source, options=how)
+    with Bars(not voice.quiet, {"reading rows": estimated_rows(source)}) as bars:
         guess = Schema.draft(WatchedRows(rows, bars))
-    guess = schema_for(rows.column_names, Declared(identifiers=tuple(identifiers or ())), guess)
+    guess = schema_for(rows.column_names, Declared(persons=Persons(identifiers)), guess)
     if output in (None, streams.DASH):
         typer.echo(guess.to_json())
         return shell.tell_owner(["this draft was read from the data: it is as private as the table until reviewed"])
@@ -64,28 +71,37 @@ def draft(
     shell.answer({"command": "schema draft", "output": output, "schema": json.loads(guess.to_json())})
 
 
-@reads
-def buy(
-    file: o.TableFile,
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Where to write the schema.")],
-    epsilon: o.Epsilon,
-    delta: o.Delta = None,
-    schema: o.SchemaFile = None,
-    neighbours: o.Neighbours = "add_or_remove_one",
-    identifiers: o.Identifiers = None,
-    unit: o.Unit = None,
-    cap: o.Cap = None,
+@dataclass(frozen=True)
+class Bought:
+    """What a schema may cost, and who pays."""
+
+    epsilon: o.Epsilon
+    delta: o.Delta = None
+    neighbours: o.Neighbours = "add_or_remove_one"
+    noise_seed: o.NoiseSeed = None
+    charge: Charge = field(default_factory=Charge)
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of the table beforehand."""
+
+    schema: o.SchemaFile = None
+    persons: Persons = field(default_factory=Persons)
+    reading: Reading = field(default_factory=Reading)
+
+
+@dataclass(frozen=True)
+class BoughtFiles:
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Where to write the schema.")]
     certificate: Annotated[
         str | None, typer.Option("--certificate", metavar="FILE", help="Certificate: .json, or text.")
-    ] = None,
-    noise_seed: o.NoiseSeed = None,
-    ledger: o.LedgerUrl = None,
-    population: o.Population = None,
-    request: o.Request = None,
-    force: o.Force = False,
-    as_json: o.Json = False,
-    quiet: o.Quiet = False,
-    reading: o.Reading = None,
+    ] = None
+
+
+@grouped
+def buy(
+    file: o.TableFile, files: BoughtFiles, bought: Bought, known: Known, force: o.Force = False, *, voice: Voice
 ) -> None:
     """Buy a schema with noise, to read and correct it before a fit. A release of its own, with its certificate.
 
@@ -95,45 +111,41 @@ def buy(
       nacre schema buy people.csv -e 0.1 -o people.schema.json
       nacre schema buy visits.csv -e 0.1 -o visits.schema.json --unit patient --cap 5
     """
-    from nacre.bought_schema import buy_schema
-    from nacre.cli.inputs import Declared, check_outputs, estimated_rows, parse_epsilon, schema_for
+    from nacre.cli.inputs import check_outputs, estimated_rows, parse_epsilon, schema_for
     from nacre.cli.progress import Bars
-    from nacre.cli.running import promise_lines
+    from nacre.cli.writing import promise_lines, write_certificate
     from nacre.engines import open_rows
-    from nacre.privacy.ledger.payment import Account
-    from nacre.table.writing import write_text
+    from nacre.run import buying
+    from nacre.run.terms import Access, Terms
 
-    shell = Shell(as_json, quiet)
-    check_outputs({"--output": output, "--certificate": certificate}, force, [f for f in (file, schema) if f])
-    reading = for_schema(reading, schema)
-    source = streams.table(file, reading)
-    rows = open_rows(source, options=reading)
-    known = schema_for(rows.column_names, Declared(schema, None, tuple(identifiers or ()), unit, cap, reading))
-    with Bars(not quiet, {"reading rows": estimated_rows(source)}) as bars:
-        made = buy_schema(
-            rows, epsilon=parse_epsilon(epsilon), delta=delta, schema=known, neighbours=neighbours,  # type: ignore[arg-type]
-            noise_seed=noise_seed, progress=bars, account=Account(ledger, population, request),
-        )  # fmt: skip
+    shell, output = voice.shell(), files.output
+    check_outputs({"--output": output, "--certificate": files.certificate}, force,
+                  [f for f in (file, known.schema) if f])  # fmt: skip
+    declared = Declared(known.schema, None, known.persons, known.reading)
+    source = streams.table(file, declared.options)
+    rows = open_rows(source, options=declared.options)
+    schema = schema_for(rows.column_names, declared)
+    terms = Terms(parse_epsilon(bought.epsilon), bought.delta, bought.neighbours, noise_seed=bought.noise_seed)
+    with Bars(not voice.quiet, {"reading rows": estimated_rows(source)}) as bars:
+        made = buying.bought(rows, schema, terms, Access(bought.charge.account(), progress=bars))
     made.schema.save(output, force)
-    told = made.certificate.to_json()
-    if certificate is not None:
-        as_text = json.dumps(told, indent=1) if certificate.lower().endswith(".json") else str(made.certificate)
-        write_text(certificate, as_text + "\n", force)
+    if files.certificate is not None:
+        write_certificate(made.certificate, files.certificate, force)
     shell.show(schema_table(made.schema, f"Bought from {streams.name_of(file)}"))
     for line in promise_lines(made.certificate):
         shell.show(line)
     shell.say(f"Read and correct {output}, then: nacre synth {file} -o fake.csv -e 1 --schema {output}")
     shell.answer({"command": "schema buy", "output": output, "schema": json.loads(made.schema.to_json()),
-                  "certificate": told})  # fmt: skip
+                  "certificate": made.certificate.to_json()})  # fmt: skip
 
 
-@reads
+@grouped
 def check(
     schema: SchemaPath,
     file: Annotated[str | None, typer.Argument(metavar="[FILE]", help="A table to hold against it.")] = None,
-    as_json: o.Json = False,
-    quiet: o.Quiet = False,
-    reading: o.Reading = None,
+    *,
+    voice: Voice,
+    reading: Reading,
 ) -> None:
     """Check a schema, and a table against it. What it says of the table is for its owner only.
 
@@ -146,7 +158,7 @@ def check(
     from nacre.engines import open_rows
     from nacre.table import Schema
 
-    shell = Shell(as_json, quiet)
+    shell = voice.shell()
     loaded = Schema.load(schema)
     lacking = [f"{name}.{fact}" for name, fact in loaded.undeclared()]
     found = {"command": "schema check", "columns": len(loaded.columns), "undeclared": lacking}
@@ -154,9 +166,10 @@ def check(
     if lacking:
         shell.show(f"not declared, to be bought: {', '.join(lacking)}")
     if file is not None:
-        source, file = streams.table(file, reading), streams.name_of(file)
-        with Bars(not quiet, {"reading rows": loaded.rows or estimated_rows(source)}) as bars:
-            rows, strange, lacking = _compare(loaded, open_rows(source, options=for_schema(reading, schema)), bars)
+        how = reading.options(schema)
+        source, file = streams.table(file, how), streams.name_of(file)
+        with Bars(not voice.quiet, {"reading rows": loaded.rows or estimated_rows(source)}) as bars:
+            rows, strange, lacking = _compare(loaded, open_rows(source, options=how), bars)
         outside = {name: m.outside + lacking[name] for name, m in strange.items()}
         found |= {"file": file, "rows": rows, "outside": {k: v for k, v in outside.items() if v},
                   "unreadable": {k: m.unreadable for k, m in strange.items() if m.unreadable}}  # fmt: skip
@@ -168,21 +181,29 @@ def check(
     shell.answer(found)
 
 
-def attest(
-    schema: SchemaPath,
-    by: Annotated[str, typer.Option(help="Who says so.")],
-    why: Annotated[str, typer.Option(help="Why the facts are public, in words.")],
+@dataclass(frozen=True)
+class Claim:
+    """Which facts are public, and who says so."""
+
+    by: Annotated[str, typer.Option(help="Who says so.")]
+    why: Annotated[str, typer.Option(help="Why the facts are public, in words.")]
     columns: Annotated[
         str | None, typer.Option(metavar="NAMES", help="Only these columns, a,b,c. Default: all, but for long lists.")
-    ] = None,
-    fact: Annotated[str | None, typer.Option(help="Only this fact: bounds, categories, ...")] = None,
+    ] = None
+    fact: Annotated[str | None, typer.Option(help="Only this fact: bounds, categories, ...")] = None
+
+
+@grouped
+def attest(
+    schema: SchemaPath,
+    claim: Claim,
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="FILE", help="Default: the same file.")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     force: o.Force = False,
-    as_json: o.Json = False,
-    quiet: o.Quiet = False,
+    *,
+    voice: Voice,
 ) -> None:
     """Take responsibility for facts that were read from the data: they become public, with your name and reason.
 
@@ -194,20 +215,20 @@ def attest(
       nacre schema attest people.json --columns age,ward --by 'M. Curie' --why 'adults; the wards are on the website'
     """
     from nacre.cli.inputs import check_outputs
-    from nacre.cli.reading import names_of
     from nacre.table import Schema
 
-    shell = Shell(as_json, quiet)
+    shell = voice.shell()
     if output is not None:
         check_outputs({"--output": output}, force)
     before = Schema.load(schema)
-    attested = before.attest(None if columns is None else names_of(columns), fact, by=by, why=why)
+    named = None if claim.columns is None else names_of(claim.columns)
+    attested = before.attest(named, claim.fact, by=claim.by, why=claim.why)
     facts = attested.attestations[-1].facts
-    if columns is None:
+    if claim.columns is None:
         refuse_long_lists(before, facts)
-    ask(before, facts, yes, quiet, domain)
+    ask(before, facts, yes, voice.quiet)
     attested.save(output or schema, force=output is None or force)
-    shell.show(f"{output or schema}: {len(facts)} facts attested by {by}; {_sources(attested)}")
+    shell.show(f"{output or schema}: {len(facts)} facts attested by {claim.by}; {_sources(attested)}")
     shell.answer({"command": "schema attest", "output": output or schema, "facts": [list(f) for f in facts]})
 
 
@@ -232,13 +253,17 @@ def show(
     shell.document(json.loads(loaded.to_json()))
 
 
-def schema_table(schema: Any, title: str) -> Any:
+def schema_table(schema: Schema, title: str) -> Any:
     """Columns, kinds, domains and sources for people."""
     made = table("column", "kind", "domain", "null", "source", title=title)
     for name, column in schema.columns.items():
         sources = sorted(set(column.provenance.values()))
         made.add_row(
-            plain(name), _kind(column), plain(domain(column)), "yes" if column.nullable else "", ", ".join(sources)
+            plain(name),
+            column.title,
+            plain(column.domain_words()),
+            "yes" if column.nullable else "",
+            ", ".join(sources),
         )
     rows = f"{schema.rows:,} rows ({schema.provenance['rows']})" if schema.rows else "number of rows not declared"
     unit = f"; unit {schema.unit.column}, at most {schema.unit.cap} rows each" if schema.unit else ""
@@ -247,49 +272,17 @@ def schema_table(schema: Any, title: str) -> Any:
     return made
 
 
-def _kind(column: Any) -> str:
-    return "integer" if getattr(column, "integer", False) else column.kind
-
-
-def domain(column: Any) -> str:
-    if column.kind == "identifier":
-        return "not learnt, made anew"
-    if column.missing:
-        return f"{column.missing[0]} not declared"
-    if column.kind == "categorical":
-        labels = [*column.labels]
-        text = ", ".join(labels[:8])
-        return text if len(labels) <= 8 else f"{text}, ... ({len(labels)} in all)"
-    if column.kind == "boolean":
-        return "false, true" if column.format is None else f"{column.format.false}, {column.format.true}"
-    if getattr(column, "format", None) is not None:
-        return " .. ".join(_written_bounds(column))
-    return " .. ".join(
-        f"{b:,}" if isinstance(b, int) else f"{b:,.10g}" if isinstance(b, float) else b for b in column.bounds
-    )
-
-
-def _written_bounds(column: Any) -> list[str]:
-    """The bounds as values of the column are written."""
-    import numpy as np
-
-    from nacre.table.values.lettering import texts
-
-    ends = column.bounds if column.kind == "numeric" else column.ends
-    return texts(np.array(ends), None, column).to_pylist()
-
-
-def _sources(schema: Any) -> str:
+def _sources(schema: Schema) -> str:
     counts: dict[str, int] = {}
     for source in schema.facts().values():
         counts[source] = counts.get(source, 0) + 1
     return ", ".join(f"{n} facts {source}" for source, n in counts.items())
 
 
-def _compare(schema: Any, rows: Any, bars: Any) -> tuple[int, dict[str, Any], dict[str, int]]:
+def _compare(schema: Schema, rows: Rows, bars: Bars) -> tuple[int, dict[str, Misfits], dict[str, int]]:
     """The number of rows and, per column, how many values lie outside the schema, and how many are missing where none
     may be."""
-    from nacre.run import check_rows
+    from nacre.run.checks import check_rows
     from nacre.table.encoding import encode
     from nacre.table.values.misfits import Misfits
 

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
-from typing import Annotated, Any
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nacre.cli import options as o
-from nacre.cli.reading import for_schema, reads
+from nacre.cli.groups import Declared, Model, Voice, Written, grouped
 from nacre.cli.shell import NOT_HIDDEN, Interrupted, Shell
 from nacre.cli.streams import Target, table
 from nacre.errors import NacreError
 from nacre.privacy.certificate.rounding import exact
+
+if TYPE_CHECKING:
+    from nacre.cli.judging import Split
+    from nacre.cli.running import Request
+    from nacre.release.release import Release as Made
+    from nacre.report.findings import Report
 
 RowsOut = Annotated[
     int | None,
@@ -46,47 +53,77 @@ Sheet = Annotated[
 ]
 
 
-@reads
+@dataclass(frozen=True)
+class Asked:
+    """What is asked for of a table."""
+
+    epsilon: o.Epsilon
+    model: Model
+
+
+@dataclass(frozen=True)
+class MaybeAsked:
+    """The same, or a sketch in its place."""
+
+    epsilon: o.MaybeEpsilon = None
+    from_sketch: o.FromSketch = None
+    model: Model = field(default_factory=Model)
+
+
+@dataclass(frozen=True)
+class SynthFiles:
+    """What is written besides the synthetic table, and how that is drawn."""
+
+    sample_rows: RowsOut = None
+    release: Release = None
+    certificate: CertificateFile = None
+    save_schema: SaveSchema = None
+    report: ReportFile = None
+    holdout: Holdout = None
+    sheet: Sheet = None
+    written: Written = field(default_factory=Written)
+
+    @property
+    def kept(self) -> dict[str, str | None]:
+        return {"--release": self.release, "--certificate": self.certificate, "--save-schema": self.save_schema}
+
+
+@dataclass(frozen=True)
+class FitFiles:
+    certificate: CertificateFile = None
+    save_schema: SaveSchema = None
+    engine: o.Engine = None
+    force: o.Force = False
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Which rows of a release."""
+
+    rows: Annotated[
+        int | None, typer.Option(min=1, help="Rows to draw. Default: as many as the release says, declared or bought.")
+    ] = None
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CONDITION",
+            help="Only rows like these: 'age=30..40' (a range), 'sex=F|M' (one of these), 'plan=null'; repeatable.",
+        ),
+    ] = None
+    rebalance: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SHARES",
+            help="Draw a column in these shares, the rest given it: values, sets a|b, ranges low..high, each with its "
+            "share; repeatable. 'none': as learnt.",
+        ),
+    ] = None
+    seed: o.SampleSeed = None
+
+
+@grouped
 def synth(
-    file: o.TableFile,
-    output: o.TableOut,
-    epsilon: o.Epsilon,
-    delta: o.Delta = None,
-    schema: o.SchemaFile = None,
-    target: o.Target = None,
-    method: o.Method = "sketch",
-    rows: o.Rows = None,
-    sample_rows: RowsOut = None,
-    neighbours: o.Neighbours = "add_or_remove_one",
-    domain: o.Domain = "buy",
-    identifiers: o.Identifiers = None,
-    unit: o.Unit = None,
-    cap: o.Cap = None,
-    release: Release = None,
-    certificate: CertificateFile = None,
-    save_schema: SaveSchema = None,
-    report: ReportFile = None,
-    holdout: Holdout = None,
-    sheet: Sheet = None,
-    hide: o.Hide = None,
-    alpha: o.Alpha = None,
-    target_shares: o.TargetShares = None,
-    weights: o.WeightsFrom = None,
-    option: o.MethodOption = None,
-    seed: o.Seed = 0,
-    noise_seed: o.NoiseSeed = None,
-    i_understand: o.Understand = False,
-    ledger: o.LedgerUrl = None,
-    population: o.Population = None,
-    request: o.Request = None,
-    engine: o.Engine = None,
-    go_on: o.GoOn = False,
-    output_format: o.OutputFormat = None,
-    spreadsheet: o.Spreadsheet = False,
-    force: o.Force = False,
-    as_json: o.Json = False,
-    quiet: o.Quiet = False,
-    reading: o.Reading = None,
+    file: o.TableFile, output: o.TableOut, asked: Asked, declared: Declared, files: SynthFiles, voice: Voice
 ) -> None:
     """Make a private synthetic table from a private one: the main job, in one line.
 
@@ -104,80 +141,111 @@ def synth(
       nacre synth personen.csv.gz -o fake.csv -e 1 --encoding cp1252 --delimiter ';' --decimal , --null k.A.
       zcat people.csv.gz | nacre synth - -o - -e 1 > fake.csv
     """
-    from nacre.cli.inputs import check_outputs, check_table_name
-    from nacre.cli.judging import Split, check_report, unit_of
-    from nacre.engines.holdout import SHARE
+    from nacre.cli.judging import judge
+    from nacre.cli.running import run
+    from nacre.owner import OwnerNotes
 
-    target_file = Target(output, output_format, as_json)
-    shell = Shell(as_json, quiet, target_file.to_stdout)
-    check_table_name(target_file.path)
-    outputs = {"--output": output, "--release": release, "--certificate": certificate, "--save-schema": save_schema}
-    pages = {"--report": report, "--sheet": sheet}
-    check_outputs({**outputs, **pages}, force, [f for f in (file, schema) if f is not None])
-    check_report("--report", report)
-    if spreadsheet and (report or sheet):
-        raise NacreError("--spreadsheet alters the table that --report and --sheet look at; keep the release and draw "
-                         "the table for the spreadsheet with `nacre sample --spreadsheet`")  # fmt: skip
-    if holdout is not None and report is None:
-        raise NacreError("--holdout keeps rows to test a report on; add --report FILE, or leave it out")
-    share = SHARE if holdout is None else holdout
-    reading = for_schema(reading, schema)
-    file = table(file, reading)
-    split = Split(file, share, unit_of(schema, unit), engine, reading) if report is not None else None
-    source = split.train if split else file
-    asked = {"epsilon": epsilon, "delta": delta, "target": target, "method": method, "neighbours": neighbours,
-             "domain": domain, "option": option, "hide": hide, "alpha": alpha, "shares": tuple(target_shares or ()),
-             "weights": weights, "seed": seed, "noise_seed": noise_seed, "large": i_understand,
-             "fitted": 1 - split.share if split else 1.0, "ledger": ledger,
-             "population": population, "request": request, "engine": None if split else engine,
-             "go_on": go_on}  # fmt: skip
-    given = (source, schema, rows, identifiers, unit, cap, reading)
-    told: list[str] = []
-    made = _run(shell, *given, owner=told, **asked)
-    written = _keep(made, outputs, force)
-    try:
-        from nacre.cli.running import draw
+    out = Target(output, files.written.output_format, voice.as_json)
+    shell, force = voice.shell(out.to_stdout), files.written.force
+    _check(out, output, [f for f in (file, declared.schema) if f is not None], files)
+    source = table(file, declared.options)
+    split = _split(source, declared, files)
+    request = _request(asked.epsilon, asked.model, declared, None if split else files.written.engine)
+    request = replace(request, fitted=1 - split.share) if split else request
+    notes = OwnerNotes()
+    made = run(split.train if split else source, request, shell, notes)
+    written = _keep(made, files.kept, force)
+    drawn = _drawn(made, out, files, shell, written)
+    out.send()
+    written = {"--output": out.path, **written}
+    told = notes.figures
+    control = _control(split, request, shell, told) if split and made.certificate.extras.get("hidden") else None
 
-        drawn = draw(made, target_file.path, sample_rows, shell, force, engine=engine, spreadsheet=spreadsheet)
-    except KeyboardInterrupt:
-        raise Interrupted(f"interrupted while drawing rows; {_what_is_left(made, written, target_file.name)}") from None
-    target_file.send()
-    written = {"--output": target_file.path, **written}
-    control = None
-    if report is not None and made.certificate.extras.get("hidden"):
-        plain = {**asked, "option": [*(option or ()), "weight=0", "decoy=0", "effect=0"]}
-        control = _control(shell, given, plain, told)
-    found = _pages(shell, made, split, pages, written, drawn, (target, seed, control, told), force)
-    _report(shell, made, {**written, "--output": target_file.name}, drawn, found)
+    def report(held: Split) -> Report:
+        found = judge(held, made, out.path, request.terms, shell, control)
+        return replace(found, notes=(*found.notes, *told))
+
+    found = _pages(made, files, written, drawn, split and (lambda: report(split)))
+    _report(shell, made, {**written, "--output": out.name}, drawn, found)
     if found is not None and not all(h.told for h in found.hidden):
         raise typer.Exit(NOT_HIDDEN)
 
 
-def _control(shell: Shell, given: tuple[Any, ...], asked: dict[str, Any], told: list[str]) -> Any:
+def _check(out: Target, output: str, inputs: list[str], files: SynthFiles) -> None:
+    """Whatever can be refused before anything is read or spent."""
+    from nacre.cli.inputs import check_outputs, check_table_name
+    from nacre.cli.judging import check_report
+
+    check_table_name(out.path)
+    pages = {"--report": files.report, "--sheet": files.sheet}
+    check_outputs({"--output": output, **files.kept, **pages}, files.written.force, inputs)
+    check_report("--report", files.report)
+    if files.written.spreadsheet and (files.report or files.sheet):
+        raise NacreError("--spreadsheet alters the table that --report and --sheet look at; keep the release and draw "
+                         "the table for the spreadsheet with `nacre sample --spreadsheet`")  # fmt: skip
+    if files.holdout is not None and files.report is None:
+        raise NacreError("--holdout keeps rows to test a report on; add --report FILE, or leave it out")
+
+
+def _split(source: object, declared: Declared, files: SynthFiles) -> Split | None:
+    """The rows in two parts, where a report is to test on one of them."""
+    from nacre.cli.judging import Split, unit_of
+    from nacre.engines.holdout import SHARE
+
+    if files.report is None:
+        return None
+    share = SHARE if files.holdout is None else files.holdout
+    unit = unit_of(declared.schema, declared.persons.unit)
+    return Split(source, share, unit, files.written.engine, declared.options)
+
+
+def _request(epsilon: str, model: Model, declared: Declared, engine: str | None) -> Request:
+    from nacre.cli.running import Request
+
+    terms, shares = model.terms(epsilon), tuple(model.target_shares or ())
+    return Request(terms, declared, model.charge.account(), engine, shares)
+
+
+def _control(split: Split, request: Request, shell: Shell, told: list[str]) -> Made | None:
     """The same model without hiding, for the owner's report alone. It never leaves, so no ledger is charged for it
     (docs/decisions/ledger.md); where one is mandatory no door opens unpaid, and the report goes without a control."""
+    from nacre.cli.inputs import parse_options
+    from nacre.cli.running import run
+    from nacre.owner import OwnerNotes
     from nacre.privacy.ledger.payment import LEDGER
 
     if os.environ.get(LEDGER):
         told.append(f"no control was fitted: {LEDGER} lets no run open the table unpaid, and a control is no release")
         return None
     shell.say("fitting the control without penalty and decoy, for the report alone; it is not charged to a ledger")
-    return _run(shell, *given, **{**asked, **dict.fromkeys(("ledger", "population", "request"))})
+    plain = parse_options(["weight=0", "decoy=0", "effect=0"], request.terms.method)
+    return run(split.train, request.uncharged(**plain), shell, OwnerNotes())
 
 
-def _pages(shell: Shell, made: Any, split: Any, pages: dict[str, str | None], written: dict[str, str], drawn: int,
-           how: tuple[str | None, int, Any, list[str]], force: bool) -> Any:  # fmt: skip
-    """Write sheet and report, last: whatever goes wrong here, the table is there. Returns the report."""
-    from nacre.cli.judging import judge, write_report, write_sheet
+def _drawn(made: Made, out: Target, files: SynthFiles, shell: Shell, written: dict[str, str]) -> int:
+    """Write the synthetic rows; returns how many."""
+    from nacre.cli.writing import draw
 
-    report, done = None, written["--output"]
     try:
-        if (path := pages["--sheet"]) is not None:
+        how = {"engine": files.written.engine, "spreadsheet": files.written.spreadsheet}
+        return draw(made, out.path, files.sample_rows, shell, files.written.force, **how)
+    except KeyboardInterrupt:
+        raise Interrupted(f"interrupted while drawing rows; {_what_is_left(made, written, out.name)}") from None
+
+
+def _pages(
+    made: Made, files: SynthFiles, written: dict[str, str], drawn: int, judged: Callable[[], Report] | None
+) -> Report | None:
+    """Write sheet and report, last: whatever goes wrong here, the table is there. Returns the report."""
+    from nacre.cli.judging import write_report, write_sheet
+
+    report, done, force = None, written["--output"], files.written.force
+    try:
+        if (path := files.sheet) is not None:
             write_sheet(made, done, drawn, path, force)
             written["--sheet"] = path
-        if (path := pages["--report"]) is not None:
-            report = judge(split, made, done, *how[:2], shell, how[2])
-            report = replace(report, notes=(*report.notes, *how[3]))
+        if (path := files.report) is not None and judged is not None:
+            report = judged()
             write_report(report, path, force)
             written["--report"] = path
     except KeyboardInterrupt:
@@ -187,41 +255,15 @@ def _pages(shell: Shell, made: Any, split: Any, pages: dict[str, str | None], wr
     return report
 
 
-@reads
+@grouped
 def fit(
     output: o.ReleaseOut,
     file: o.MaybeTableFile = None,
-    epsilon: o.MaybeEpsilon = None,
-    from_sketch: o.FromSketch = None,
-    delta: o.Delta = None,
-    schema: o.SchemaFile = None,
-    target: o.Target = None,
-    method: o.Method = "sketch",
-    rows: o.Rows = None,
-    neighbours: o.Neighbours = "add_or_remove_one",
-    domain: o.Domain = "buy",
-    identifiers: o.Identifiers = None,
-    unit: o.Unit = None,
-    cap: o.Cap = None,
-    certificate: CertificateFile = None,
-    save_schema: SaveSchema = None,
-    hide: o.Hide = None,
-    alpha: o.Alpha = None,
-    target_shares: o.TargetShares = None,
-    weights: o.WeightsFrom = None,
-    option: o.MethodOption = None,
-    seed: o.Seed = 0,
-    noise_seed: o.NoiseSeed = None,
-    i_understand: o.Understand = False,
-    ledger: o.LedgerUrl = None,
-    population: o.Population = None,
-    request: o.Request = None,
-    engine: o.Engine = None,
-    go_on: o.GoOn = False,
-    force: o.Force = False,
-    as_json: o.Json = False,
-    quiet: o.Quiet = False,
-    reading: o.Reading = None,
+    *,
+    asked: MaybeAsked,
+    declared: Declared,
+    files: FitFiles,
+    voice: Voice,
 ) -> None:
     """Fit a private model and keep it as a release file: public, with its certificate inside, to sample from at will.
 
@@ -231,72 +273,51 @@ def fit(
       nacre fit --from-sketch all.sketch -o all.nacre
     """
     from nacre.cli.inputs import check_outputs
+    from nacre.cli.running import run
+    from nacre.owner import OwnerNotes
 
-    target_file = Target(output, None, as_json, {"csv": ".nacre"})
-    shell = Shell(as_json, quiet, target_file.to_stdout)
-    outputs = {"--release": target_file.path, "--certificate": certificate, "--save-schema": save_schema}
-    if (from_sketch is None) == (file is None) or (from_sketch is None) != (epsilon is not None):
+    out = Target(output, None, voice.as_json, {"csv": ".nacre"})
+    shell, sketch = voice.shell(out.to_stdout), asked.from_sketch
+    kept = {"--certificate": files.certificate, "--save-schema": files.save_schema}
+    inputs = [f for f in (file, sketch, declared.schema) if f is not None]
+    if (sketch is None) == (file is None) or (sketch is None) != (asked.epsilon is not None):
         raise NacreError("name a table and --epsilon, or a sketch with --from-sketch: one of the two")
-    inputs = [f for f in (file, from_sketch, schema) if f is not None]
-    check_outputs({"--output": output, **{k: v for k, v in outputs.items() if k != "--release"}}, force, inputs)
-    if from_sketch is not None:
-        from nacre.cli.sketching import fit_sketch
-
-        idle = {"--schema": schema, "--target": target, "--delta": delta, "--rows": rows, "--id": identifiers,
-                "--unit": unit, "--cap": cap, "--noise-seed": noise_seed, "--hide": hide,
-                "--alpha": alpha, "--target-shares": target_shares, "--weights": weights, "--ledger": ledger,
-                "--population": population, "--request": request, "--engine": engine, "--seed": seed, "--go-on": go_on,
-                "--i-understand": i_understand, "--method": method != "sketch", "--domain": domain != "buy",
-                "--neighbours": neighbours != "add_or_remove_one"}  # fmt: skip
-        if told := [name for name, value in idle.items() if value]:
-            raise NacreError(f"{', '.join(told)}: the sketch has settled that already; leave it out with --from-sketch")
-        made = fit_sketch(from_sketch, quiet, option or ())
-        return _kept(shell, made, outputs, target_file, force)
-    reading = for_schema(reading, schema)
-    file = table(file, reading)
-    made = _run(shell, file, schema, rows, identifiers, unit, cap, reading, epsilon=epsilon, delta=delta,
-                target=target, method=method, neighbours=neighbours, domain=domain, option=option, hide=hide,
-                alpha=alpha, shares=tuple(target_shares or ()), weights=weights, seed=seed,
-                noise_seed=noise_seed, large=i_understand, ledger=ledger, population=population,
-                request=request, engine=engine, go_on=go_on)  # fmt: skip
-    _kept(shell, made, outputs, target_file, force)
+    check_outputs({"--output": output, **kept}, files.force, inputs)
+    if sketch is not None:
+        made = _of_a_sketch(sketch, asked.model, declared, files, voice)
+    else:
+        source = table(file, declared.options)
+        request = _request(asked.epsilon or "", asked.model, declared, files.engine)
+        made = run(source, request, shell, OwnerNotes())
+    written = _keep(made, {"--release": out.path, **kept}, files.force)
+    out.send()
+    _report(shell, made, {**written, "--release": out.name}, None)
 
 
-def _kept(shell: Shell, made: Any, outputs: dict[str, str | None], target: Target, force: bool) -> None:
-    """Write what a fit gives, and say so."""
-    written = _keep(made, outputs, force)
-    target.send()
-    _report(shell, made, {**written, "--release": target.name}, None)
+def _of_a_sketch(path: str, model: Model, declared: Declared, files: FitFiles, voice: Voice) -> Made:
+    """The release of a sketch, which has settled most of what could be asked for."""
+    from nacre.cli.sketching import fit_sketch
+
+    who, charge = declared.persons, model.charge
+    idle = {"--schema": declared.schema, "--target": model.target, "--delta": model.delta, "--rows": declared.rows,
+            "--id": who.identifiers, "--unit": who.unit, "--cap": who.cap, "--noise-seed": model.noise_seed,
+            "--hide": model.hide, "--alpha": model.alpha, "--target-shares": model.target_shares,
+            "--weights": model.weights, "--ledger": charge.ledger, "--population": charge.population,
+            "--request": charge.request, "--engine": files.engine, "--seed": model.seed, "--go-on": model.go_on,
+            "--i-understand": model.i_understand, "--method": model.method != "sketch",
+            "--domain": model.domain != "buy", "--neighbours": model.neighbours != "add_or_remove_one"}  # fmt: skip
+    if told := [name for name, value in idle.items() if value]:
+        raise NacreError(f"{', '.join(told)}: the sketch has settled that already; leave it out with --from-sketch")
+    return fit_sketch(path, voice.quiet, model.option or ())
 
 
+@grouped
 def sample(
     release: Annotated[str, typer.Argument(metavar="RELEASE", help="A release file, *.nacre.")],
     output: o.TableOut,
-    rows: Annotated[
-        int | None, typer.Option(min=1, help="Rows to draw. Default: as many as the release says, declared or bought.")
-    ] = None,
-    where: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="CONDITION",
-            help="Only rows like these: 'age=30..40' (a range), 'sex=F|M' (one of these), 'plan=null'; repeatable.",
-        ),
-    ] = None,
-    rebalance: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="SHARES",
-            help="Draw a column in these shares, the rest given it: values, sets a|b, ranges low..high, each with its "
-            "share; repeatable. 'none': as learnt.",
-        ),
-    ] = None,
-    seed: o.SampleSeed = None,
-    engine: o.Engine = None,
-    output_format: o.OutputFormat = None,
-    spreadsheet: o.Spreadsheet = False,
-    force: o.Force = False,
-    as_json: o.Json = False,
-    quiet: o.Quiet = False,
+    drawing: Drawing,
+    how: Written,
+    voice: Voice,
 ) -> None:
     """Draw rows from a release. No data is touched and no budget is spent.
 
@@ -307,59 +328,49 @@ def sample(
     """
     from nacre.cli.conditions import parse_rebalance, parse_where
     from nacre.cli.inputs import check_outputs, check_table_name
-    from nacre.cli.running import draw
+    from nacre.cli.writing import draw
     from nacre.release.release import load
 
-    target_file = Target(output, output_format, as_json)
-    shell = Shell(as_json, quiet, target_file.to_stdout)
-    check_table_name(target_file.path)
-    check_outputs({"--output": output}, force, [release])
+    out = Target(output, how.output_format, voice.as_json)
+    shell = voice.shell(out.to_stdout)
+    check_table_name(out.path)
+    check_outputs({"--output": output}, how.force, [release])
     loaded = load(release)
-    conditions = parse_where(where or [], loaded.schema)
-    shares = None if rebalance is None else parse_rebalance(rebalance, loaded.schema)
+    asked = {
+        "where": parse_where(drawing.where or [], loaded.schema),
+        "rebalance": None if drawing.rebalance is None else parse_rebalance(drawing.rebalance, loaded.schema),
+        "seed": drawing.seed,
+        "engine": how.engine,
+        "spreadsheet": how.spreadsheet,
+    }
     try:
-        how = {"where": conditions, "rebalance": shares, "seed": seed, "engine": engine, "spreadsheet": spreadsheet}
-        drawn = draw(loaded, target_file.path, rows, shell, force, **how)
+        drawn = draw(loaded, out.path, drawing.rows, shell, how.force, **asked)
     except KeyboardInterrupt:
-        raise Interrupted(f"interrupted; {target_file.name} was not written") from None
-    target_file.send()
-    shell.show(f"wrote        {target_file.name} ({drawn:,} rows, {len(loaded.schema.columns)} columns)")
+        raise Interrupted(f"interrupted; {out.name} was not written") from None
+    out.send()
+    shell.show(f"wrote        {out.name} ({drawn:,} rows, {len(loaded.schema.columns)} columns)")
     shell.answer({"command": "sample", "release": release, "output": output, "rows": drawn})
 
 
-def _run(shell: Shell, file: Any, schema: Any, rows: Any, identifiers: Any, unit: Any, cap: Any, reading: Any,
-         owner: list[str] | None = None, **asked: Any) -> Any:  # fmt: skip
-    from nacre.cli.inputs import Declared, parse_options
-    from nacre.cli.running import Terms, run
-    from nacre.run import hiding_options
-
-    options = parse_options(asked.pop("option") or (), asked["method"])
-    options = hiding_options(asked["method"], options, asked.pop("hide") or None, asked.pop("alpha"))
-    declared = Declared(schema, rows, tuple(identifiers or ()), unit, cap, reading)
-    return run(file, Terms(options=options, **asked), declared, shell, owner)
-
-
-def _keep(made: Any, outputs: dict[str, str | None], force: bool) -> dict[str, str]:
+def _keep(made: Made, outputs: dict[str, str | None], force: bool) -> dict[str, str]:
     """Write release, certificate and schema where asked. The release comes first: it is what the budget bought."""
-    from nacre.table.writing import write_text
+    from nacre.cli.writing import write_certificate
 
     written = {}
     for option, path in outputs.items():
-        if path is None or option == "--output":
+        if path is None:
             continue
         if option == "--release":
             made.save(path, force)
         elif option == "--save-schema":
             made.schema.save(path, force)
         else:
-            as_json = path.lower().endswith(".json")
-            text = json.dumps(made.certificate.to_json(), indent=1) if as_json else str(made.certificate)
-            write_text(path, text + "\n", force)
+            write_certificate(made.certificate, path, force)
         written[option] = path
     return written
 
 
-def _what_is_left(made: Any, written: dict[str, str], output: str) -> str:
+def _what_is_left(made: Made, written: dict[str, str], output: str) -> str:
     if "--release" in written:
         return f"{output} was not written, but {written['--release']} was: draw from it with `nacre sample`"
     spent = "" if made.certificate.epsilon is None else f"; epsilon {exact(made.certificate.epsilon)} was spent"
@@ -367,10 +378,10 @@ def _what_is_left(made: Any, written: dict[str, str], output: str) -> str:
     return f"{output} was not written{spent}" + (f" ({kept} was written)" if kept else "")
 
 
-def _report(shell: Shell, made: Any, written: dict[str, str], drawn: int | None, found: Any = None) -> None:
+def _report(shell: Shell, made: Made, written: dict[str, str], drawn: int | None, found: Report | None = None) -> None:
     from nacre.cli.judging import summary_lines
-    from nacre.cli.running import promise_lines
     from nacre.cli.schema import schema_table
+    from nacre.cli.writing import promise_lines
 
     if any(source != "public" for (column, _), source in made.schema.facts().items() if column is not None):
         shell.show(schema_table(made.schema, "The schema of the release, and where each fact comes from"))

@@ -14,7 +14,7 @@ from nacre.evaluation import axes
 from nacre.evaluation.tables import unbounded
 from nacre.report.findings import Comparison, Profile
 from nacre.table import Boolean, Categorical, Datetime, Numeric, Schema
-from nacre.table.encoding import Values, check_names, encode_column
+from nacre.table.encoding import Values, check_names
 
 BINS = 36
 LABELS = 12  # categories drawn; the rest are summed
@@ -38,7 +38,7 @@ def profile_columns(synthetic: Any, schema: Schema) -> list[Profile]:
 def _encode(table: Any, schema: Schema) -> dict[str, Values]:
     """Nothing is clamped to the schema's range before it is drawn: the axis follows the values themselves."""
     check_names(schema, table.schema.names)
-    return {name: encode_column(table.column(name), unbounded(schema.columns[name])) for name in _drawable(schema)}
+    return {name: unbounded(schema.columns[name]).encode(table.column(name)) for name in _drawable(schema)}
 
 
 def _drawable(schema: Schema) -> list[str]:

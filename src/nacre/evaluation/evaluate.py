@@ -17,8 +17,9 @@ from nacre.evaluation import likeness, outside, usefulness
 from nacre.evaluation.columns import compare_columns
 from nacre.evaluation.domain import Domain
 from nacre.evaluation.models import models_of
-from nacre.evaluation.parallel import Progress, run_jobs, silent
+from nacre.evaluation.parallel import run_jobs
 from nacre.evaluation.tables import Sample, read
+from nacre.progress import Progress, silent
 from nacre.report.findings import Report
 from nacre.table import Schema
 from nacre.table.naming import choices

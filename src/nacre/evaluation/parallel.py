@@ -12,12 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from typing import Any, TypeVar
 
+from nacre.progress import Progress, silent
+
 Key = TypeVar("Key")
-Progress = Callable[[str, int, int | None], None]
-
-
-def silent(what: str, done: int, total: int | None) -> None:
-    """Progress that nobody looks at."""
 
 
 def cores() -> int:

@@ -12,7 +12,7 @@ import numpy as np
 from nacre.engines import open_rows
 from nacre.errors import SchemaError
 from nacre.table import Boolean, Categorical, Datetime, Numeric, Schema
-from nacre.table.encoding import Values, encode_column
+from nacre.table.encoding import Values
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,7 +96,7 @@ def frame_of(table: Any, schema: Schema) -> pd.DataFrame:
     found = {}
     for name in table.column_names:
         column = schema.columns[name]
-        found[name] = _series(encode_column(table.column(name), unbounded(column)), column)
+        found[name] = _series(unbounded(column).encode(table.column(name)), column)
     return pd.DataFrame(found)
 
 

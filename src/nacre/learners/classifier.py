@@ -13,13 +13,18 @@ from sklearn.utils.validation import check_is_fitted
 from nacre.errors import DataError, NacreError, PlanError
 from nacre.learners import labelled
 from nacre.learners.descending import DpSgd
-from nacre.learners.training import Task, Tell, Training, check_whole
+from nacre.learners.training import Task, Training, check_whole
+from nacre.nets.gru_d import GruD
+from nacre.owner import OwnerNotes
 from nacre.privacy.budget import warn_weak_delta
-from nacre.privacy.certificate.statement import Certificate, certify
-from nacre.privacy.curator import Curator, Record
-from nacre.privacy.ledger.payment import Account, paid, stamped
-from nacre.privacy.noise import NoiseSource
+from nacre.privacy.certificate.assumed import LEARNED
+from nacre.privacy.certificate.statement import Certificate
+from nacre.privacy.ledger.books import Ledger
+from nacre.privacy.ledger.payment import Account
 from nacre.privacy.plan import Plan
+from nacre.run.former import Former, Tell, account_of
+from nacre.run.session import session
+from nacre.run.terms import Access, Terms
 
 
 class OneClass(DataError, ValueError):
@@ -49,27 +54,33 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             raise OneClass(f"y: found {len(self.classes_)} class; a classifier needs two or more")
 
     def _train(
-        self, x: np.ndarray, y: np.ndarray, network: Any, tell_owner: Tell | None, account: Account
-    ) -> np.ndarray:
+        self, x: np.ndarray, y: np.ndarray, network: GruD | None, ledger: Account | Ledger | str | None,
+        owner: OwnerNotes | Tell | None, former: Former,
+    ) -> np.ndarray:  # fmt: skip
         """The parameters, trained through a curator on records `x` in [−1, 1]; keeps the certificate and the flow."""
         training = self._training()
         check_whole(0, seed=self.seed, noise_seed=0 if self.noise_seed is None else self.noise_seed)
         task = Task(x.shape[1], len(self.classes_), self._units(x), self.neighbours, self.seed, network=network)
         schema = labelled.describe(task.features, task.classes, task.rows, self._read())
-        task.noise = noise = NoiseSource(self.noise_seed)
         budget = training.budget(task)
         warn_weak_delta(budget, task.rows)
+        if callable(owner):  # the former third argument
+            owner, former = None, {**former, "tell_owner": owner}
+        notes = OwnerNotes() if owner is None else owner
+        access = Access(account_of(ledger, former), owner=notes)
         read = schema.weakest()[0] == "read" or budget.epsilon is None
-        account.check(reads=read, seeded=noise.seeded)
+        access.account.check(reads=read, seeded=self.noise_seed is not None)
         task.plan = Plan(training.name, training.entries(task), budget, rows=task.rows)
         rows = labelled.LabelledRows(x, labelled.label_codes(y, self.classes_))
-        with paid(account, task.plan, None) as held:
-            task.curator = Curator(rows, task.plan, schema, noise, Record(paid=held))
-            parameters = training.train(task, tell_owner or (lambda told: None))
-            made = certify(task.plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=ASSUMED)
-            made = dataclasses.replace(made, extras={**made.extras, **dict(getattr(training, "extras", {}))})
-            self.certificate_: Certificate = stamped(made, held)
+        terms = Terms(budget.epsilon, budget.delta, budget.neighbours, seed=self.seed, noise_seed=self.noise_seed)
+        with session(rows, task.plan, schema, terms, access) as run:
+            task.curator, task.noise = run.curator, run.noise
+            parameters = training.train(task)
+            self.certificate_: Certificate = run.certificate(schema, LEARNED, training.extras)
         self.flow_ = task.model
+        if tell := former.get("tell_owner"):
+            for facts in notes.diagnostics.values():
+                tell(facts)
         return np.asarray(parameters, np.float64)
 
     def _training(self) -> Training:
@@ -130,7 +141,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         if self.rows is not None:
             check_whole(1, rows=self.rows)
             return int(self.rows)
-        if self.neighbours == "add_or_remove_one" and getattr(self._training(), "epsilon", None) is not None:
+        if self.neighbours == "add_or_remove_one" and self._training().private:
             raise PlanError(
                 "rows: under add_or_remove_one the number of rows is private; declare a public one in `rows`"
             )
@@ -139,6 +150,3 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
     def _read(self) -> dict[str, bool]:
         private = self.rows is None and self.neighbours == "add_or_remove_one"
         return {"bounds": self.bounds is None, "classes": self.classes is None, "rows": private}
-
-
-ASSUMED = ("bounds of the features and the classes were not taken from these rows", "the promise is per row")

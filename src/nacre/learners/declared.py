@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from nacre.privacy.certificate.assumed import LEARNED
+
 FLOW_LABEL = "none (empirical only)"
 
 
 @dataclass(frozen=True)
 class Declared:
-    """`privacy.verification.Declared`: the best level, entries by name and door, those never lacking, own extras."""
+    """`privacy.verification.Declared`: the best level, entries by name and door, those never lacking, own extras, and
+    what promises rest on."""
 
     guarantee: str
     opens: Mapping[str, str] = field(default_factory=dict)
     needs: tuple[tuple[str, ...], ...] = ()
     says: Mapping[str, str | None] = field(default_factory=dict)
+    rests: tuple[str, ...] = LEARNED
 
 
 _DESCENT = Declared("proven (real arithmetic)", {"train": "descend"}, (("train",),))

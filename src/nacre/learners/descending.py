@@ -5,6 +5,7 @@ The released parameters are the mean of the last half of the iterates: a functio
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,6 +18,7 @@ from jax.flatten_util import ravel_pytree
 from nacre.errors import PlanError
 from nacre.learners import labelled, losses
 from nacre.learners.training import Task, check_number
+from nacre.nets.gru_d import GruD
 from nacre.nets.taps import Tapped
 from nacre.privacy.accounting.calibration import noise_for
 from nacre.privacy.budget import Budget, default_delta
@@ -34,6 +36,14 @@ class Sgd:
     l2: float = 0.0
     name: ClassVar[str] = "sgd"
 
+    @property
+    def private(self) -> bool:
+        return False
+
+    @property
+    def extras(self) -> Mapping[str, Any]:
+        return {}
+
     def budget(self, task: Task) -> Budget:
         return Budget(None, neighbours=task.neighbours)
 
@@ -48,7 +58,7 @@ class Sgd:
     def _part(self, task: Task) -> Part:
         return Part("gradient", clip=None, sigma=0.0)
 
-    def train(self, task: Task, tell_owner: Any) -> np.ndarray:
+    def train(self, task: Task) -> np.ndarray:
         return descend(task, self.loss, self.rate, self.l2)
 
 
@@ -63,6 +73,10 @@ class DpSgd(Sgd):
     delta: float | None = None
     clip: float = 1.0
     name: ClassVar[str] = "dpsgd"
+
+    @property
+    def private(self) -> bool:
+        return self.epsilon is not None
 
     def budget(self, task: Task) -> Budget:
         delta = default_delta(task.rows) if self.delta is None else self.delta
@@ -87,7 +101,7 @@ class NoisyGd(DpSgd):
 
 def descend(task: Task, loss: str, rate: float, l2: float) -> np.ndarray:
     if task.network is not None:
-        return _descend_network(task, loss, rate, l2)
+        return _descend_network(task, task.network, loss, rate, l2)
     entry = task.plan["train"]
     outputs, half = losses.outputs(task.classes), entry.steps // 2
 
@@ -110,9 +124,9 @@ def descend(task: Task, loss: str, rate: float, l2: float) -> np.ndarray:
     return np.concatenate([np.asarray(linear["weight"]), np.asarray(linear["bias"])[:, None]], axis=1).ravel()
 
 
-def _descend_network(task: Task, loss: str, rate: float, l2: float) -> np.ndarray:
+def _descend_network(task: Task, network: GruD, loss: str, rate: float, l2: float) -> np.ndarray:
     """Gradients of one record at a time (`vmap(grad)`: recurrent weights are used many times), Adam on noisy sums."""
-    entry, network, half = task.plan["train"], task.network, task.plan["train"].steps // 2
+    entry, half = task.plan["train"], task.plan["train"].steps // 2
     rule = optax.adam(rate)
 
     def query(state: Any, unit: Any, key: Any) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from jax.flatten_util import ravel_pytree
 from nacre.errors import BudgetError, PlanError
 from nacre.learners import fixed_point, labelled, losses
 from nacre.learners.fixed_point import THETA_STEPS
-from nacre.learners.training import Task, Tell
+from nacre.learners.training import Task
 from nacre.privacy.budget import Budget, default_delta
 from nacre.privacy.doors import rejection, walk
 from nacre.privacy.doors.sample import Utility
@@ -134,11 +134,24 @@ class Exponential:
                 "without privacy"
             )
 
+    @property
+    def private(self) -> bool:
+        return True
+
+    @property
+    def extras(self) -> Mapping[str, Any]:
+        return {}
+
     def budget(self, task: Task) -> Budget:
         return Budget(self.epsilon, default_delta(task.rows) if self.delta is None else self.delta, task.neighbours)
 
     def entries(self, task: Task) -> tuple[Entry, ...]:
-        return (Sample("draw", epsilon=self.epsilon, draws=1, moves=getattr(self, "moves", 0)),)
+        return (Sample("draw", epsilon=self.epsilon, draws=1, moves=self.length),)
+
+    @property
+    def length(self) -> int:
+        """Of a chain, in moves; exact draws have none."""
+        return 0
 
 
 @dataclass(frozen=True)
@@ -148,10 +161,9 @@ class Rejection(Exponential):
     patience: int = 10_000
     name: ClassVar[str] = "expm-exact"
 
-    def train(self, task: Task, tell_owner: Tell) -> np.ndarray:
+    def train(self, task: Task) -> np.ndarray:
         sampler = rejection.Rejection(exact_prior(self.tau, task.size), task.size, self.patience)
         drawn = task.curator.sample(task.plan["draw"], exact_utility(task), sampler)
-        tell_owner(task.curator.diagnostics["draw"])
         return centre_of(task) + drawn[0]
 
 
@@ -173,19 +185,29 @@ def _in_a_box(network: Any, features: int, classes: int, tau: float, rate: float
 
 
 @dataclass(frozen=True)
-class Walk(Exponential):
+class Chain(Exponential):
+    """Draws by a Markov chain: the guarantee is `conditional` on its having converged."""
+
+    moves: int = 1000
+
+    @property
+    def length(self) -> int:
+        return self.moves
+
+
+@dataclass(frozen=True)
+class Walk(Chain):
     """Random-walk Metropolis-Hastings (guarantee `conditional`) on N(0, τ²I) cut at ±6τ; for dozens of parameters."""
 
     moves: int = 20_000
     chains: int = 8
     name: ClassVar[str] = "expm-walk"
 
-    def train(self, task: Task, tell_owner: Tell) -> np.ndarray:
+    def train(self, task: Task) -> np.ndarray:
         tau, utility, entry = prior_sd(self.tau, task.size), utility_of(task), task.plan["draw"]
         rate = self.epsilon / (utility.span * task.plan.scope.sum)  # the door multiplies the public term by it as well
         half = BOX * tau
         sampler = walk.Walk(1, (2 * half,) * task.size, chains=self.chains, swaps=0.0)
         boxed = _in_a_box(task.network, task.features, task.classes, tau, rate)
         drawn = task.curator.sample(entry, boxed, sampler)
-        tell_owner(task.curator.diagnostics["draw"])
         return centre_of(task) + drawn[0, 0] - half

@@ -22,7 +22,7 @@ from nacre.errors import NacreError, PlanError
 from nacre.learners import labelled
 from nacre.learners.declared import FLOW_LABEL
 from nacre.learners.exponential import centre_of, prior_sd, utility_of
-from nacre.learners.training import Task, Tell, check_number, check_whole
+from nacre.learners.training import Task, check_number, check_whole
 from nacre.nets import sylvester
 from nacre.privacy.budget import Budget
 from nacre.privacy.noise import NoiseSource
@@ -249,6 +249,10 @@ class ExpmNf:
         return cls(epsilon_tilde, tau, shape)
 
     @property
+    def private(self) -> bool:
+        return False
+
+    @property
     def extras(self) -> Mapping[str, Any]:
         return {"epsilon_tilde": self.epsilon_tilde, "label": LABEL, "releases": 1}
 
@@ -261,7 +265,7 @@ class ExpmNf:
         check_shape(self.shape)
         return (Reveal("rows", REASON),)
 
-    def train(self, task: Task, tell_owner: Tell) -> np.ndarray:
+    def train(self, task: Task) -> np.ndarray:
         size, utility = task.size, utility_of(task)
         x, y = labelled.revealed(task.curator.reveal(task.plan["rows"]), task.curator.schema)
         columns = jnp.asarray(np.concatenate([x.T, y[None]]).astype(np.float32))
@@ -282,7 +286,7 @@ class ExpmNf:
             "spread_by_base": float(np.median(spread) / self.shape.sd),
             "objective": float(np.mean(np.asarray(log_q, np.float64) - log_p)),
         }
-        tell_owner({**told, **verdict(told), "label": LABEL})
+        task.curator.diagnostics["rows"] = {**told, **verdict(told), "label": LABEL}
         centre = centre_of(task)
         best = centre + np.asarray(theta[int(log_p.argmax())], np.float64)
         task.model = FittedFlow(flow, self.shape, size, best, centre, jax.random.fold_in(secret, 3))

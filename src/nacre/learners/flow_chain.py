@@ -19,8 +19,8 @@ import numpy as np
 
 from nacre.errors import PlanError
 from nacre.learners import flow as flows
-from nacre.learners.exponential import Exponential, centre_of, prior_sd, utility_of
-from nacre.learners.training import Task, Tell, check_whole
+from nacre.learners.exponential import Chain, centre_of, prior_sd, utility_of
+from nacre.learners.training import Task, check_whole
 from nacre.nets import sylvester
 from nacre.privacy.doors import diagnostics
 from nacre.privacy.doors.sample import Batches, Utility
@@ -134,7 +134,7 @@ def _mixing(states: np.ndarray, moved: np.ndarray) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class FlowChain(Exponential):
+class FlowChain(Chain):
     """The exponential mechanism by flow-proposed chains (guarantee `conditional`)."""
 
     moves: int = 1000
@@ -142,9 +142,8 @@ class FlowChain(Exponential):
     chains: int = 4
     name: ClassVar[str] = "expm-mh"
 
-    def train(self, task: Task, tell_owner: Tell) -> np.ndarray:
+    def train(self, task: Task) -> np.ndarray:
         size = task.size
         sampler = FlowProposals(size, prior_sd(self.tau, size), self.shape, self.chains)
         drawn = task.curator.sample(task.plan["draw"], utility_of(task), sampler)
-        tell_owner(task.curator.diagnostics["draw"])
         return centre_of(task) + drawn[0]

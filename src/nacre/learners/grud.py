@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
@@ -10,9 +10,12 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from nacre.errors import DataError, PlanError
 from nacre.learners import labelled
 from nacre.learners.classifier import PrivateClassifier
-from nacre.learners.training import Tell, Training, check_whole
+from nacre.learners.training import Training, check_whole
 from nacre.nets.gru_d import GruD
+from nacre.owner import OwnerNotes
+from nacre.privacy.ledger.books import Ledger
 from nacre.privacy.ledger.payment import Account
+from nacre.run.former import Former, Tell
 
 CHUNK = 1024  # records predicted at a time
 
@@ -51,11 +54,10 @@ class GRUD(PrivateClassifier):
         self,
         X: Any,
         y: Any,
-        tell_owner: Tell | None = None,
+        owner: OwnerNotes | Tell | None = None,
         *,
-        ledger: Any = None,
-        population: str | None = None,
-        request: str | None = None,
+        ledger: Account | Ledger | str | None = None,
+        **former: Unpack[Former],
     ) -> GRUD:
         """Train through a curator; see `LogisticRegression.fit`."""
         X = _series(X)
@@ -70,8 +72,7 @@ class GRUD(PrivateClassifier):
         flat = X.reshape(-1, X.shape[2])
         self.scale_ = labelled.Scale.of(self.bounds, np.nan_to_num(flat))
         self.network_ = GruD(X.shape[1], X.shape[2], self.hidden)
-        account = Account(ledger, population, request)
-        self.parameters_ = self._train(self._records(X), y, self.network_, tell_owner, account)
+        self.parameters_ = self._train(self._records(X), y, self.network_, ledger, owner, former)
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:

@@ -16,10 +16,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from nacre.errors import PlanError
-from nacre.learners.exponential import Exponential, centre_of, prior_sd, utility_of
+from nacre.learners.exponential import Chain, centre_of, prior_sd, utility_of
 from nacre.learners.flow import Target
 from nacre.learners.flow_chain import _clipped, _mixing
-from nacre.learners.training import Task, Tell, check_whole
+from nacre.learners.training import Task, check_whole
 from nacre.privacy.doors.sample import Batches, Utility
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.passes import feature_sums
@@ -118,7 +118,7 @@ def _leapfrog(slope: Any, here: tuple, momentum: jax.Array, step: jax.Array, cou
 
 
 @dataclass(frozen=True)
-class Hamiltonian(Exponential):
+class Hamiltonian(Chain):
     """The exponential mechanism by Hamiltonian chains (guarantee `conditional`)."""
 
     moves: int = 1000
@@ -126,8 +126,7 @@ class Hamiltonian(Exponential):
     leaps: int = 16
     name: ClassVar[str] = "expm-hmc"
 
-    def train(self, task: Task, tell_owner: Tell) -> np.ndarray:
+    def train(self, task: Task) -> np.ndarray:
         sampler = Trajectories(task.size, prior_sd(self.tau, task.size), self.chains, self.leaps)
         drawn = task.curator.sample(task.plan["draw"], utility_of(task), sampler)
-        tell_owner(task.curator.diagnostics["draw"])
         return centre_of(task) + drawn[0]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nacre.learners import labelled, losses
 from nacre.learners.classifier import OneClass, PrivateClassifier
-from nacre.learners.training import Tell, Training
+from nacre.learners.training import Training
+from nacre.owner import OwnerNotes
+from nacre.privacy.ledger.books import Ledger
 from nacre.privacy.ledger.payment import Account
+from nacre.run.former import Former, Tell
 
 __all__ = ["LogisticRegression", "OneClass"]
 
@@ -49,20 +52,19 @@ class LogisticRegression(PrivateClassifier):
         self,
         X: Any,
         y: Any,
-        tell_owner: Tell | None = None,
+        owner: OwnerNotes | Tell | None = None,
         *,
-        ledger: Any = None,
-        population: str | None = None,
-        request: str | None = None,
+        ledger: Account | Ledger | str | None = None,
+        **former: Unpack[Former],
     ) -> LogisticRegression:
-        """Train through a curator. `tell_owner` gets diagnostics computed on private rows, for their owner alone.
+        """Train through a curator. `owner` gets diagnostics computed on private rows, for their owner alone.
 
-        With a `ledger` (its URL) the plan is charged to the `population` there, durably, before a door opens.
+        With a `ledger` (`nacre.Account`) the plan is charged to its population, durably, before a door opens.
         """
         X, y = validate_data(self, X, y, dtype=np.float64)
         self._find_classes(y)
         self.scale_ = labelled.Scale.of(self.bounds, X)
-        parameters = self._train(self.scale_(X), y, None, tell_owner, Account(ledger, population, request))
+        parameters = self._train(self.scale_(X), y, None, ledger, owner, former)
         self._keep(parameters)
         return self
 

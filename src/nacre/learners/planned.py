@@ -37,4 +37,4 @@ class Planned:
         """The parameters, trained through the doors of that room."""
         neighbours = plan.budget.neighbours
         task = Task(self.features, 2, int(plan.rows or 0), neighbours, seed, plan=plan, curator=room)
-        return self.training.train(task, lambda told: None)
+        return self.training.train(task)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -11,10 +11,10 @@ import numpy as np
 
 from nacre.errors import PlanError
 from nacre.learners import losses
+from nacre.nets.gru_d import GruD
 from nacre.privacy.budget import Budget
+from nacre.privacy.noise import NoiseSource
 from nacre.privacy.plan import Entry
-
-Tell = Callable[[dict[str, Any]], None]  # figures for the owner of the data alone
 
 
 @dataclass
@@ -29,8 +29,8 @@ class Task:
     plan: Any = None
     curator: Any = None
     model: Any = None  # what a training keeps besides the parameters (a flow)
-    noise: Any = None  # the curator's source of randomness, for what no door draws (a flow's output)
-    network: Any = None  # the model of a record, where it is not linear (`nacre.nets.gru_d.GruD`)
+    noise: NoiseSource | None = None  # the curator's, for what no door draws (a flow's output)
+    network: GruD | None = None  # the model of a record, where it is not linear
 
     @property
     def size(self) -> int:
@@ -44,9 +44,19 @@ class Training(Protocol):
 
     name: ClassVar[str]
 
+    @property
+    def private(self) -> bool:
+        """Whether it promises anything."""
+        ...
+
+    @property
+    def extras(self) -> Mapping[str, Any]:
+        """What its certificate says besides."""
+        ...
+
     def budget(self, task: Task) -> Budget: ...
     def entries(self, task: Task) -> tuple[Entry, ...]: ...
-    def train(self, task: Task, tell_owner: Tell) -> np.ndarray: ...
+    def train(self, task: Task) -> np.ndarray: ...
 
 
 def check_whole(least: int, **given: Any) -> None:

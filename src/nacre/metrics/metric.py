@@ -35,7 +35,7 @@ REGRESSORS: Mapping[str, str] = {
 @dataclass(frozen=True)
 class Metric:
     """One figure. `direction` says what is better ("none": a plain fact); `range` holds its possible values;
-    `reads` names what it is computed from: synthetic, private, holdout, clock, memory, ledger."""
+    `reads` names what it is computed from: synthetic, private, holdout, clock, memory, ledger, accountant, files."""
 
     name: str
     direction: Direction

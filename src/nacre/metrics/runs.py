@@ -77,6 +77,35 @@ def _books() -> list[Metric]:
     ]
 
 
+def _attacked() -> list[Metric]:
+    """The accountant against bounds from elsewhere, and loaders against hostile files."""
+    over = "of an answer divided by what it must not be below, minus 1"
+    return [
+        Metric("settings", "none", (0.0, INF), "1", ("accountant",), "answers that were compared with a bound"),
+        Metric("violations", "lower", (0.0, INF), "1", ("accountant",), "answers below the bound"),
+        Metric("least_excess", "none", (-1.0, INF), "1", ("accountant",), f"least {over}"),
+        Metric("median_excess", "none", (-1.0, INF), "1", ("accountant",), f"median {over}"),
+        Metric("least_delta", "none", SHARE, "1", ("accountant",), "smallest bound that was compared"),
+        Metric("cases", "none", (0.0, INF), "files", ("files",), "changed files that were tried"),
+        Metric("loaded", "none", (0.0, INF), "files", ("files",), "of these, files that still say nothing wrong"),
+        Metric(
+            "refused", "none", (0.0, INF), "files", ("files",), "of these, files refused with an error that says why"
+        ),
+        Metric(
+            "untyped", "lower", (0.0, INF), "files", ("files",), "of these, files that ended in another error or never"
+        ),
+        Metric(
+            "over_2_s",
+            "lower",
+            (0.0, INF),
+            "files",
+            ("files", "clock"),
+            "of these, files that took over two seconds of CPU time",
+        ),
+        Metric("slowest_s", "lower", (0.0, INF), "s", ("files", "clock"), "CPU time of the file that took longest"),
+    ]
+
+
 def _settings() -> list[Metric]:
     """Comparisons over many settings, and the speed of a Markov chain."""
     against = "than the best rival, by interquartile ranges of the error"
@@ -169,4 +198,4 @@ def _reading() -> list[Metric]:
 
 
 def listed() -> list[Metric]:
-    return [*_costs(), *_calls(), *_books(), *_settings(), *_learners(), *_plans(), *_law(), *_reading()]
+    return [*_costs(), *_calls(), *_books(), *_attacked(), *_settings(), *_learners(), *_plans(), *_law(), *_reading()]

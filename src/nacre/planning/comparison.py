@@ -17,10 +17,9 @@ from nacre.planning.forecast import Forecast, by_resolution, forecast
 from nacre.privacy import discovery
 from nacre.privacy.budget import Budget
 from nacre.privacy.certificate.rounding import up
-from nacre.synthesizers.registry import make
+from nacre.synthesizers.registry import METHODS, make
 from nacre.table import Schema
 
-METHODS = ("sketch", "pearl", "independent")  # those whose plans have a forecast and need no settings
 BUDGETS = (0.5, 1.0, 2.0)  # times the epsilon asked for
 
 
@@ -87,8 +86,8 @@ def compare(case: Case) -> tuple[Line, ...]:
     """The method at half, once and twice the budget, then the other methods at the budget."""
     found = [case.with_budget(f).line(f"{case.method}, epsilon {up(f * case.budget.epsilon, 6)}") for f in BUDGETS]  # type: ignore[operator]
     target = {"target": case.options.get("target")}
-    for method in METHODS:
-        if method == case.method:
+    for method, listed in METHODS.items():
+        if method == case.method or not listed.compared:
             continue
         try:
             found.append(dataclasses.replace(case, method=method, options=target).line(f"{method}, the same epsilon"))
@@ -105,7 +104,7 @@ def what_helps(case: Case, seen: Forecast) -> tuple[Line, ...]:
         "twice the budget": lambda: case.with_budget(2),
     }
     widest = max((c.groups for c in seen.columns), default=0)
-    if case.method == "sketch" and widest > 4:
+    if "groups" in METHODS[case.method].load().options() and widest > 4:
         half = widest // 2
         changes[f"half the groups (--option groups={half}), coarser"] = lambda: case.with_groups(half)
     found = [change().line(what) for what, change in changes.items()]

@@ -23,6 +23,7 @@ from nacre.privacy.certificate.rounding import exact
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Bounds, Categories, Counts, Entry, Plan, Scope, gaussian_share
 from nacre.table import Categorical, Datetime, Identifier, Numeric, Schema
+from nacre.table.naming import is_index
 from nacre.table.schema import MAX_COLUMNS, Purchase
 from nacre.table.sources import storage
 from nacre.table.votes import probe
@@ -46,7 +47,7 @@ def unknown(names: Sequence[str]) -> Schema:
             f"the table has {len(names):,} columns; at most {MAX_COLUMNS:,} can be modelled: leave columns out, or "
             "declare in a schema those that are only names as identifiers"
         )
-    return Schema({name: Identifier() if storage.is_index(name) else Undeclared() for name in names})
+    return Schema({name: Identifier() if is_index(name) else Undeclared() for name in names})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,9 +99,8 @@ def _rows_entry(schema: Schema, budget: Budget, mu2: float) -> tuple[Entry, ...]
 
 def _to_be_read(schema: Schema, written: Collection[str]) -> list[str]:
     """Declared columns that texts are read into: a wrong writing would make all of their values missing."""
-    kinds = ("numeric", "datetime", "boolean")
     columns = ((n, schema.columns[n]) for n in schema.modelled if n in written)
-    return [n for n, column in columns if column.kind in kinds and not column.missing]
+    return [n for n, column in columns if column.spelt and not column.missing]
 
 
 def refuse_unreadable(curator: Curator, plan: Plan, schema: Schema) -> None:
@@ -186,8 +186,8 @@ def buy_domain(curator: Curator, plan: Plan, schema: Schema) -> Schema:
     votes = curator.bounds(plan["kinds"], {name: "writing" if open_[name] else "kind" for name in lacking})
     found = {name: decide(votes[name], plan["kinds"].sigmas[0], open_[name]) for name in lacking}
     columns = {name: schema.columns[name] for name in lacking}
-    columns |= {n: found[n].column("bought") for n, c in columns.items() if isinstance(c, Undeclared)}
-    probes = {n: probe.of_column(_PROBES[c.kind], c) for n, c in columns.items() if c.kind in _PROBES}
+    columns |= {n: found[n].sourced("bought") for n, c in columns.items() if isinstance(c, Undeclared)}
+    probes = {n: probe.of_column(c) for n, c in columns.items() if c.probe is not None}
     histograms = curator.bounds(plan["domain"], probes)
     texts = curator.categories(
         plan["domain"], [n for n, c in columns.items() if isinstance(c, Categorical) and c.missing]
@@ -206,7 +206,6 @@ def buy_domain(curator: Curator, plan: Plan, schema: Schema) -> Schema:
     return dataclasses.replace(schema, columns={**schema.columns, **columns})
 
 
-_PROBES = {"numeric": "magnitude", "datetime": "month"}
 _MANY = 3  # columns of texts that lose most of their values, from which a table may be too small
 
 

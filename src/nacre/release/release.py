@@ -12,19 +12,20 @@ from typing import Any
 
 import numpy as np
 
+from nacre import notebook
 from nacre.errors import CertificateError, ConvergenceError, NacreError, ReleaseFileError, SchemaError
 from nacre.privacy.certificate.statement import Certificate
 from nacre.privacy.certificate.verification import verify
 from nacre.release.rebalance import TellWeights, balanced
 from nacre.synthesizers.base import Model
 from nacre.synthesizers.registry import METHODS
-from nacre.table import Schema, Tensor
+from nacre.table import Schema
 from nacre.table.conditions import Condition, parsed
 from nacre.table.documents import UNFIT
 from nacre.table.encoding import Encoded
 from nacre.table.formulas import some_risky
+from nacre.table.rules import Impossible, violations
 from nacre.table.sources.frames import from_arrow
-from nacre.table.structure import Rule, violations
 from nacre.table.values.decoding import arrow_schema, decode
 from nacre.table.writing import TableWriter
 from nacre.targets import Target
@@ -32,11 +33,11 @@ from nacre.targets.raking import checked, from_json, to_json
 
 CHUNK = 250_000  # rows drawn at a time: memory does not grow with the number of rows asked for
 CHUNK_NUMBERS = 10_000_000  # of arrays in such a chunk
-SKETCH = "shared sketch"  # stands for the method in the file of a sketch (nacre.sites.sketch)
+SKETCH = "shared sketch"  # stands for the method in the file of a sketch (nacre.sites.shared)
 _ROUNDS = 200  # redraws of rows that break a declared impossibility
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Release:
     """`sample` draws rows, `write` streams them to a file, `save` keeps the release, `certificate` its promise.
 
@@ -52,6 +53,15 @@ class Release:
     def __post_init__(self) -> None:
         if self.shares is not None:
             object.__setattr__(self, "shares", checked(self.shares, self.schema, "target shares"))
+
+    def __repr__(self) -> str:
+        return f"<Release by {self.method} of {len(self.schema.columns):,} columns: {self.certificate.headline}>"
+
+    def _repr_html_(self) -> str:
+        size = f"{self.rows:,} rows, {len(self.schema.columns):,} columns"
+        facts = {"Guarantee": self.certificate.headline, "Size of a sample": size}
+        lines = [(name, column.kind) for name, column in self.schema.columns.items()]
+        return notebook.panel(f"Release by {self.method}", facts, ("column", "kind"), lines)
 
     @property
     def rows(self) -> int:
@@ -167,32 +177,33 @@ class Release:
 
     def _chunk(self) -> int:
         """Rows at a time: fewer where they hold arrays."""
-        numbers = sum(math.prod(c.shape) for c in self.schema.columns.values() if isinstance(c, Tensor))
+        numbers = sum(math.prod(c.shape) for c in self.schema.columns.values() if c.shape)
         return max(1, min(CHUNK, CHUNK_NUMBERS // max(1, numbers)))
 
     def possible(self, rows: int, rng: np.random.Generator, where: Mapping[str, Condition]) -> Encoded:
         """Rows in which no declared impossibility occurs: the others are drawn again."""
         encoded = Encoded(self.model.draw(rows, rng, where), rows)
         rules = self._rules()
-        broken = np.flatnonzero(violations(encoded, self.schema, rules))
+        broken = np.flatnonzero(violations(encoded, rules))
         for _ in range(_ROUNDS):
             if not len(broken):
                 return encoded
             again = Encoded(self.model.draw(len(broken), rng, where), len(broken))
             for name, values in encoded.columns.items():
                 values.values[broken], values.null[broken] = again[name].values, again[name].null
-            broken = broken[violations(again, self.schema, rules)]
+            broken = broken[violations(again, rules)]
         raise ConvergenceError(
             f"after {_ROUNDS} rounds {len(broken)} of {rows} rows still break a declared impossibility; "
             "the condition asked for leaves almost nothing possible: widen it"
         )
 
-    def _rules(self) -> list[Rule]:
+    def _rules(self) -> list[Impossible]:
         """The declared impossibilities, with conditions on dependent columns turned to what determines them."""
         found = []
-        for rule in self.schema.impossible:
+        for rule in self.schema.rules:
             try:
-                found.append([pair for c, v in rule.items() for pair in self.on_determinants({c: v}).items()])
+                terms = (pair for c, v in rule.terms for pair in self.on_determinants({c: v}).items())
+                found.append(Impossible(tuple(terms)))
             except SchemaError:  # no value of the determinant gives it: it cannot occur anyway
                 continue
         return found

@@ -20,6 +20,7 @@ from nacre.errors import NacreError, ReleaseFileError, SchemaError
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan, Scope
+from nacre.progress import Progress, silent
 from nacre.synthesizers.basis import Basis, FromRows
 from nacre.synthesizers.options import Option
 from nacre.synthesizers.registry import METHODS
@@ -29,12 +30,7 @@ from nacre.table.naming import choices
 
 RATE = 1 / 32  # of the rows in a step, where their number is not declared
 
-Progress = Callable[[str, int, int | None], None]  # what is being done, how far, out of how many
 Draw: TypeAlias = "Callable[[int, np.random.Generator], dict[str, Values]]"  # so many rows
-
-
-def silent(what: str, done: int, total: int | None) -> None:
-    """A progress that shows nothing."""
 
 
 class Model(ABC):

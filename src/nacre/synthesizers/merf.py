@@ -16,48 +16,32 @@ import numpy as np
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan
-from nacre.synthesizers.base import Progress, Synthesizer, silent
-from nacre.synthesizers.basis import FromSum, bought_sum
-from nacre.synthesizers.options import MOST_FREQUENCIES, MOST_STEPS, given, whole
+from nacre.synthesizers.base import Progress, silent
+from nacre.synthesizers.options import MOST_STEPS, given, whole
 from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.pearl import embedding, fourier
 from nacre.synthesizers.pearl.config import Embedding, TrainingConfig
-from nacre.synthesizers.pearl.network_model import NetworkModel
 from nacre.table import Schema
 
 TABLES, IMAGES = (2000, 1100), (6000, 100)  # steps, rows per step
 
 
 @dataclass(frozen=True)
-class Merf(Synthesizer):
+class Merf(embedding.FromEmbedding):
     """`scale`: a public number (1, as in the comparison of the PEARL paper), or "bought". `batch`: rows per step.
     Settings that are None: 2,000 steps of 1,100 rows for tables; for images those of PEARL, 6,000 of 100."""
 
     name: ClassVar[str] = "merf"
-    model: ClassVar[type[NetworkModel]] = NetworkModel
 
-    frequencies: int = whole(1000, most=MOST_FREQUENCIES)
     steps: int | None = whole(None, most=MOST_STEPS)
     batch: int | None = whole(None)
     scale: str | float = given(1.0, read=embedding.checked_scale)
-
-    def supports(self, schema: Schema) -> None:
-        embedding.supports(self, schema)
 
     def plan(self, schema: Schema, rows: int | None, budget: Budget, before: tuple[Entry, ...] = ()) -> Plan:
         layout = Layout.of(schema, self.target, self.name, pieces=True)
         size = (2 * self.frequencies if layout.count else 0) + layout.edges[-1]
         norm = math.sqrt(bool(layout.count) + bool(layout.blocks)) or 1.0
         return embedding.plan(self.name, layout, rows, budget, before, (max(size, 1), norm), self.scale)
-
-    def forecast(self, plan: Plan, schema: Schema, rows: int | None) -> FromSum:
-        config = self.config(Layout.of(schema, self.target, self.name))
-        return FromSum(bought_sum(plan), waves=config.steps * config.batch * self.frequencies)
-
-    def fit(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> NetworkModel:
-        layout = Layout.of(curator.schema, self.target, self.name, pieces=True)
-        bought = self.buy(curator, plan, seed, progress)
-        return embedding.trained(bought, layout, self.config(layout), seed, progress)
 
     def buy(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> Embedding:
         """Open the doors: the noisy mean features of every class."""

@@ -19,7 +19,8 @@ class Method:
     """One line of the list of methods, known without importing the method.
 
     `opens`, `needs` and `says` are what a certificate of it may state (`privacy.verification.Declared`): its entries
-    by name and doors, of which one set in `needs` is never lacking, and the extras that are its own.
+    by name and doors, of which one set in `needs` is never lacking, and the extras that are its own. `compared`: its
+    plans have a forecast and need no settings, so that `nacre plan` shows it beside others.
     """
 
     path: str  # module:class
@@ -28,6 +29,8 @@ class Method:
     opens: Mapping[str, str] = dataclasses.field(default_factory=dict)
     needs: tuple[tuple[str, ...], ...] = ()
     says: Mapping[str, str | None] = dataclasses.field(default_factory=dict)
+    rests: tuple[str, ...] = ()
+    compared: bool = False
 
     @property
     def stated(self) -> dict[str, Any]:
@@ -46,6 +49,7 @@ METHODS: dict[str, Method] = {
         "all pairwise tables (with the target, if one is declared), particles fitted to them; the default",
         {"one-way": "counts", "pairs": "select", "with target": "counts", "tables": "counts"},
         (("one-way",),),
+        compared=True,
     ),
     "pearl": Method(
         "nacre.synthesizers.pearl.method:Pearl",
@@ -53,6 +57,7 @@ METHODS: dict[str, Method] = {
         "one characteristic-function sketch of low-order frequencies by class, particles fitted to it",
         {"one-way": "counts", "sketch": "total"},
         (("one-way", "sketch"),),
+        compared=True,
     ),
     "pearl-paper": Method(
         "nacre.synthesizers.pearl.paper:PearlPaper",
@@ -102,6 +107,7 @@ METHODS: dict[str, Method] = {
         "one-way tables only, columns drawn independently; the floor every method must beat",
         {"one-way": "counts"},
         (("one-way",),),
+        compared=True,
     ),
     "ppem": Method(
         "nacre.synthesizers.ppem.method:Ppem",

@@ -1,13 +1,21 @@
 """What the data is: the schema, its encoding to arrays, files and frames, and a simulated table.
 
-The names here describe tables and load no other library; encoding, grids and files live in their own modules.
+The names here describe tables; they are loaded when they are used, since columns bring NumPy and Arrow with them.
 """
 
-from nacre.table.columns import Boolean, Categorical, Column, Datetime, Identifier, Numeric, Tensor
-from nacre.table.conditions import Between, Condition
-from nacre.table.rules import Dependency, Unit
-from nacre.table.schema import Attestation, Schema
+from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING
+
+_HOMES = {
+    **dict.fromkeys(
+        ("Boolean", "Categorical", "Column", "Datetime", "Identifier", "Numeric", "Tensor"), "nacre.table.columns"
+    ),
+    **dict.fromkeys(("Between", "Condition"), "nacre.table.conditions"),
+    **dict.fromkeys(("Dependency", "Unit"), "nacre.table.rules"),
+    **dict.fromkeys(("Attestation", "Schema"), "nacre.table.schema"),
+}
 __all__ = [
     "Attestation",
     "Between",
@@ -23,3 +31,17 @@ __all__ = [
     "Tensor",
     "Unit",
 ]
+
+if TYPE_CHECKING:
+    from nacre.table.columns import Boolean, Categorical, Column, Datetime, Identifier, Numeric, Tensor
+    from nacre.table.conditions import Between, Condition
+    from nacre.table.rules import Dependency, Unit
+    from nacre.table.schema import Attestation, Schema
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'nacre.table' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value

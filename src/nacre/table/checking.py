@@ -13,6 +13,7 @@ from typing import Any
 from nacre.errors import SchemaError
 
 UNNAMED = "column"
+INTEGER_LIMIT = 2**62  # so that differences and the end of the last cell fit in 64 bits
 # Controls, line and paragraph separators, halves of characters, and what turns the direction of writing or is invisible
 # by design: in a name that is printed, they could forge a line or disguise a word.
 HIDDEN = re.compile(
@@ -75,3 +76,31 @@ def check_label(fact: str, label: Any) -> None:
         label.encode()
     except UnicodeEncodeError:
         raise SchemaError(f"{UNNAMED}: {fact} has the label {label!r}, which is not valid Unicode text") from None
+
+
+# -- objects of JSON ----------------------------------------------------------------------------------------------
+
+
+def as_object(value: Any, where: str, allowed: tuple[str, ...] | None = None) -> Mapping[str, Any]:
+    """The value, if it is an object with no other keys than these."""
+    if not isinstance(value, Mapping):
+        raise SchemaError(f"{where} is {short(value)}; write an object {{...}}")
+    for key in value:
+        if allowed is not None and key not in allowed:
+            raise SchemaError(f"{where} has the unknown key {key!r}; the keys are {', '.join(allowed)}")
+    return value
+
+
+def keyed(value: Any, where: str, keys: tuple[str, ...]) -> list[Any]:
+    """What an object has under these keys, all of them and no others."""
+    found = as_object(value, where, keys)
+    lacking = [key for key in keys if key not in found]
+    if lacking:
+        raise SchemaError(f"{where} has no {lacking[0]!r}; it needs {', '.join(keys)}")
+    return [found[key] for key in keys]
+
+
+def short(value: Any) -> str:
+    """A value for a message, not at length."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

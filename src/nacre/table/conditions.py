@@ -8,22 +8,19 @@ once, where they are asked for, into a `Condition`, which answers everything els
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from nacre.errors import NacreError, SchemaError
-from nacre.table.checking import finite
-from nacre.table.columns import Boolean, Categorical, Column, Datetime, Numeric
 from nacre.table.naming import choices
-from nacre.table.values.instants import UNITS, is_date_only, microseconds
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from nacre.table.encoding import Values
+    from nacre.table.columns import Column
     from nacre.table.grid import Grid
+    from nacre.table.values.stored import Values
 
 Span = tuple[float, float]  # stored values, both ends included
 
@@ -80,13 +77,20 @@ class Condition:
         wanted = asked if many else (asked,)
         if not wanted:
             raise SchemaError(f"{place}: the list of values is empty; name at least one")
-        free = _without_bounds(column) if beyond else column
-        spots = {v: position(free, v, place) for v in wanted if v is not None}
-        first, last = _limits(column)
+        free = column.unbounded() if beyond else column
+        spots = {v: free.place_of(v, place) for v in wanted if v is not None}
+        first, last = column.limits
         spans = tuple((spot, spot) for spot in sorted(set(spots.values())) if first <= spot <= last)
         if isinstance(asked, set | frozenset):  # in no order of its own
             wanted = sorted(wanted, key=lambda v: (v is None, spots.get(v, 0)))
         return cls(column, spans, None in wanted, tuple(wanted) if many else asked, place)
+
+    def refuse_beyond(self) -> None:
+        """SchemaError for a range that meets nothing because an end lies beyond the bounds."""
+        if isinstance(self.asked, Between) and not self.spans:
+            for end in (self.asked.low, self.asked.high):
+                if end is not None:
+                    self.column.place_of(end, self.place)
 
     # -- what meets it --------------------------------------------------------------------------------------
 
@@ -95,8 +99,6 @@ class Condition:
 
         Inside a cell the share is prorated. SchemaError where nothing of the declared domain meets it.
         """
-        import numpy as np
-
         if self.null and grid.null is None:
             raise SchemaError(f"{self.place}: null is asked for but the column is not nullable")
         if not self.spans and not self.null:
@@ -116,7 +118,7 @@ class Condition:
     def _improbable(self, spot: float) -> str:
         if self.ranged:
             return f"no value of the column lies in {self}; widen it"
-        same = [v for v in self.listed if v is not None and position(self.column, v, self.place) == spot]
+        same = [v for v in self.listed if v is not None and self.column.place_of(v, self.place) == spot]
         return (
             f"the single value {_word(same[0])} of a continuous column has probability 0; ask for a range, or declare "
             "the value as an atom"
@@ -124,8 +126,6 @@ class Condition:
 
     def matches(self, values: Values) -> np.ndarray:
         """bool [rows]: which encoded values of the column meet the condition."""
-        import numpy as np
-
         stored = values.values
         if self.ranged:
             found = np.zeros(len(stored), bool)
@@ -140,7 +140,7 @@ class Condition:
         """Whether one value of the column, as Python has it, meets the condition; None is null."""
         if value is None:
             return self.null
-        spot = position(self.column, value, self.place)
+        spot = self.column.place_of(value, self.place)
         return any(low <= spot <= high for low, high in self.spans)
 
     # -- how it is spelled ----------------------------------------------------------------------------------
@@ -214,38 +214,6 @@ def overlapping(conditions: Sequence[Condition]) -> Condition | None:
     return None
 
 
-def position(column: Column, value: Any, where: str) -> float | int:
-    """Where `value` stands in the column's encoded values: a label's code, 0 or 1, a number, microseconds.
-
-    Raises SchemaError, beginning with `where`, when the value is not in the declared domain.
-    """
-    if isinstance(column, Categorical):
-        if column.missing:
-            raise SchemaError(f"{where}: the column has no declared categories; declare them first")
-        if not isinstance(value, str) or value not in column.code_of:
-            raise SchemaError(f"{where}: {value!r} is not a category; it is one of {some(column.labels)}")
-        return column.code_of[value]
-    if isinstance(column, Boolean):
-        if isinstance(value, bool) or (hasattr(value, "item") and isinstance(value.item(), bool)):
-            return int(value)
-        raise SchemaError(f"{where}: {value!r} is not a truth value; write true or false")
-    if isinstance(column, Datetime):
-        return _inside(microseconds(value, where), column.ends, where, value, column.bounds)
-    if isinstance(column, Numeric):
-        try:
-            number = column.number(value)
-        except SchemaError as error:
-            raise SchemaError(f"{where}: {str(error).removeprefix('column: ')}") from None
-        return _inside(number, column.bounds, where, value, column.bounds)
-    raise SchemaError(f"{where}: columns of kind {column.kind} take no conditions on their values")
-
-
-def some(labels: Sequence[str]) -> str:
-    """The first of many labels, for a message."""
-    shown = ", ".join(repr(label) for label in labels[:8])
-    return shown if len(labels) <= 8 else f"{shown}, ... ({len(labels)} in all)"
-
-
 def plain(value: Any) -> Any:
     """A value of a column as JSON has it: NumPy's numbers as Python's, dates as ISO 8601 texts."""
     if hasattr(value, "item"):
@@ -264,49 +232,11 @@ def _two_meanings(pair: tuple, place: str, key: bool) -> str:
     return f"{place}: ({a}, {b}) may mean a range or two values; write {every}, or {two} for the two values"
 
 
-def _inside(number: Any, ends: tuple | None, where: str, value: Any, shown: tuple | None) -> Any:
-    if ends is not None and not ends[0] <= number <= ends[1]:
-        raise SchemaError(f"{where}: {value!r} lies outside the bounds {list(shown or ())}; choose a value inside")
-    return number
-
-
 def _ends(column: Column, asked: Between, place: str) -> Span:
     """The stored values at the ends of a range; an end beyond the bounds is moved to them."""
     if not column.ordered:
         raise SchemaError(f"{place}: a range needs an ordered column; list the values instead")
-    first, last = _limits(column)
-    low = first if asked.low is None else max(_end(column, asked.low, place), first)
-    high = last if asked.high is None else min(_end(column, asked.high, place, upper=True), last)
+    first, last = column.limits
+    low = first if asked.low is None else max(column.end_of(asked.low, place, upper=False), first)
+    high = last if asked.high is None else min(column.end_of(asked.high, place, upper=True), last)
     return low, high
-
-
-def _limits(column: Column) -> Span:
-    """The smallest and the largest stored value; infinite while no bounds are declared."""
-    if isinstance(column, Categorical):
-        return 0, len(column.labels) - 1
-    if isinstance(column, Boolean):
-        return 0, 1
-    ends = column.ends if isinstance(column, Datetime) else column.bounds if isinstance(column, Numeric) else None
-    return ends or (-math.inf, math.inf)
-
-
-def _without_bounds(column: Column) -> Column:
-    if isinstance(column, Numeric):
-        return dataclasses.replace(column, bounds=None, edges=None, atoms=(), provenance={})
-    return dataclasses.replace(column, bounds=None, provenance={}) if isinstance(column, Datetime) else column
-
-
-def _end(column: Column, value: Any, place: str, upper: bool = False) -> float | int:
-    """Where an end of a range stands; unlike a value it may lie beyond the bounds, or between two values."""
-    if isinstance(column, Datetime):
-        whole_day = upper and is_date_only(value)  # up to a day means to its end
-        return microseconds(value, place) + (UNITS["day"] - 1 if whole_day else 0)
-    if not isinstance(column, Numeric):
-        return position(column, value, place)
-    try:
-        number = finite("value", value)
-    except SchemaError as error:
-        raise SchemaError(f"{place}: {str(error).removeprefix('column: ')}") from None
-    if column.integer:  # 17.5 and up is 18 and up
-        return math.floor(number) if upper else math.ceil(number)
-    return float(number)

@@ -34,7 +34,7 @@ def marked(text: str) -> str:
 
 def some_risky(schema: Any) -> list[str]:
     """Names and labels of a schema, of columns that come out as texts, that a spreadsheet would run."""
-    labels: Iterable[str] = (v for c in schema.columns.values() for v in getattr(c, "labels", None) or ())
+    labels: Iterable[str] = (label for column in schema.columns.values() for label in column.labels)
     return [text for text in (*schema.columns, *labels) if risky(text)]
 
 

@@ -7,14 +7,16 @@ labels have one cell each; a nullable column has one more cell, the last, for nu
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from nacre.errors import DomainNotDeclared, SchemaError
+from nacre.errors import DomainNotDeclared
 from nacre.table.cells import integer_starts, real_starts
-from nacre.table.columns import Boolean, Categorical, Column, Datetime, Numeric
-from nacre.table.encoding import Values
+from nacre.table.values.stored import Values
+
+if TYPE_CHECKING:
+    from nacre.table.columns import Column
 
 _LOOKUP = 1 << 20  # integer ranges up to this get a table from value to cell
 
@@ -38,15 +40,7 @@ class Grid:
             raise DomainNotDeclared(
                 f"{column.missing[0]} are not declared; declare them, have them bought, or read them from the data"
             )
-        if isinstance(column, (Categorical, Boolean)):
-            return _label_grid(column)
-        if isinstance(column, Datetime):
-            return _integer_grid(column, column.ends, None, (), column.step)
-        if isinstance(column, Numeric) and column.integer:
-            return _integer_grid(column, column.bounds, column.edges, column.atoms, 1)
-        if isinstance(column, Numeric):
-            return _real_grid(column) if column.decimals is None else _decimal_grid(column, column.decimals)
-        raise SchemaError(f"a {column.kind} column has no cells; it is not for methods that count")
+        return column.grid()
 
     @property
     def ordered(self) -> bool:
@@ -83,7 +77,12 @@ class Grid:
         """
         return self._between(np.asarray(codes), rng.random(len(codes)), low, high)
 
-    # -- what the kinds differ in ---------------------------------------------------------------------------
+    @classmethod
+    def padded(cls, column: Column, low: np.ndarray, high: np.ndarray, width: np.ndarray, *more: Any) -> Self:
+        """A grid with the width of these cells, and none for the cell of null."""
+        return cls(column, low, high, np.append(width, 0.0) if column.nullable else width, *more)
+
+    # -- what grids differ in -------------------------------------------------------------------------------
 
     def _find(self, values: np.ndarray) -> np.ndarray:
         raise NotImplementedError
@@ -105,6 +104,12 @@ class Grid:
 
 class RealGrid(Grid):
     """Bins and atoms of a continuous numeric column."""
+
+    @classmethod
+    def over(cls, column: Column, bounds: tuple, edges: tuple | None, atoms: tuple) -> RealGrid:
+        low, single = real_starts(bounds, edges, atoms)
+        high = np.where(single, low, np.append(low[1:], bounds[1]))
+        return cls.padded(column, low, high, np.where(single, 0.0, high - low))
 
     def _find(self, values: np.ndarray) -> np.ndarray:
         return np.maximum(np.searchsorted(self.low, values, side="right") - 1, 0)
@@ -133,6 +138,16 @@ class DecimalGrid(RealGrid):
     """Cells of the multiples of 1 / `scale`: [low, high) holds some of them, an atom one."""
 
     scale: float
+
+    @classmethod
+    def steps(cls, column: Column, bounds: tuple, edges: tuple | None, atoms: tuple, decimals: int) -> DecimalGrid:
+        scale = 10.0**decimals
+        first, last = (round(b * scale) for b in bounds)
+        ends = None if edges is None else tuple(round(e * scale) for e in edges)
+        starts, single = integer_starts((first, last), ends, tuple(round(a * scale) for a in atoms), zero=True)
+        low = starts / scale
+        high = np.where(single, low, np.append(starts[1:], last + 1) / scale)
+        return cls.padded(column, low, high, high - low, scale)
 
     def _steps(self, cell: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         first = np.rint(self.low[cell] * self.scale).astype(np.int64)
@@ -169,6 +184,17 @@ class IntegerGrid(Grid):
 
     dtype: ClassVar[type] = np.int64
 
+    @classmethod
+    def over(cls, column: Column, bounds: tuple, edges: tuple | None = None, atoms: tuple = ()) -> IntegerGrid:
+        """Zero is an origin of numbers, not of moments."""
+        step = column.step or 1
+        first, last = bounds[0] // step, bounds[1] // step
+        low, single = integer_starts((first, last), edges, atoms, zero=not column.moments)
+        high = np.append(low[1:], np.int64(last + 1))
+        width = np.where(single, 0.0, (high - low) * float(step))
+        table = np.repeat(np.arange(len(low), dtype=np.int32), high - low) if last - first < _LOOKUP else None
+        return cls.padded(column, low, high, width, step, table)
+
     def _find(self, values: np.ndarray) -> np.ndarray:
         steps = values if self.step == 1 else values // self.step
         steps = np.clip(steps, self.low[0], self.high[-1] - 1)  # rows that are null may hold anything
@@ -199,6 +225,11 @@ class LabelGrid(Grid):
 
     dtype: ClassVar[type] = np.int32
 
+    @classmethod
+    def over(cls, column: Column) -> LabelGrid:
+        code = np.arange(len(column.labels), dtype=np.int32)
+        return cls.padded(column, code, code, np.zeros(len(code)))
+
     def _find(self, values: np.ndarray) -> np.ndarray:
         return values
 
@@ -209,44 +240,3 @@ class LabelGrid(Grid):
 
     def share(self, low: Any, high: Any) -> np.ndarray:
         return ((self.low >= low) & (self.low <= high)).astype(np.float64)
-
-
-def _padded_width(width: np.ndarray, column: Column) -> np.ndarray:
-    return np.append(width, 0.0) if column.nullable else width
-
-
-def _label_grid(column: Categorical | Boolean) -> Grid:
-    count = 2 if isinstance(column, Boolean) else len(column.labels)
-    code = np.arange(count, dtype=np.int32)
-    return LabelGrid(column, code, code, np.zeros(count + int(column.nullable)))
-
-
-def _real_grid(column: Numeric) -> Grid:
-    assert column.bounds is not None  # Grid.of refuses a column without
-    low, atoms = real_starts(column.bounds, column.edges, column.atoms)
-    high = np.append(low[1:], column.bounds[1])
-    high = np.where(atoms, low, high)
-    width = np.where(atoms, 0.0, high - low)
-    return RealGrid(column, low, high, _padded_width(width, column))
-
-
-def _decimal_grid(column: Numeric, decimals: int) -> Grid:
-    assert column.bounds is not None  # Grid.of refuses a column without
-    scale = 10.0**decimals
-    first, last = (round(b * scale) for b in column.bounds)
-    edges = None if column.edges is None else tuple(round(e * scale) for e in column.edges)
-    starts, single = integer_starts((first, last), edges, tuple(round(a * scale) for a in column.atoms), zero=True)
-    low = starts / scale
-    high = np.where(single, low, np.append(starts[1:], last + 1) / scale)
-    return DecimalGrid(column, low, high, _padded_width(high - low, column), scale)
-
-
-def _integer_grid(column: Column, bounds: Any, edges: tuple | None, atoms: tuple, step: int) -> Grid:
-    first, last = bounds[0] // step, bounds[1] // step
-    low, single = integer_starts((first, last), edges, atoms, zero=not isinstance(column, Datetime))
-    high = np.append(low[1:], np.int64(last + 1))
-    width = np.where(single, 0.0, (high - low) * float(step))
-    table = None
-    if last - first < _LOOKUP:
-        table = np.repeat(np.arange(len(low), dtype=np.int32), high - low)
-    return IntegerGrid(column, low, high, _padded_width(width, column), step, table)

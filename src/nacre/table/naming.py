@@ -1,9 +1,13 @@
-"""Names that are not there: what the writer may have meant, and what there is."""
+"""Names: those that are not there and what the writer may have meant, those of many, those that libraries give."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
+
+INDEX = "Unnamed: 0"  # a first column without a name, as pandas calls it
+_INDEX = re.compile(r"Unnamed: [0-9]+|__index_level_[0-9]+__|rownames")
 
 
 def choices(name: object, names: Iterable[str], most: int = 12) -> str:
@@ -18,3 +22,14 @@ def choices(name: object, names: Iterable[str], most: int = 12) -> str:
     ordered = list(dict.fromkeys([*(one for key in like for one in lower[key]), *known]))
     more = f" … and {len(ordered) - most} more" if len(ordered) > most else ""
     return ", ".join(ordered[:most]) + more
+
+
+def some(labels: Sequence[str]) -> str:
+    """The first of many labels, for a message."""
+    shown = ", ".join(repr(label) for label in labels[:8])
+    return shown if len(labels) <= 8 else f"{shown}, ... ({len(labels)} in all)"
+
+
+def is_index(name: str) -> bool:
+    """Whether a library gives this name to row numbers that it saves with a table."""
+    return _INDEX.fullmatch(name) is not None

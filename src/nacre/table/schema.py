@@ -9,11 +9,12 @@ import os
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from nacre import notebook
 from nacre.errors import SchemaError
-from nacre.table.checking import HIDDEN, need
-from nacre.table.columns import PROVENANCES, Column, Identifier
+from nacre.table.checking import HIDDEN, keyed, short
+from nacre.table.columns import PROVENANCES, Column
 from nacre.table.naming import choices
-from nacre.table.rules import Dependency, Unit, check_dependency, check_rule
+from nacre.table.rules import Dependency, Impossible, Unit, check_dependencies
 
 MAX_COLUMNS = 2_000  # modelled columns: beyond this, tables of pairs do not fit any budget or machine
 SCHEMA_FACTS = ("rows", "unit", "dependencies", "impossible")
@@ -26,6 +27,20 @@ class Attestation:
     by: str
     why: str
     facts: tuple[tuple[str | None, str], ...]  # (column, or None for the table, fact)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"by": self.by, "why": self.why, "facts": [list(fact) for fact in self.facts]}
+
+    @classmethod
+    def from_json(cls, raw: Any, where: str) -> Attestation:
+        by, why, facts = keyed(raw, where, ("by", "why", "facts"))
+        good = isinstance(facts, list) and all(
+            isinstance(f, list) and len(f) == 2 and isinstance(f[0], (str, type(None))) and isinstance(f[1], str)
+            for f in facts
+        )
+        if not good:
+            raise SchemaError(f"{where}: facts is {short(facts)}; write pairs [column or null, fact]")
+        return cls(by, why, tuple((f[0], f[1]) for f in facts))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,13 +60,20 @@ class Purchase:
         if not isinstance(self.neighbours, str) or not isinstance(self.cap, int) or self.cap < 1:
             raise SchemaError(f"purchases: found {self!r}; expected the neighbours and the cap of the promise")
 
+    def to_json(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
 
-@dataclasses.dataclass(frozen=True, eq=False)
+    @classmethod
+    def from_json(cls, raw: Any, where: str) -> Purchase:
+        return cls(*keyed(raw, where, ("epsilon", "delta", "neighbours", "cap")))
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Schema:
     """Columns by name, in the order of the table, and what is known across them.
 
     `rows` is the declared public number of rows, None when it is not public. `impossible` holds combinations
-    that never occur: {column: value, list of values, or Between}, read into `Condition`s. `purchases` are what bought
+    that never occur: {column: value, list of values, or Between}, read into `Impossible`. `purchases` are what bought
     facts have cost. Equality includes the order of the columns.
     """
 
@@ -59,7 +81,7 @@ class Schema:
     rows: int | None = None
     unit: Unit | None = None
     dependencies: tuple[Dependency, ...] = ()
-    impossible: tuple[Mapping[str, Any], ...] = ()
+    impossible: tuple[Mapping[str, Any] | Impossible, ...] = ()
     provenance: Mapping[str, str] = dataclasses.field(default_factory=dict)
     attestations: tuple[Attestation, ...] = ()
     purchases: tuple[Purchase, ...] = ()
@@ -70,9 +92,13 @@ class Schema:
             not isinstance(self.rows, int) or isinstance(self.rows, bool) or not 1 <= self.rows <= 10**15
         ):
             raise SchemaError(f"rows is {self.rows!r}; write the public number of rows, at least 1, or leave it out")
-        self._check_unit()
-        self._check_dependencies()
-        rules = [check_rule(r, self.columns, f"impossible[{i}]") for i, r in enumerate(self.impossible)]
+        if self.unit is not None:
+            if not isinstance(self.unit, Unit):
+                raise SchemaError(f"unit is {self.unit!r}; write a Unit(column, cap)")
+            self.unit.check(self.columns)
+        self._set(dependencies=tuple(self.dependencies))
+        check_dependencies(self.dependencies, self.columns)
+        rules = [Impossible.of(r, self.columns, f"impossible[{i}]") for i, r in enumerate(self.impossible)]
         self._set(impossible=tuple(rules), attestations=tuple(self.attestations), purchases=tuple(self.purchases))
         self._set(provenance=self._checked_provenance())
         self._check_attestations()
@@ -85,40 +111,6 @@ class Schema:
     def _set(self, **fields: Any) -> None:
         for name, value in fields.items():
             object.__setattr__(self, name, value)
-
-    def _check_unit(self) -> None:
-        if self.unit is None:
-            return
-        if not isinstance(self.unit, Unit):
-            raise SchemaError(f"unit is {self.unit!r}; write a Unit(column, cap)")
-        column = self.columns.get(self.unit.column)
-        if not isinstance(column, Identifier):
-            found = "no column of the schema" if column is None else f"a {column.kind} column"
-            raise SchemaError(
-                f"unit: column {self.unit.column!r} is {found}; name an identifier column, one name per person"
-            )
-        need(
-            not (column and column.null_words),
-            f"unit: column {self.unit.column!r} has null words, which would be one person; declare them for the whole "
-            "table (--null, Options.null_words), so that such rows are nobody's",
-        )
-
-    def _check_dependencies(self) -> None:
-        self._set(dependencies=tuple(self.dependencies))
-        dependents: set[str] = set()
-        for rule in self.dependencies:
-            if not isinstance(rule, Dependency):
-                raise SchemaError(f"dependencies has {rule!r}; write Dependency(determinant, dependent, mapping)")
-            check_dependency(rule, self.columns)
-            if rule.dependent in dependents:
-                raise SchemaError(f"{rule}: {rule.dependent!r} already depends on another column; keep one of them")
-            dependents.add(rule.dependent)
-        for rule in self.dependencies:
-            if rule.determinant in dependents:
-                raise SchemaError(
-                    f"{rule}: the determinant itself depends on another column; "
-                    "make both depend on the first column of the chain"
-                )
 
     def _checked_provenance(self) -> dict[str, str]:
         if not isinstance(self.provenance, Mapping):
@@ -149,9 +141,12 @@ class Schema:
     def modelled(self) -> tuple[str, ...]:
         """The columns a method learns: neither identifiers nor dependents."""
         dependents = {rule.dependent for rule in self.dependencies}
-        return tuple(
-            name for name, c in self.columns.items() if not isinstance(c, Identifier) and name not in dependents
-        )
+        return tuple(name for name, c in self.columns.items() if c.learnt and name not in dependents)
+
+    @property
+    def rules(self) -> tuple[Impossible, ...]:
+        """What rows can break: `impossible`, as it was read."""
+        return tuple(rule for rule in self.impossible if isinstance(rule, Impossible))
 
     def facts(self) -> dict[tuple[str | None, str], str]:
         """(column, fact) -> provenance, for every stated fact; the column is None for facts about the
@@ -205,6 +200,18 @@ class Schema:
         return dataclasses.replace(self, columns=columns, provenance=table)
 
     # -- in and out -----------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        return f"<Schema of {self._size}>"
+
+    def _repr_html_(self) -> str:
+        lines = [(name, column.kind, ", ".join(sorted({*column.provenance.values()})))
+                 for name, column in self.columns.items()]  # fmt: skip
+        return notebook.panel(f"Schema of {self._size}", {}, ("column", "kind", "source"), lines)
+
+    @property
+    def _size(self) -> str:
+        return f"{len(self.columns):,} columns" + (f", {self.rows:,} rows" if self.rows is not None else "")
 
     def to_json(self) -> str:
         """Readable JSON; `from_json` gives an equal schema back, and the same text from it."""

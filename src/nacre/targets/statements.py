@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from nacre.errors import DataError
 from nacre.table import Schema
-from nacre.table.encoding import encode_column
 from nacre.table.naming import choices
 from nacre.targets import raking
 from nacre.targets.weights import Weights
@@ -41,9 +40,7 @@ class Shares:
 
     def weights(self, table: pa.Table, schema: Schema) -> Weights:
         asked = raking.checked(self.shares, schema, "target_shares")
-        spots = [
-            raking.places(encode_column(table.column(n), schema.columns[n]), list(own)) for n, own in asked.items()
-        ]
+        spots = [raking.places(schema.columns[n].encode(table.column(n)), list(own)) for n, own in asked.items()]
         values, shares = [list(own) for own in asked.values()], [list(own.values()) for own in asked.values()]
         return Weights(raking.rake(spots, shares, list(asked), values))
 

@@ -20,8 +20,8 @@ Term = tuple[Law, int]  # a law and how often it is used
 CELLS = {True: 2**18, False: 2**17}  # of the grid: samples come in many steps of small loss, selections do not
 _FULL, _FEWEST = 16, 2**11  # of as many laws as that; for more the work stays the same
 RANGE = 52.0  # nats: losses whose chance is below e^-52 may leave the grid
-_BACK = 24.0  # nats: what comes round from above the grid, of the tilted total
-_SHARE, _MOST = 0.7, 14.0  # the tilt, of the one that is best at e^-52; and its log moment at most
+_BACK = 30.0  # nats: what comes round from above the grid, of the tilted total
+_SHARE, _MOST = 0.7, 10.0  # the tilt, of the one that is best at e^-52; and its log moment at most
 _FLATTEST, _STEEPEST = 2.0**-80, 2.0**16
 _STEP = 2.0**-42  # relative rounding of one tilted mass, of one step
 _DUST = -80.0  # frequencies below e^-80 are counted as error
@@ -72,7 +72,7 @@ class _Grid:
 def compose(directions: Sequence[Sequence[Term]]) -> Curve:
     """The larger of the curves of several lists of terms: one list for each direction between neighbours.
 
-    The first direction chooses the grid.
+    The first direction chooses the grid. What is used once is not composed: its own curve stands on the grid.
     """
     grid = _grid(directions[0])
     if grid is None:
@@ -164,7 +164,12 @@ def _composed(terms: Sequence[Term], grid: _Grid) -> Curve:
     width, lost = grid.h * grid.cells, lost * math.exp(min(log_total, 600.0)) * slack
     end = math.exp(min(log_near - grid.tilt * width, log_far - grid.far * width, 0.0))
     moments = tuple((s, log + math.log(slack)) for s, log in ((grid.tilt, log_near), (grid.far, log_far)))
-    return Curve(grid.h, np.minimum((_hockey(measure, grid.h) + end) * slack + lost, 1.0), moments, lost)
+    deltas = (_hockey(measure, grid.h) + end) * slack + lost
+    if steps == 1:
+        ((law, _),) = terms
+        own = law.deltas(grid.h * np.arange(grid.cells))
+        deltas = np.minimum(deltas, np.maximum.accumulate(own[::-1])[::-1])
+    return Curve(grid.h, np.minimum(deltas, 1.0), moments, lost)
 
 
 def _tilted(masses: np.ndarray, losses: np.ndarray, tilt: float) -> tuple[np.ndarray, float]:

@@ -6,6 +6,7 @@ It is checked before anything is composed or printed. Errors are ValueErrors tha
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,8 +14,17 @@ from nacre.privacy.budget import NEIGHBOURS, Level
 from nacre.privacy.doors import DOORS
 from nacre.privacy.plan import MOST_ENTRIES
 from nacre.table.checking import HIDDEN
-from nacre.table.columns import PROVENANCES
+from nacre.table.columns import KINDS, PROVENANCES
+from nacre.table.schema import SCHEMA_FACTS
 
+# Facts by name: about the table, and about a column.
+FACTS = SCHEMA_FACTS, tuple(sorted({fact for kind in KINDS.values() for fact in kind.fact_names}))
+VIEWS = ("white box", "black box", "one run")  # of an audit
+_VERSION = re.compile(r"[A-Za-z0-9][\w.+!-]{0,60}|not installed", re.ASCII)
+_NAME = re.compile(r"[0-9A-Za-z-]{1,64}")  # of a ledger, of a row in it
+_TARGET = re.compile(
+    r"rows weighted by (column ['\"].*['\"]|a target \(\w+\))|rows of the population before a stated thinning"
+)
 MOST_TEXT = 4_000  # characters of one text
 MOST_ITEMS = 1 << 18  # of one list or object: a table for each of 700 columns' pairs
 DEPTH = 12
@@ -86,7 +96,7 @@ def _epsilon(where: str, value: Any) -> None:
     _need(0 < value <= MOST_EPSILON, where, value, f"a number above 0, at most {MOST_EPSILON:g}")
 
 
-def _delta(where: str, value: Any) -> None:
+def _share(where: str, value: Any) -> None:
     number(where, value)
     _need(0 < value < 1, where, value, "a number between 0 and 1")
 
@@ -136,10 +146,11 @@ def _entries(where: str, value: Any) -> None:
 
 def _provenance(where: str, value: Any) -> None:
     _need(isinstance(value, Mapping), where, value, "an object")
-    for facts in value.values():
+    for column, facts in value.items():
         _need(isinstance(facts, Mapping), where, facts, "an object of facts")
-        for source in facts.values():
-            one_of(*PROVENANCES)(where, source)
+        for fact, source in facts.items():
+            one_of(*(FACTS[bool(column)]))(where, fact)
+            one_of(*(p for p in PROVENANCES if p != "counted" or (column, fact) == ("", "rows")))(where, source)
 
 
 def _objects(check: Callable[[str, Any], None]) -> Callable[[str, Any], None]:
@@ -151,15 +162,29 @@ def _objects(check: Callable[[str, Any], None]) -> Callable[[str, Any], None]:
     return every
 
 
+def _name(where: str, value: Any) -> None:
+    _need(isinstance(value, str) and bool(_NAME.fullmatch(value)), where, value, "letters and digits")
+
+
+def _target(where: str, value: Any) -> None:
+    _need(isinstance(value, str) and bool(_TARGET.fullmatch(value)), where, value, "what rows were weighted by")
+
+
 def _stamp(where: str, value: Any) -> None:
-    keys(where, value, {"ledger": _text, "population": _text, "sequence": whole, "head": _text})
+    keys(where, value, {"ledger": _name, "population": _text, "sequence": whole, "head": _name})
+
+
+def _least(where: str, value: Any) -> None:
+    number(where, value)
+    _need(value >= 0, where, value, "a number of at least 0")
 
 
 def _audit(where: str, value: Any) -> None:
-    finding = {"view": _text, "metric": one_of("epsilon", "mu"), "lower_bound": number, "ceiling": number,
-               "claim": or_none(number), "delta": or_none(number), "runs": whole, "left_out": texts}  # fmt: skip
+    finding = {"view": one_of(*VIEWS), "metric": one_of("epsilon", "mu"), "lower_bound": _least, "ceiling": _least,
+               "claim": or_none(_least), "delta": or_none(_share), "runs": lambda at, n: whole(at, n, 1),
+               "left_out": _objects(one_of(*DOORS))}  # fmt: skip
     found = _objects(lambda here, one: keys(here, one, finding))
-    keys(where, value, {"confidence": number, "findings": found})
+    keys(where, value, {"confidence": _share, "findings": found})
 
 
 def _extras(where: str, value: Any) -> None:
@@ -176,7 +201,7 @@ def _pair_of(where: str, value: Any) -> None:
 EXTRAS: dict[str, Callable[[str, Any], None]] = {  # what is printed of `extras`; the rest is kept and not shown
     "label": _text,
     "statement": _text,
-    "target": _text,
+    "target": _target,
     "target_shares": _objects(_pair_of),
     "epsilon_tilde": number,
     "releases": lambda where, value: whole(where, value, 1),
@@ -202,13 +227,14 @@ def _schema(where: str, value: Any) -> None:
 
 
 def _versions(where: str, value: Any) -> None:
-    _need(isinstance(value, Mapping), where, value, "an object")
-    texts(where, [*value, *value.values()])
+    keys(where, value, {"nacre": _text})
+    for text in (*value, *value.values()):
+        _need(isinstance(text, str) and bool(_VERSION.fullmatch(text)), where, text, "packages and their versions")
 
 
 _FIELDS: dict[str, Callable[[str, Any], None]] = {
     "method": _text, "guarantee": one_of(*(level.label for level in Level)), "reasons": texts,
-    "neighbours": one_of(*NEIGHBOURS), "unit": _unit, "epsilon": or_none(_epsilon), "delta": or_none(_delta),
+    "neighbours": one_of(*NEIGHBOURS), "unit": _unit, "epsilon": or_none(_epsilon), "delta": or_none(_share),
     "curve": _pairs, "entries": _entries, "schema": _schema, "assumptions": texts, "noise": _text,
     "versions": _versions, "extras": _extras,
 }  # fmt: skip

@@ -8,15 +8,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from nacre import notebook
 from nacre.privacy.accounting import accountant as accounting
 from nacre.privacy.budget import Level
-from nacre.privacy.certificate.wording import describe
+from nacre.privacy.certificate.rounding import exact
+from nacre.privacy.certificate.wording import describe, whose
 from nacre.privacy.plan import Entry, Plan
 
 CURVE_DELTAS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Certificate:
     """What is promised, what it cost, what is assumed. `guarantee` is the weakest level of all parts."""
 
@@ -51,6 +53,21 @@ class Certificate:
 
     def __str__(self) -> str:
         return describe(self)
+
+    @property
+    def headline(self) -> str:
+        """The promise in a line."""
+        if self.epsilon is None or self.delta is None:
+            return "no privacy guarantee: treat it as if it were the data"
+        promise = f"({exact(self.epsilon)}, {exact(self.delta)})-differential privacy for {whose(self.unit)}"
+        return f"{self.guarantee}: {promise}, {self.neighbours}"
+
+    def __repr__(self) -> str:
+        return f"<Certificate of {self.method}: {self.headline}>"
+
+    def _repr_html_(self) -> str:
+        return notebook.panel(f"Certificate of {self.method}", {"Guarantee": self.headline},
+                              ("entry", "door"), [(e["name"], e["door"]) for e in self.entries])  # fmt: skip
 
 
 def certify(plan: Plan, schema: Any, *, seeded: bool, noise: str, assumptions: tuple[str, ...] = ()) -> Certificate:

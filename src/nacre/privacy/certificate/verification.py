@@ -14,13 +14,14 @@ from typing import Any, Protocol
 from nacre.errors import BudgetError, CertificateError, PlanError
 from nacre.privacy.accounting import accountant as accounting
 from nacre.privacy.budget import Budget, Level
+from nacre.privacy.certificate import assumed
 from nacre.privacy.certificate.rounding import exact, up
 from nacre.privacy.certificate.statement import CURVE_DELTAS, Certificate, caveats, provenance_of, unit_of
 from nacre.privacy.doors import entry_from_json
 from nacre.privacy.noise import ENTROPY, SEEDED
 from nacre.privacy.plan import Plan
 
-# what any run may open before its method
+# What any run may open before its method.
 BUYING = {"rows": "counts", "readable": "bounds", "kinds": "bounds", "domain": "categories"}
 SLACK = 0.01  # of epsilon: accountants of other versions may differ by so much; then the larger one is shown
 _HAIR = 1e-9  # of epsilon: one accountant on two machines
@@ -50,6 +51,11 @@ class Declared(Protocol):
         """Extras of its own, with their text where it is always the same."""
         ...
 
+    @property
+    def rests(self) -> tuple[str, ...]:
+        """What all its promises rest on besides the proofs; nothing where that depends on the table."""
+        ...
+
 
 def verify(stated: Certificate, declared: Declared | None, schema: Any = None) -> Certificate:
     """The certificate of a release of `schema` (None: what it says of that itself), with what follows from its entries
@@ -61,7 +67,7 @@ def verify(stated: Certificate, declared: Declared | None, schema: Any = None) -
     _refuse_other_words(stated, declared)
     if stated.epsilon is None or stated.delta is None or stated.guarantee == Level.NONE.label:
         return _without_promise(stated)
-    return _promised(stated, declared)
+    return _promised(stated, declared, schema)
 
 
 def _refuse_other_schema(stated: Certificate, schema: Any) -> None:
@@ -69,6 +75,10 @@ def _refuse_other_schema(stated: Certificate, schema: Any) -> None:
     for name, value in told.items():
         if stated.schema.get(name) != value:
             raise CertificateError(f"its certificate is that of another schema or unit: they differ in {name}")
+    asked = [name for name, _ in stated.extras.get("target_shares") or ()]
+    hidden = [name for names in stated.extras.get("hidden", {}).get("sets", ()) for name in names]
+    if strange := [name for name in (*asked, *hidden) if name not in schema.columns]:
+        raise CertificateError(f"its certificate names {strange[0]!r}, which is no column of its schema")
     if dict(stated.unit) != unit_of(schema):
         raise CertificateError("its certificate is that of another schema or unit: they differ in who is protected")
 
@@ -90,34 +100,48 @@ def _refuse_other_words(stated: Certificate, declared: Declared) -> None:
 def _without_promise(stated: Certificate) -> Certificate:
     whole = (stated.epsilon, stated.delta, stated.guarantee) == (None, None, Level.NONE.label)
     bare = all(set(e) == {"door", "name"} for e in stated.entries)
-    if not (whole and bare and stated.reasons) or stated.curve or stated.assumptions:
+    if not (whole and bare and stated.reasons) or stated.curve or stated.assumptions or "audit" in stated.extras:
         raise CertificateError(
             f"its certificate states {stated.guarantee!r} without a whole promise, or one without it: epsilon, delta, "
-            "curve, costs and assumptions come with a guarantee, reasons without one"
+            "curve, costs, assumptions and audits come with a guarantee, reasons without one"
         )
     if stated.noise not in (ENTROPY, SEEDED):
         raise CertificateError(f"its certificate names {stated.noise!r} as the source of noise, which nacre has not")
     return stated
 
 
-def _promised(stated: Certificate, declared: Declared) -> Certificate:
+def _promised(stated: Certificate, declared: Declared, schema: Any) -> Certificate:
     plan = _plan(stated, declared)
     level = min(e.level for e in plan.entries)
-    if any("read" in facts.values() for facts in stated.schema["provenance"].values()) or stated.noise != ENTROPY:
+    if _reads(stated) or stated.noise != ENTROPY:
         level = Level.NONE
     most = min(level, _LEVELS[declared.guarantee])
     if _LEVELS[stated.guarantee] != most:
         raise CertificateError(f"its certificate states {stated.guarantee!r}, but its parts give {most.label!r}")
     reasons = tuple(caveats(plan.entries))
-    if len(stated.reasons) != len(reasons) or not stated.assumptions:
-        raise CertificateError(
-            f"its certificate names {len(stated.reasons)} conditions and {len(stated.assumptions)} assumptions; its "
-            f"parts have {len(reasons)}, and no promise is without assumptions"
-        )
+    if len(stated.reasons) != len(reasons):
+        raise CertificateError(f"its certificate names {len(stated.reasons)} conditions; its parts have {len(reasons)}")
+    _refuse_other_assumptions(stated, declared, schema)
     events = plan.events()
+    _refuse_other_claims(stated, events)
     shown = {"epsilon": _spent(stated, events), "reasons": reasons, "curve": _curve(stated, events)}
     changed = {name: value for name, value in shown.items() if getattr(stated, name) != value}
     return dataclasses.replace(stated, **changed) if changed else stated
+
+
+def _reads(stated: Certificate) -> bool:
+    """Whether a fact was read from the table: a number of rows that was counted is one, unless all neighbours have the
+    same."""
+    facts = {source for own in stated.schema["provenance"].values() for source in own.values()}
+    same = stated.neighbours != "add_or_remove_one" and stated.unit["column"] is None
+    return "read" in facts or ("counted" in facts and not same)
+
+
+def _refuse_other_assumptions(stated: Certificate, declared: Declared, schema: Any) -> None:
+    if not declared.rests:
+        assumed.check(stated, schema)
+    elif stated.assumptions != declared.rests or stated.unit["column"] is not None:
+        raise CertificateError(f"its certificate assumes other things than {'; '.join(declared.rests)}")
 
 
 def _plan(stated: Certificate, declared: Declared) -> Plan:
@@ -146,6 +170,23 @@ def _plan(stated: Certificate, declared: Declared) -> Plan:
     if blank := [e.name for e in entries if e.blank]:
         raise CertificateError(f"its certificate lists {blank[0]!r} without a table: what was asked there is not said")
     return made
+
+
+def _refuse_other_claims(stated: Certificate, events: Sequence[Any]) -> None:
+    """What an audit found is its auditor's word; what it was held against is the promise, and follows from it."""
+    mu, _, others = accounting.split(events)
+    for found in stated.extras.get("audit", {}).get("findings", ()):
+        claim, delta = found["claim"], found["delta"]
+        if claim is None:
+            continue
+        true = not others and claim >= mu * (1 - _HAIR)
+        if found["metric"] == "epsilon":
+            true = accounting.delta_at(events, claim * (1 + SLACK)) <= (0.0 if delta is None else delta)
+        if not true:
+            raise CertificateError(
+                f"its certificate holds an audit of the claim that {found['metric']} is {exact(claim)}, which is not "
+                "what it promises"
+            )
 
 
 def _spent(stated: Certificate, events: Sequence[Any]) -> float:

@@ -19,6 +19,7 @@ SOURCES = {  # of the facts in a schema, and what each means
     "bought": "Bought facts, learned with noise and paid for from a budget",
     "read": "Facts read from the table without protection",
 }
+SAME = {"counted": "public"}  # the number of rows that all neighbours have
 FACTS = {
     "nullable": "whether a value may be missing",
     "edges": "cell edges",
@@ -65,7 +66,7 @@ def describe(c: Any) -> str:
         for f in c.extras.get("audit", {}).get("findings", ())
     ]
     for books in ledger_stamps(c.extras):
-        lines.append(f"Ledger: {books['ledger']}, population {books['population']}, row {books['sequence']}, "
+        lines.append(f"Ledger: {books['ledger']}, population {_quoted(books['population'])}, row {books['sequence']}, "
                      f"head {books['head']}")  # fmt: skip
     lines.append("Made with " + ", ".join(f"{k} {v}" for k, v in c.versions.items()))
     return "\n".join([*lines, UNPROVEN])
@@ -78,7 +79,7 @@ def label(c: Any) -> str:
 
 
 def whose(unit: Mapping[str, Any]) -> str:
-    return f"all rows of one {unit['column']} (at most {unit['cap']:,})" if unit["column"] else "one row"
+    return f"all rows of one {_quoted(unit['column'])} (at most {unit['cap']:,})" if unit["column"] else "one row"
 
 
 def curve_words(c: Any) -> list[str]:
@@ -143,7 +144,7 @@ def facts_of(provenance: Mapping[str, Mapping[str, str]], source: str) -> list[t
     """(facts in words, columns that have exactly these from that source); facts of the table come first, alone."""
     groups: dict[str, list[str]] = {}
     for column, facts in provenance.items():
-        if names := [FACTS.get(f, f) for f, how in facts.items() if how == source]:
+        if names := [FACTS.get(f, f) for f, how in facts.items() if SAME.get(how, how) == source]:
             told = ", ".join(names)
             groups.setdefault(told if column else f"of the table: {told}", []).extend([column] if column else [])
     return sorted(((told, tuple(columns)) for told, columns in groups.items()), key=lambda group: bool(group[1]))
@@ -173,7 +174,7 @@ def hidden_sentence(c: Any) -> str:
     found = c.extras.get("hidden")
     if not found:
         return ""
-    columns = "; ".join(", ".join(one) for one in found["sets"])
+    columns = "; ".join(", ".join(map(_quoted, one)) for one in found["sets"])
     how = "" if c.epsilon is None else ", by a penalty that has been seen to hide nothing by itself,"
     return (
         f"Hidden columns: {columns}. Training was asked{how} to move their distribution until a test at "
@@ -184,7 +185,7 @@ def hidden_sentence(c: Any) -> str:
 
 def shares_sentence(c: Any) -> str:
     """Whom the rows were asked to stand for, where that is not whom the table holds. Empty where nobody asked."""
-    names = ", ".join(name for name, _ in c.extras.get("target_shares") or ())
+    names = ", ".join(_quoted(name) for name, _ in c.extras.get("target_shares") or ())
     asked = f"other shares of {names} than the table's" if names else c.extras.get("target")
     if not asked:
         return ""

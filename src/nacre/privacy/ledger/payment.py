@@ -10,7 +10,6 @@ import contextlib
 import dataclasses
 import os
 from collections.abc import Iterator
-from typing import Any
 
 from nacre.errors import LedgerError, LedgerRequired
 from nacre.privacy.certificate.statement import Certificate
@@ -22,22 +21,22 @@ LEDGER, POPULATION = "NACRE_LEDGER", "NACRE_POPULATION"
 
 @dataclasses.dataclass(frozen=True)
 class Account:
-    """Where a run is to be charged: a ledger, a population of it, and a name for the request (or none)."""
+    """Where a run is to be charged: a ledger (its URL), a population of it, and a name for the request (or none)."""
 
-    ledger: Any = None
+    url: str | Ledger | None = None
     population: str | None = None
     request: str | None = None
 
     def found(self) -> Ledger | None:
         """The ledger, if there is one to use. LedgerRequired when another one than the mandatory is named."""
         mandatory = os.environ.get(LEDGER)
-        if self.ledger is None and not mandatory:
+        if self.url is None and not mandatory:
             if self.population or self.request:
                 raise LedgerRequired("a population or request was named, but no ledger; name the ledger as well")
             return None
-        if self.ledger is None:
+        if self.url is None:
             return open_ledger(mandatory)
-        ledger = open_ledger(self.ledger)
+        ledger = open_ledger(self.url)
         _check_mandatory(ledger)
         return ledger
 

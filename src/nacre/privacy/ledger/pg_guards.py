@@ -105,7 +105,8 @@ def _add(s: str, d: rules.Dialect) -> str:
     PERFORM {s}.nacre_lock(of_population);
     SELECT * INTO last FROM {d.rows} r WHERE r.population = of_population ORDER BY r.sequence DESC LIMIT 1;
     IF last.sequence IS NULL THEN RAISE EXCEPTION 'there is no such population'; END IF;
-    IF last.sequence <> after THEN RAISE EXCEPTION 'another row was added meanwhile; nothing was added'; END IF;
+    IF last.sequence IS DISTINCT FROM after THEN
+        RAISE EXCEPTION 'another row was added meanwhile; nothing was added'; END IF;
     {made}
     made.hash := {s}.nacre_hash(made);
     INSERT INTO {d.rows} ({columns}) VALUES ({fields});

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -17,8 +18,9 @@ from nacre.errors import NacreError, SchemaError
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Counts, Entry, Plan, Total, gaussian_share
-from nacre.synthesizers.base import Progress, scope_of, silent
-from nacre.synthesizers.options import expect, is_number
+from nacre.synthesizers.base import Progress, Synthesizer, scope_of, silent
+from nacre.synthesizers.basis import FromSum, bought_sum
+from nacre.synthesizers.options import MOST_FREQUENCIES, expect, is_number, whole
 from nacre.synthesizers.parts.grouping import simplex
 from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.pearl import fourier
@@ -114,19 +116,42 @@ def trained(
     return NetworkModel(layout, net, bought.shares, config.outputs == "soft", int(bought.rows))
 
 
-def supports(method: Any, schema: Schema) -> None:
-    """A declared schema of single values, or of images and their label; at least two rows of every class in a batch."""
-    if not schema.modelled:
-        raise SchemaError("the schema has no column to model: all are identifiers or follow from others")
-    layout = Layout.of(schema, method.target, method.name, pieces=True)
-    if not layout.width:
-        raise SchemaError(
-            f"target {method.target!r} is the only column to model, and method {method.name!r} learns the others given "
-            "it; leave the target out, or use method 'independent'"
-        )
-    batch = method.config(layout).batch
-    if batch < 2 * layout.classes:
-        raise NacreError(f"batch={batch}: expected at least two rows for each of {layout.classes} classes")
+@dataclass(frozen=True)
+class FromEmbedding(Synthesizer):
+    """A method that buys an embedding and trains a network on it. `frequencies`: k of the embedding."""
+
+    model: ClassVar[type[NetworkModel]] = NetworkModel
+
+    frequencies: int = whole(1000, most=MOST_FREQUENCIES)
+
+    def config(self, layout: Layout) -> TrainingConfig:
+        raise NotImplementedError
+
+    def buy(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> Embedding:
+        raise NotImplementedError
+
+    def supports(self, schema: Schema) -> None:
+        """A declared schema of single values, or of images and their label; at least two rows of every class in a
+        batch."""
+        if not schema.modelled:
+            raise SchemaError("the schema has no column to model: all are identifiers or follow from others")
+        layout = Layout.of(schema, self.target, self.name, pieces=True)
+        if not layout.width:
+            raise SchemaError(
+                f"target {self.target!r} is the only column to model, and method {self.name!r} learns the others given "
+                "it; leave the target out, or use method 'independent'"
+            )
+        batch = self.config(layout).batch
+        if batch < 2 * layout.classes:
+            raise NacreError(f"batch={batch}: expected at least two rows for each of {layout.classes} classes")
+
+    def forecast(self, plan: Plan, schema: Schema, rows: int | None) -> FromSum:
+        config = self.config(Layout.of(schema, self.target, self.name))
+        return FromSum(bought_sum(plan), waves=config.steps * config.batch * self.frequencies)
+
+    def fit(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> NetworkModel:
+        layout = Layout.of(curator.schema, self.target, self.name, pieces=True)
+        return trained(self.buy(curator, plan, seed, progress), layout, self.config(layout), seed, progress)
 
 
 def checked_scale(name: str, scale: Any) -> str | float:

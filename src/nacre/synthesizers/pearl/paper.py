@@ -18,13 +18,11 @@ from nacre.errors import NacreError
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Entry, Plan
-from nacre.synthesizers.base import Progress, Synthesizer, silent
-from nacre.synthesizers.basis import FromSum, bought_sum
-from nacre.synthesizers.options import MOST_FREQUENCIES, MOST_STEPS, expect, given, is_number, is_whole, one_of, whole
+from nacre.synthesizers.base import Progress, silent
+from nacre.synthesizers.options import MOST_STEPS, expect, given, is_number, is_whole, one_of, whole
 from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.pearl import embedding, fourier
 from nacre.synthesizers.pearl.config import Embedding, TrainingConfig
-from nacre.synthesizers.pearl.network_model import NetworkModel
 from nacre.table import Schema
 
 OUTPUTS = ("exact", "straight-through", "soft")
@@ -43,7 +41,7 @@ def _checked_spread(name: str, factors: Sequence[float]) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True)
-class PearlPaper(Synthesizer):
+class PearlPaper(embedding.FromEmbedding):
     """`outputs`: "soft" (the paper's), "straight-through" or "exact" (expectation over categories). `critic`: generator
     steps per step of the critic, 0 for none. `scale`: "bought", or a public number (standard deviation of the
     frequencies). `spread`: factors of that scale, mixed in equal parts. `batch`: rows per step, all classes.
@@ -51,9 +49,7 @@ class PearlPaper(Synthesizer):
     with a critic every 5 for images."""
 
     name: ClassVar[str] = "pearl-paper"
-    model: ClassVar[type[NetworkModel]] = NetworkModel
 
-    frequencies: int = whole(1000, most=MOST_FREQUENCIES)
     steps: int | None = whole(None, most=MOST_STEPS)
     batch: int | None = whole(None)
     critic: int | None = given(None, "whole", _checked_critic)
@@ -62,22 +58,13 @@ class PearlPaper(Synthesizer):
     spread: tuple[float, ...] = given((1.0,), "list", _checked_spread)
 
     def supports(self, schema: Schema) -> None:
-        embedding.supports(self, schema)
+        super().supports(schema)
         if Layout.of(schema, self.target, self.name, pieces=True).image is not None and self.outputs != OUTPUTS[-1]:
             raise NacreError(f"outputs={self.outputs!r}: says how categories are made, and images have none; leave it")
 
     def plan(self, schema: Schema, rows: int | None, budget: Budget, before: tuple[Entry, ...] = ()) -> Plan:
         layout = Layout.of(schema, self.target, self.name, pieces=True)
         return embedding.plan(self.name, layout, rows, budget, before, (2 * self.frequencies, 1.0), self.scale)
-
-    def forecast(self, plan: Plan, schema: Schema, rows: int | None) -> FromSum:
-        config = self.config(Layout.of(schema, self.target, self.name))
-        return FromSum(bought_sum(plan), waves=config.steps * config.batch * self.frequencies)
-
-    def fit(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> NetworkModel:
-        layout = Layout.of(curator.schema, self.target, self.name, pieces=True)
-        bought = self.buy(curator, plan, seed, progress)
-        return embedding.trained(bought, layout, self.config(layout), seed, progress)
 
     def buy(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> Embedding:
         """Open the doors: the noisy characteristic function of every class, projected to what is possible."""

@@ -29,11 +29,11 @@ def rules_on_groups(
 ) -> list[Rule]:
     """The declared impossibilities, as far as they concern modelled columns, on groups of cells."""
     found = []
-    for rule in schema.impossible:
-        if not set(rule) <= set(columns):
+    for rule in schema.rules:
+        if not set(rule.columns) <= set(columns):
             continue
         try:
-            places = {columns.index(name): condition for name, condition in rule.items()}
+            places = {columns.index(name): condition for name, condition in rule.terms}
             found.append({j: _whole_groups(grids[columns[j]], luts[j], c) for j, c in places.items()})
         except SchemaError:  # no cell holds what it names: a single value of a continuous column
             continue

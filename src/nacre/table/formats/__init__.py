@@ -4,11 +4,10 @@ A format is a frozen value without any library behind it; reading and writing of
 (`number_text`, `date_text`), so that a schema can be looked at without Arrow.
 """
 
+from nacre.table.formats.base import Format
 from nacre.table.formats.dates import DateFormat
 from nacre.table.formats.numbers import NumberFormat
 from nacre.table.formats.truth import TruthFormat
 from nacre.table.formats.words import check_null_words
-
-Format = NumberFormat | DateFormat | TruthFormat
 
 __all__ = ["DateFormat", "Format", "NumberFormat", "TruthFormat", "check_null_words"]

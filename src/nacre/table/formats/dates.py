@@ -10,6 +10,7 @@ from typing import Any
 
 from nacre.errors import SchemaError
 from nacre.table.checking import UNNAMED, check_label, need
+from nacre.table.formats.base import Format
 
 MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
@@ -49,7 +50,7 @@ class Token:
 
 
 @dataclasses.dataclass(frozen=True)
-class DateFormat:
+class DateFormat(Format):
     """One way to write moments: `pattern` as for strftime, with English names; what it leaves out is the beginning.
 
     Two-digit years are those of the hundred years from `first_year` on.
@@ -57,6 +58,8 @@ class DateFormat:
 
     pattern: str
     first_year: int = 1969
+
+    tag = "date"
 
     def __post_init__(self) -> None:
         check_label("format", self.pattern)
@@ -152,6 +155,11 @@ class DateFormat:
         from nacre.table.formats import date_text
 
         return date_text.read(array, self, tz)
+
+    def stored(self, array: Any) -> Any:
+        import pyarrow as pa
+
+        return array.cast(pa.timestamp("us")).cast(pa.int64())
 
     def write(self, values: Any, null: Any = None, tz: str | None = None) -> Any:
         """Microseconds since the epoch as an Arrow array of texts, in local times of `tz`."""

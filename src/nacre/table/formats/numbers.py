@@ -8,6 +8,7 @@ from typing import Any
 
 from nacre.errors import SchemaError
 from nacre.table.checking import UNNAMED, need
+from nacre.table.formats.base import Format
 
 MARKS = (".", ",")
 SPACES = (" ", "\u00a0", "\u202f")  # plain, no-break, narrow no-break
@@ -18,7 +19,7 @@ MAX_DECIMALS = 15  # digits that a float is sure to keep
 
 
 @dataclasses.dataclass(frozen=True)
-class NumberFormat:
+class NumberFormat(Format):
     """One way to write numbers. The value is the number that is written: `40.8%` is 40.8.
 
     `decimals` are always written (None: as many as the number has, at `least` so many); `width` is the least number of
@@ -33,6 +34,8 @@ class NumberFormat:
     least: int = 0
     width: int = 0
     negative: str = NEGATIVES[0]
+
+    tag = "number"
 
     def __post_init__(self) -> None:
         for name, allowed in (("decimal", MARKS), ("thousands", THOUSANDS), ("negative", NEGATIVES)):

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nacre.table.checking import UNNAMED, need
+from nacre.table.checking import INTEGER_LIMIT, UNNAMED, need
 from nacre.table.formats.dates import DateFormat
 from nacre.table.formats.numbers import MAX_DECIMALS
 from nacre.table.values.instants import microseconds
-
-LARGEST = 2**62  # written with marks of their own, numbers go through 64-bit integers
 
 
 def stated_format(column: Any, kind: type) -> dict[str, Any]:
@@ -55,7 +53,7 @@ def check_steps(decimals: int | None, written: bool, bounds: tuple | None, *othe
     """Bounds, edges and atoms are whole multiples of the step, and none has more digits than a float keeps."""
     for value in bounds or ():
         need(
-            not written or abs(value) <= LARGEST,
+            not written or abs(value) <= INTEGER_LIMIT,  # with marks of their own, numbers go through 64-bit integers
             f"bound {value!r} is too large for a format of its own; numbers up to 2**62 can be written",
         )
     if decimals is None:

@@ -8,16 +8,19 @@ from typing import Any
 
 from nacre.errors import SchemaError
 from nacre.table.checking import UNNAMED, check_label, need
+from nacre.table.formats.base import Format
 
 _PLAIN = (("true", "false"), ("True", "False"))
 
 
 @dataclasses.dataclass(frozen=True)
-class TruthFormat:
+class TruthFormat(Format):
     """The word for true and the word for false. Reading does not look at the case, writing keeps it."""
 
     true: str = "true"
     false: str = "false"
+
+    tag = "truth"
 
     def __post_init__(self) -> None:
         for name in ("true", "false"):
@@ -59,6 +62,11 @@ class TruthFormat:
         true, false = (mask(pc.or_(pc.equal(text, w), pc.equal(word, w.lower()))) for w in (self.true, self.false))
         empty = mask(pc.equal(text, "")) | nulls(array)
         return true.astype(np.int32), ~(true | false), ~(true | false | empty)
+
+    def stored(self, array: Any) -> Any:
+        import pyarrow as pa
+
+        return array.cast(pa.int8())
 
     def write(self, values: Any, null: Any = None) -> Any:
         """0 and 1 as an Arrow array of texts."""

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from nacre.errors import DataError
+from nacre.table.naming import INDEX
 from nacre.table.sources import Kind
 from nacre.table.sources.compression import Unpacked
 from nacre.table.sources.encodings import MARK, Utf8, codec_of
 from nacre.table.sources.options import Options
-from nacre.table.sources.storage import INDEX
 
 _HEADS = (2**16, 4 * 2**20)  # bytes read in search of the end of the header line; most are short
 _DELIMITERS = (",", ";", "\t", "|")

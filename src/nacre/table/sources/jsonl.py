@@ -22,13 +22,12 @@ from nacre.table.sources.compression import Unpacked, verify
 from nacre.table.sources.dialect import check_decoded
 from nacre.table.sources.encodings import MARK, Utf8, codec_of
 from nacre.table.sources.options import Options
-from nacre.table.sources.storage import as_written
+from nacre.table.sources.storage import KEYS, as_written
 
 _BLOCK = 2 * 2**20
 _LINE = 8 * 2**20  # the longest line that is read
 _LOOK = 2**18
 _DEEP = 100  # brackets within brackets
-ASSUMED = "the columns are the keys of the first line of the file: that all lines are written with these keys is public"
 
 # Digits stay as they are: 1.10, a whole number of a thousand digits and NaN are texts until the schema says otherwise.
 _decoder = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str, strict=False)
@@ -46,7 +45,7 @@ class JsonLinesSource:
         if any(not _is_text(name) for name in names):
             raise DataError(f"{path}: a key of the first line is no text; say which columns there are with --columns")
         check_names(path, names, options)
-        self.assumptions = () if options.columns is not None else (ASSUMED,)
+        self.assumptions = () if options.columns is not None else (KEYS,)
         self.arrow_schema = pa.schema([as_written(name) for name in names])
         self._told = False
 

@@ -8,7 +8,6 @@ types within which equal values have equal labels and names, and parts of one ta
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -16,19 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nacre.errors import DataError
-from nacre.table.columns import Boolean, Datetime, Numeric
 from nacre.table.schema import Schema
 
+KEYS = "the columns are the keys of the first line of the file: that all lines are written with these keys is public"
 _AS_WRITTEN = {b"nacre.storage": b"as written"}
-
-
-INDEX = "Unnamed: 0"  # a first column without a name, as pandas calls it
-_INDEX = re.compile(r"Unnamed: [0-9]+|__index_level_[0-9]+__|rownames")
-
-
-def is_index(name: str) -> bool:
-    """Whether a library gives this name to row numbers that it saves with a table."""
-    return _INDEX.fullmatch(name) is not None
 
 
 def as_written(name: str) -> pa.Field:
@@ -44,12 +34,9 @@ def is_as_written(field: pa.Field) -> bool:
 def texts_stay(schema: Schema, fields: pa.Schema) -> Schema:
     """The schema in which numbers, dates and truth values that a typed source stores as texts come out as texts."""
     columns = dict(schema.columns)
-    for name, column in schema.columns.items():
-        if not isinstance(column, (Numeric, Datetime, Boolean)) or column.text or name not in fields.names:
-            continue
-        field = fields.field(name)
+    for field in (f for f in fields if f.name in columns):
         if family(field.type) == "text" and not is_as_written(field):
-            columns[name] = dataclasses.replace(column, text=True)
+            columns[field.name] = columns[field.name].as_texts()
     return dataclasses.replace(schema, columns=columns)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nacre.table.columns import INTEGER_LIMIT
+from nacre.table.checking import INTEGER_LIMIT
 from nacre.table.values.labels import is_text, nulls
 
 Parts = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -184,9 +184,15 @@ def _real_day(text: pa.Array) -> pa.Array:
     return pa.array((day <= days) & (year >= 1))
 
 
-def unreadable(array: pa.Array, dtype: type) -> Parts:
-    """The answer for a physical type that the declared kind cannot be read from; NaN is null here as elsewhere."""
-    missing = nulls(array)
+def absent(array: pa.Array) -> np.ndarray:
+    """Where a value of an array that is no dictionary is missing: null, the empty text or NaN."""
+    if is_text(array.type):
+        return nulls(array) | mask(pc.equal(array, ""))
     if pa.types.is_floating(array.type):
-        missing = missing | mask(pc.is_nan(array))
-    return np.zeros(len(array), dtype), np.ones(len(array), bool), ~missing
+        return nulls(array) | mask(pc.is_nan(array))
+    return nulls(array)
+
+
+def unreadable(array: pa.Array, dtype: type) -> Parts:
+    """The answer for a physical type that the declared kind cannot be read from."""
+    return np.zeros(len(array), dtype), np.ones(len(array), bool), ~absent(array)

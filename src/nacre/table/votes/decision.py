@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
 
 import numpy as np
 
@@ -31,48 +30,19 @@ _CODES = 0.005  # and of values with letters among their digits
 
 
 @dataclasses.dataclass(frozen=True)
-class Finding:
-    """What the votes say of one column. `kind` is that of a column, or `empty` where nothing but nulls stands out."""
-
-    kind: str
-    nullable: bool
-    null_words: tuple[str, ...] = ()
-    integer: bool = False
-    decimals: int | None = None
-    unit: str = "s"
-    format: NumberFormat | DateFormat | TruthFormat | None = None
-
-    def column(self, provenance: str) -> Column:
-        """The column that was found, without its domain; every fact of this provenance."""
-        common: dict[str, Any] = {"nullable": self.nullable, "null_words": self.null_words}
-        how: Any = self.format
-        column: Column
-        if self.kind == "numeric":
-            column = Numeric(integer=self.integer, decimals=self.decimals, format=how, **common)
-        elif self.kind == "datetime":
-            column = Datetime(unit=self.unit, format=how, **common)
-        elif self.kind == "boolean":
-            column = Boolean(format=how, **common)
-        elif self.kind == "empty":
-            column = Categorical(categories=("other",), other="other", nullable=True)
-        else:
-            column = Categorical(**common)
-        return dataclasses.replace(column, provenance=dict.fromkeys(column.facts, provenance))
-
-
-@dataclasses.dataclass(frozen=True)
 class _Option:
     """One way to read the column: the classes it writes, those it reads beside, and what it says."""
 
-    finding: Finding
+    column: Column
     written: np.ndarray
     read: np.ndarray  # all that it reads whole, the written included
     score: float
     rounded: np.ndarray | None = None  # what it reads but would round
 
 
-def decide(votes: np.ndarray, sigma: float, untyped: bool) -> Finding:
-    """What a column is by its votes (`cells.COUNT` of them) with noise of scale `sigma` each."""
+def decide(votes: np.ndarray, sigma: float, untyped: bool) -> Column:
+    """What a column is by its votes (`cells.COUNT` of them) with noise of scale `sigma` each; without its domain, but
+    where nothing but nulls stands out."""
     votes = np.asarray(votes, np.float64)
     words = _null_words(votes, sigma)
     missing = max(votes[cells.NULL], 0.0) + sum(max(votes[cells.NULL_WORD + NULL_WORDS.index(w)], 0.0) for w in words)
@@ -82,13 +52,14 @@ def decide(votes: np.ndarray, sigma: float, untyped: bool) -> Finding:
     text = votes[cells.TEXT] + votes[cells.CODE]
     if best is not None and best.score > text and _stands(best, votes, sigma, missing) and _good(best, votes, sigma):
         nullable = bool(words) or _nullable(votes[cells.NULL], sigma, best.score)
-        return dataclasses.replace(best.finding, nullable=nullable, null_words=words)
+        return dataclasses.replace(best.column, nullable=nullable, null_words=words)
     rest = votes.copy()
     rest[cells.NULL] = 0.0
     standing = text > _PENALTY * sigma or _standing(rest, sigma).any()
     if not standing and missing > _PENALTY * sigma:
-        return Finding("empty", True)
-    return Finding("categorical", _nullable(votes[cells.NULL], sigma, max(text, float(_standing(rest, sigma).sum()))))
+        return Categorical(("other",), other="other", nullable=True)
+    standing = float(_standing(rest, sigma).sum())
+    return Categorical(nullable=_nullable(votes[cells.NULL], sigma, max(text, standing)))
 
 
 def _null_words(votes: np.ndarray, sigma: float) -> tuple[str, ...]:
@@ -128,7 +99,7 @@ def _good(option: _Option, votes: np.ndarray, sigma: float) -> bool:
     noise = _PENALTY * sigma
     if votes[cells.CODE] > max(noise, _CODES * whole):
         return False
-    if option.finding.kind == "numeric" and votes[cells.NUMBER + numbers.ZEROS] > max(_WORD * sigma, _ZEROS * whole):
+    if isinstance(option.column, Numeric) and votes[cells.NUMBER + numbers.ZEROS] > max(_WORD * sigma, _ZEROS * whole):
         return False
     if option.rounded is not None and standing[option.rounded].sum() > max(noise, _ROUNDED * whole):
         return False
@@ -171,7 +142,7 @@ def _numbers_with(affix: int, votes: np.ndarray, sigma: float, untyped: bool) ->
     def option(c: int) -> _Option:
         written, whole, rounded = _number_masks(places, (writes[c], *(r[c] for r in read)), affix, signed)
         score = float(scores[c]) + (0.0 if signed is None else float(votes[signed]))
-        return _Option(_number_finding(c, affix, sign, untyped), written, whole, score, rounded)
+        return _Option(_number_column(c, affix, sign, untyped), written, whole, score, rounded)
 
     if scores[best] <= 0:
         return option(best)
@@ -213,7 +184,7 @@ def _sign(affix: int, votes: np.ndarray) -> tuple[int, int]:
     return best, cells.NUMBER + numbers.cell(affix, best, 0)
 
 
-def _number_finding(candidate: int, affix: int, sign: int, untyped: bool) -> Finding:
+def _number_column(candidate: int, affix: int, sign: int, untyped: bool) -> Numeric:
     format, decimals = numbers.candidates()[candidate]
     prefix, suffix = numbers.AFFIXES[affix]
     negative = numbers.SIGNS[sign] or NumberFormat.negative
@@ -221,7 +192,7 @@ def _number_finding(candidate: int, affix: int, sign: int, untyped: bool) -> Fin
     full = dataclasses.replace(whole, prefix=prefix, suffix=suffix, negative=negative)
     integer = decimals == 0
     stated = full if untyped and full != NumberFormat() else None
-    return Finding("numeric", False, integer=integer, decimals=None if integer else decimals, format=stated)
+    return Numeric(integer=integer, decimals=None if integer else decimals, format=stated)
 
 
 # -- dates --------------------------------------------------------------------------------------------------------
@@ -246,13 +217,13 @@ def _typed_moment(votes: np.ndarray, sigma: float) -> _Option:
     day, moment, midnight = (votes[c] for c in (cells.DAY, cells.MOMENT, cells.MIDNIGHT))
     if day > moment + midnight:
         mask = _mask([cells.DAY])
-        return _Option(Finding("datetime", False, unit="day"), mask, mask, day - _PENALTY * sigma)
+        return _Option(Datetime(unit="day"), mask, mask, day - _PENALTY * sigma)
     mask = _mask([cells.MOMENT, cells.MIDNIGHT])
     score = moment + midnight - _PENALTY * sigma * math.sqrt(2)
     if moment > max(_PENALTY * sigma, _ZEROS * midnight):
-        return _Option(Finding("datetime", False), mask, mask, score)
+        return _Option(Datetime(), mask, mask, score)
     at_midnight = DateFormat("%Y-%m-%d 00:00:00")
-    return _Option(Finding("datetime", False, unit="day", format=at_midnight), mask, mask, score)
+    return _Option(Datetime(unit="day", format=at_midnight), mask, mask, score)
 
 
 def _grid(votes: np.ndarray) -> np.ndarray:
@@ -280,7 +251,7 @@ def _written_moment(votes: np.ndarray, sigma: float) -> _Option | None:
     stated = None if pattern == "%Y-%m-%d" else format
     written = np.outer(days[day], clocks[clock]).reshape(-1)
     mask = _mask(cells.DATE + np.flatnonzero(written))
-    return _Option(Finding("datetime", False, unit=format.unit, format=stated), mask, mask, float(scores[day, clock]))
+    return _Option(Datetime(unit=format.unit, format=stated), mask, mask, float(scores[day, clock]))
 
 
 def _fewest_clocks(votes: np.ndarray, clocks: np.ndarray, best: int, days: float, sigma: float) -> int:
@@ -313,7 +284,7 @@ def _plain_moment(votes: np.ndarray, sigma: float) -> _Option:
     read = found.copy()
     read[np.ix_(padded, [i for i, key in enumerate(dates.CLOCKS) if key[0] in ("none", "24", "midnight")])] = True
     score = float(votes[mask].sum()) - _PENALTY * sigma * math.sqrt(mask.sum())
-    return _Option(Finding("datetime", False, unit="us"), mask, _mask(cells.DATE + np.flatnonzero(read)), score)
+    return _Option(Datetime(unit="us"), mask, _mask(cells.DATE + np.flatnonzero(read)), score)
 
 
 def _named_moment(votes: np.ndarray, sigma: float) -> _Option:
@@ -324,14 +295,14 @@ def _named_moment(votes: np.ndarray, sigma: float) -> _Option:
     best = int(np.argmax(scores))
     mask = _mask(first + np.flatnonzero(writes[best]))
     format = DateFormat(dates.named_patterns()[best])
-    return _Option(Finding("datetime", False, unit="day", format=format), mask, mask, float(scores[best]))
+    return _Option(Datetime(unit="day", format=format), mask, mask, float(scores[best]))
 
 
 def _compact(votes: np.ndarray, sigma: float) -> _Option:
     mask = _mask([cells.DATE + dates.COMPACT])
     score = float(votes[mask].sum()) - _PENALTY * sigma
     # Numbers of eight digits may look like days now and then: nearly all of them must.
-    return _Option(Finding("datetime", False, unit="day", format=DateFormat("%Y%m%d")), mask, mask, score)
+    return _Option(Datetime(unit="day", format=DateFormat("%Y%m%d")), mask, mask, score)
 
 
 # -- truth values -------------------------------------------------------------------------------------------------
@@ -340,7 +311,7 @@ def _compact(votes: np.ndarray, sigma: float) -> _Option:
 def _truth(votes: np.ndarray, sigma: float) -> _Option | None:
     """Typed truth values, or a pair of words that both stand out."""
     mask = _mask([cells.TRUTH])
-    options = [_Option(Finding("boolean", False), mask, mask, float(votes[cells.TRUTH]) - _PENALTY * sigma)]
+    options = [_Option(Boolean(), mask, mask, float(votes[cells.TRUTH]) - _PENALTY * sigma)]
     for true, false in TRUTH_WORDS:
         places = [cells.TRUTH_WORD + SINGLE_TRUTH_WORDS.index(word) for word in (true, false)]
         both = votes[places]
@@ -348,5 +319,5 @@ def _truth(votes: np.ndarray, sigma: float) -> _Option | None:
             format = None if (true, false) == ("true", "false") else TruthFormat(true, false)
             mask = _mask(places)
             score = float(both.sum()) - _PENALTY * sigma * math.sqrt(2)
-            options.append(_Option(Finding("boolean", False, format=format), mask, mask, score))
+            options.append(_Option(Boolean(format=format), mask, mask, score))
     return max(options, key=lambda o: o.score)

@@ -13,10 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nacre.table.columns import Column, Datetime, Numeric
-from nacre.table.encoding import encode_column
-from nacre.table.schema_json import column_json, column_of
-from nacre.table.values import casting, labels, reading
+from nacre.table.columns import Column, Datetime, Numeric, from_json
+from nacre.table.values import casting, labels
 from nacre.table.votes import cells as votes
 
 # Magnitudes: 8 steps per factor of two from 2⁻²⁰ to 2⁵⁰ on each side of zero, and zero itself.
@@ -43,17 +41,17 @@ CELLS = {
 _VALUES = ("magnitude", "month")  # these have one cell more, the last: for values that are there but cannot be read
 
 
-def of_column(name: str, column: Column) -> str:
-    """The probe of this name for values that are written as the column says: the name, and what is not plain."""
+def of_column(column: Column) -> str:
+    """The probe of the column's kind for values that are written as it says: the name, and what is not plain."""
     told: dict[str, Any] = {"null_words": list(column.null_words)} if column.null_words else {}
-    if isinstance(column, (Numeric, Datetime)) and column.format is not None:
-        told["format"] = column.format.to_json()
-    return f"{name} {json.dumps(told, sort_keys=True)}" if told else name
+    if column.format_given is not None:
+        told["format"] = column.format_given.to_json()
+    return f"{column.probe} {json.dumps(told, sort_keys=True)}" if told else str(column.probe)
 
 
 def unreadable(column: Column) -> str:
     """The probe with one cell, for values that are there but cannot be read as the column declares."""
-    return f"unreadable {json.dumps({'kind': column.kind, **column_json(column)}, sort_keys=True)}"
+    return f"unreadable {json.dumps(column.to_json(), sort_keys=True)}"
 
 
 def size(probe: str) -> int:
@@ -72,7 +70,7 @@ def codes(array: pa.Array, probe: str) -> np.ndarray:
         array = array.dictionary_decode()
     name, _, told = probe.partition(" ")
     if name == "unreadable":
-        return np.where(encode_column(array, column_of("", json.loads(told))).unreadable, 0, -1).astype(np.int32)
+        return np.where(from_json(json.loads(told), "").encode(array).unreadable, 0, -1).astype(np.int32)
     if name not in _VALUES:
         return votes.of_column(array, untyped=name == "writing")
     values, null, bad = _read(array, name, told)
@@ -83,9 +81,8 @@ def codes(array: pa.Array, probe: str) -> np.ndarray:
 
 
 def _read(array: pa.Array, name: str, told: str) -> casting.Parts:
-    if name == "magnitude":
-        return reading.numbers(array, Numeric(**json.loads(told or "{}")))
-    return reading.instants(array, Datetime(**json.loads(told or "{}")))
+    kind = Numeric if name == "magnitude" else Datetime
+    return kind(**json.loads(told or "{}")).read(array)
 
 
 def text_counts(array: pa.Array) -> tuple[list[bytes], np.ndarray]:

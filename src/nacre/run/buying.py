@@ -6,23 +6,23 @@ schema (`purchases`) and in the certificate of every run that uses it.
 
 from __future__ import annotations
 
-import functools
 import os
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
-from nacre.engines import finished, open_rows
+from nacre.engines import open_rows
 from nacre.errors import SchemaError
+from nacre.owner import OwnerNotes
 from nacre.privacy import discovery
-from nacre.privacy.budget import Budget, default_delta
-from nacre.privacy.certificate.statement import Certificate, certify
-from nacre.privacy.curator import Curator, Record
-from nacre.privacy.ledger.payment import Account, paid, stamped
-from nacre.privacy.noise import NoiseSource
+from nacre.privacy.certificate.statement import Certificate
+from nacre.privacy.ledger.books import Ledger
+from nacre.privacy.ledger.payment import Account
 from nacre.privacy.plan import Plan
 from nacre.privacy.transcript import Transcript
-from nacre.run import assumptions, check_columns, check_persons, tell_rows
-from nacre.synthesizers.base import Progress, silent
+from nacre.progress import Progress, silent
+from nacre.run.former import Former, account_of
+from nacre.run.session import session
+from nacre.run.terms import Access, Terms
 from nacre.table import Schema
 
 METHOD = "schema"
@@ -46,30 +46,31 @@ def buy_schema(
     noise_seed: int | None = None,
     progress: Progress = silent,
     transcript: Transcript | None = None,
-    account: Account | None = None,
+    owner: OwnerNotes | None = None,
+    ledger: Account | Ledger | str | None = None,
+    **former: Unpack[Former],
 ) -> BoughtSchema:
     """Buy what `schema` does not declare (all of it, without one): kinds, writing, domains, the number of rows.
 
-    `table` is what `nacre.fit` takes. With an `Account` the plan is charged to a ledger before a door opens.
+    `table`, `owner` and `ledger` are what `nacre.fit` takes.
     """
     known = None if schema is None else Schema.given(schema)
-    account = account or Account(None, None, None)
-    account.check(reads=False, seeded=noise_seed is not None)
-    budget = Budget(epsilon, default_delta(known.rows if known else None) if delta is None else delta, neighbours)
+    terms = Terms(epsilon, delta, neighbours, method=METHOD, noise_seed=noise_seed)
+    notes = OwnerNotes() if owner is None else owner
+    return bought(table, known, terms, Access(account_of(ledger, former), None, transcript, progress, notes))
+
+
+def bought(table: Any, known: Schema | None, terms: Terms, access: Access) -> BoughtSchema:
+    """The completed schema of a table on these terms."""
+    access.account.check(reads=False, seeded=terms.noise_seed is not None)
+    budget = terms.settled(known.rows if known else None).budget
     rows = open_rows(table)
     known = known or discovery.unknown(rows.column_names)
     entries = discovery.whole_entries(known, budget)
     if not entries:
         raise SchemaError("the schema lacks nothing that could be bought; fit with it")
     plan = Plan(METHOD, entries, budget, known.unit.cap if known.unit else 1, known.rows)
-    check_columns(rows, known)
-    noise = NoiseSource(noise_seed)
-    with finished(rows), paid(account, plan, known.unit.column if known.unit else None) as held:
-        check_persons(rows, known)
-        reading = functools.partial(tell_rows, progress)
-        curator = Curator(rows, plan, known, noise, Record(transcript, held), reading)
-        found = discovery.buy_domain(curator, plan, discovery.buy_rows(curator, plan, known))
-        found = discovery.paid_for(found, known, plan, noise.seeded)
-        rests = assumptions(known, rows, plan)
-        stated = certify(plan, found, seeded=noise.seeded, noise=noise.description, assumptions=rests)
-        return BoughtSchema(found, stamped(stated, held))
+    with session(rows, plan, known, terms, access) as run:
+        found = discovery.buy_domain(run.curator, plan, discovery.buy_rows(run.curator, plan, known))
+        found = discovery.paid_for(found, known, plan, run.noise.seeded)
+        return BoughtSchema(found, run.certificate(found))

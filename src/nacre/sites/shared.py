@@ -7,36 +7,42 @@ like all that follows, is post-processing of what each site released under its o
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
 import json
 import os
 import secrets
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
-from nacre.engines import finished, open_rows
+from nacre.engines import open_rows
 from nacre.errors import CertificateError, DomainNotDeclared, NacreError, ReleaseFileError, SketchError
-from nacre.privacy.budget import Budget, default_delta, warn_weak_delta
-from nacre.privacy.certificate.statement import Certificate, certify
+from nacre.owner import OwnerNotes
+from nacre.privacy.budget import Budget, warn_weak_delta
+from nacre.privacy.certificate.assumed import of_sites
+from nacre.privacy.certificate.statement import Certificate
 from nacre.privacy.certificate.verification import verify
-from nacre.privacy.curator import Curator, Record
-from nacre.privacy.ledger.payment import Account, paid, stamped
-from nacre.privacy.noise import NoiseSource
+from nacre.privacy.ledger.books import Ledger
+from nacre.privacy.ledger.payment import Account
 from nacre.privacy.plan import Plan
 from nacre.privacy.transcript import Transcript
+from nacre.progress import Progress, silent
 from nacre.release.release import SKETCH, Release
-from nacre.run import assumptions, check_columns, check_persons, diagnostics, tell_rows
+from nacre.run.checks import check_columns
+from nacre.run.former import Former, account_of, tell_as_before
+from nacre.run.session import session
+from nacre.run.terms import Access, Terms
 from nacre.sites.checks import LEVELS, METHOD, checked_ids, covered, possible, sound
-from nacre.synthesizers.base import Progress, silent
 from nacre.synthesizers.pearl import common
 from nacre.synthesizers.pearl.common import Recipe, Sums
 from nacre.synthesizers.registry import METHODS
 from nacre.table import Schema
 from nacre.table.documents import UNFIT
 from nacre.table.sources import Options
+
+if TYPE_CHECKING:
+    from nacre.engines.cluster import Cluster
 
 
 @dataclass(frozen=True)
@@ -97,12 +103,11 @@ def sketch(
     noise_seed: int | None = None,
     progress: Progress = silent,
     transcript: Transcript | None = None,
-    tell_diagnostics: Callable[[dict[str, dict[str, Any]]], None] | None = None,
-    ledger: Any = None,
-    population: str | None = None,
-    request: str | None = None,
-    engine: Any = None,
+    owner: OwnerNotes | None = None,
+    ledger: Account | Ledger | str | None = None,
+    engine: str | Cluster | None = None,
     large: bool = False,
+    **former: Unpack[Former],
 ) -> SharedSketch:
     """One site's sketch. The schema must be declared: what a site bought on its own rows would differ between sites.
 
@@ -110,51 +115,44 @@ def sketch(
     follows the rows that the schema declares, so sites that declare different numbers agree on a delta. A schema with
     facts read from the data, a seeded noise or `epsilon=None` leave this sketch, and all it is added to, without a
     guarantee.
-    `tell_diagnostics`, `ledger`, `population`, `request`, `engine` and `large` are those of `nacre.fit`. What sites
-    must agree on has a digest, `recipe_digest` with the same arguments: compare it before any of them pays.
+    `owner`, `ledger`, `engine` and `large` are those of `nacre.fit`. What sites must agree on has a digest,
+    `recipe_digest` with the same arguments: compare it before any of them pays.
     """
-    account = Account(ledger, population, request)
-    account.check(reads=epsilon is None or schema.weakest()[0] == "read", seeded=noise_seed is not None)
-    recipe, plan = _terms(schema, epsilon, delta, target, neighbours, frequencies, seed, large)
+    notes = OwnerNotes() if owner is None else owner
+    terms = Terms(epsilon, delta, neighbours, large, METHOD, target, seed=seed, noise_seed=noise_seed)
+    access = Access(account_of(ledger, former), engine, transcript, progress, notes)
+    made = sketched(table, schema, terms, frequencies, access)
+    tell_as_before(notes, former)
+    return made
+
+
+def sketched(table: Any, schema: Schema, terms: Terms, frequencies: int, access: Access) -> SharedSketch:
+    """One site's sketch on these terms."""
+    read = terms.epsilon is None or schema.weakest()[0] == "read"
+    access.account.check(reads=read, seeded=terms.noise_seed is not None)
+    recipe, plan = planned(schema, terms, frequencies)
     warn_weak_delta(plan.budget, schema.rows)
     schema = recipe.schema
-    rows = open_rows(table, options=Options().named(schema.names), engine=engine)
+    rows = open_rows(table, options=Options().named(schema.names), engine=access.engine)
     check_columns(rows, schema)
     _warn_shortened(recipe)
-    noise = NoiseSource(noise_seed)
-    with finished(rows), paid(account, plan, schema.unit.column if schema.unit else None) as held:
-        check_persons(rows, schema)
-        reading = functools.partial(tell_rows, progress)
-        curator = Curator(rows, plan, schema, noise, Record(transcript, held), reading)
-        sums = common.measure(curator, plan, recipe)
-        stated = certify(
-            plan, schema, seeded=noise.seeded, noise=noise.description, assumptions=assumptions(schema, rows, plan)
-        )
-        stated = stamped(stated, held)
-    if tell_diagnostics is not None:
-        tell_diagnostics(diagnostics(curator))
+    with session(rows, plan, schema, terms, access) as run:
+        sums = common.measure(run.curator, plan, recipe)
+        stated = run.certificate(schema)
     made = SharedSketch(recipe, sums, (stated,), (_new_id(),))
     _warn_if_little(made)
     return made
 
 
-def _terms(
-    schema: Schema,
-    epsilon: float | None,
-    delta: float | None,
-    target: str | None,
-    neighbours: str,
-    frequencies: int,
-    seed: int,
-    large: bool,
-) -> tuple[Recipe, Plan]:
+def planned(schema: Schema, terms: Terms, frequencies: int) -> tuple[Recipe, Plan]:
     """What is agreed on before rows are read."""
     for name, fact in schema.undeclared():
         raise DomainNotDeclared(f"column {name!r}: {fact} not declared; all sites must share one declared schema")
-    budget = Budget(epsilon, default_delta(schema.rows) if delta is None else delta, neighbours, large)
+    budget = terms.settled(schema.rows).budget
     # The recipe is for all sites, whatever their sizes. Nothing below needs the number of rows: none is bought.
     provenance = {fact: source for fact, source in schema.provenance.items() if fact != "rows"}
-    recipe = Recipe(dataclasses.replace(schema, rows=None, provenance=provenance), target, frequencies, seed=seed)
+    shared = dataclasses.replace(schema, rows=None, provenance=provenance)
+    recipe = Recipe(shared, terms.target, frequencies, seed=terms.seed)
     return recipe, recipe.method.plan(recipe.schema, None, budget)
 
 
@@ -170,8 +168,13 @@ def recipe_digest(
     large: bool = False,
 ) -> str:
     """Twelve hexadecimal digits of all that must be equal for sketches to add: reads no rows and spends nothing."""
-    recipe, plan = _terms(schema, epsilon, delta, target, neighbours, frequencies, seed, large)
-    return _digest(recipe, plan["one-way"].sigmas[0], plan["sketch"].sigma, neighbours)
+    return digest_of(schema, Terms(epsilon, delta, neighbours, large, METHOD, target, seed=seed), frequencies)
+
+
+def digest_of(schema: Schema, terms: Terms, frequencies: int) -> str:
+    """`recipe_digest` of these terms."""
+    recipe, plan = planned(schema, terms, frequencies)
+    return _digest(recipe, plan["one-way"].sigmas[0], plan["sketch"].sigma, terms.neighbours)
 
 
 def _digest(recipe: Recipe, table_sigma: float, sum_sigma: float, neighbours: str) -> str:
@@ -297,15 +300,11 @@ def _joint(sites: tuple[Certificate, ...]) -> Certificate:
     weakest = min(sites, key=lambda c: (LEVELS[c.guarantee], -(c.epsilon or 0.0), -(c.delta or 0.0)))
     if len(sites) == 1:
         return weakest
-    stated = (
-        f"made of the sketches of {len(sites)} sites; each added its own noise to its own rows before they were added",
-        "the rows of one unit are at one site only; whoever has rows at several pays at each of them",
-    )
     private = weakest.epsilon is not None
     extras = {name: value for name, value in weakest.extras.items() if name != "ledger"} | {"sites": len(sites)}
     if books := [c.extras["ledger"] for c in sites if "ledger" in c.extras]:  # every site's own, not that of one
         extras["ledgers"] = books
-    assumed = (*weakest.assumptions, *stated) if private else ()
+    assumed = (*weakest.assumptions, *of_sites(len(sites))) if private else ()
     delta = max(c.delta or 0.0 for c in sites) if private else None  # not only that of the largest epsilon
     # At every delta the largest epsilon of all sites; where one has none, there is no point of the curve.
     points = [dict(c.curve) for c in sites] if private else []

@@ -1,18 +1,63 @@
-"""What the owner of the data is told of values that did not fit: exact counts of private rows, on the screen alone.
+"""What the owner of the data is told: everything that a run computed on private rows besides what it paid for.
 
-Columns of one fate share a line, the worst first: 300 columns that were clamped are one message, not 300.
+It is on the screen, or in the owner's report, and nowhere else: notes have no way into a file of a release. Columns of
+one fate share a line, the worst first: 300 columns that were clamped are one message, not 300.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
+from nacre.table import Column, Schema
 from nacre.table.values.misfits import Misfits
 
 SHOWN = 8  # columns named in a line
 LOST = 0.5  # of the values of a column: from here on it is the column that could not be read
+
+
+class OwnerNotes:
+    """`nacre.fit(..., owner=notes)`, then `print(notes)`.
+
+    `misfits` are values that did not fit the schema, by column; `diagnostics` how Markov chains mixed and what weighted
+    rows are worth, by entry of the plan. Exact facts of private rows: for the owner of the data alone.
+    """
+
+    def __init__(self) -> None:
+        self.schema: Schema | None = None
+        self.misfits: dict[str, Misfits] = {}
+        self.diagnostics: dict[str, dict[str, Any]] = {}
+
+    def hear(self, schema: Schema, misfits: Mapping[str, Misfits], diagnostics: Mapping[str, dict[str, Any]]) -> None:
+        """What a session found, in place of what an earlier one did."""
+        self.schema = schema
+        self.misfits = {name: n for name, n in misfits.items() if n}
+        self.diagnostics = dict(diagnostics)
+
+    @property
+    def unreadable(self) -> list[str]:
+        """Columns that could not be read: what is said even by a quiet command."""
+        return misfit_lines(self.schema, self.misfits)[0] if self.schema else []
+
+    @property
+    def others(self) -> list[str]:
+        """Every other column that has values which did not fit, the worst first."""
+        return misfit_lines(self.schema, self.misfits)[1] if self.schema else []
+
+    @property
+    def figures(self) -> list[str]:
+        """How chains mixed, and what weighted rows are worth."""
+        return [line for facts in self.diagnostics.values() for line in diagnostic_lines(facts)]
+
+    def __str__(self) -> str:
+        return "\n".join([*self.unreadable, *self.others, *self.figures])
+
+    def __repr__(self) -> str:
+        return f"<OwnerNotes on {len(self.misfits)} columns and {len(self.diagnostics)} entries: print() shows them>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("notes for the owner of the data are written to no file")
 
 
 @dataclass(frozen=True)
@@ -45,7 +90,7 @@ MISSING = (4, "is missing though none may be", "are missing though none may be",
            "counted nowhere")  # fmt: skip
 
 
-def misfit_lines(schema: Any, found: Mapping[str, Misfits], would: bool = False) -> tuple[list[str], list[str]]:
+def misfit_lines(schema: Schema, found: Mapping[str, Misfits], would: bool = False) -> tuple[list[str], list[str]]:
     """(what is said even with --quiet: columns that could not be read, everything else), each with the worst first."""
     lost: dict[str, Misfits] = {}
     fates: dict[Fate, Fate] = {}
@@ -65,7 +110,7 @@ def missing_lines(lacking: Mapping[str, int], rows: int) -> list[str]:
     return [fate.line(would=True)] if fate.cells else []
 
 
-def _lost(schema: Any, lost: Mapping[str, Misfits], would: bool) -> list[str]:
+def _lost(schema: Schema, lost: Mapping[str, Misfits], would: bool) -> list[str]:
     """Columns of which most could not be read, in one line."""
     if not lost:
         return []
@@ -84,7 +129,7 @@ def _put(fates: dict[Fate, Fate], fate: Fate, name: str, n: int, given: int) -> 
     fates.setdefault(fate, fate).cells[name] = (n, given)
 
 
-def _fate(column: Any) -> Fate:
+def _fate(column: Column) -> Fate:
     """What is done with values outside the domain of this column."""
     sources = {column.provenance.get(fact, "public") for fact in ("bounds", "categories")}
     source = "bought" if "bought" in sources else "read" if "read" in sources else "declared"
@@ -94,3 +139,26 @@ def _fate(column: Any) -> Fate:
     where = f"not among the {source} categories"
     done = (1, "left out") if column.other is None else (3, f"counted as {column.other!r}")
     return Fate(done[0], f"is {where}", f"are {where}", done[1])
+
+
+def diagnostic_lines(facts: Mapping[str, Any]) -> list[str]:
+    """What the owner should know of weights or chains: computed on private rows, never part of a release."""
+    if "effective_rows" in facts:
+        return [weights_line(facts.get("what", "the rows of the table"), facts)]
+    if "r_hat" not in facts:
+        return []
+    verdict = "as usually asked for" if facts["passed"] else "NOT as usually asked for: more moves may help"
+    return [
+        f"{facts['chains']} chains: R-hat {facts['r_hat']:.3f}, bulk ESS {facts['bulk_ess']:,.0f}, tail ESS "
+        f"{facts['tail_ess']:,.0f}, accepted {facts.get('accepted', float('nan')):.2f}; {verdict}"
+    ]
+
+
+def weights_line(what: str, facts: Mapping[str, Any]) -> str:
+    bias = ""
+    if "truncation_bias" in facts:
+        bias = f"; weights cut at {facts['truncated_at']:g} bias a share by at most {facts['truncation_bias']:.3f}"
+    return (
+        f"{what} are weighted: the largest weight is {facts['largest_weight']:,.1f} times the mean, and they are worth "
+        f"{facts['effective_rows']:,.0f} equal ones ({facts['effective_share']:.0%}){bias}"
+    )

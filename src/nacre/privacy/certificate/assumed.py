@@ -1,0 +1,104 @@
+"""What a promise rests on besides the proofs, in sentences: made here, and looked for here in certificates of others.
+
+A sentence left out, or one of somebody's own, makes a promise look stronger than its parts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from nacre.errors import CertificateError
+from nacre.privacy.certificate.rounding import up
+from nacre.table.sources.storage import KEYS
+
+PER_ROW = "the promise is per row; declare a unit in the schema to protect persons with several rows"
+LEARNED = ("bounds of the features and the classes were not taken from these rows", "the promise is per row")
+ONE_SITE = "the rows of one unit are at one site only; whoever has rows at several pays at each of them"
+_BOUGHT = "bought by an earlier run"
+_ATTESTED = "were read from the data and declared public by"
+_UNPRICED = "at a cost that the schema does not state; if from these rows, it adds to this promise"
+# Sentences with a part of their own; the last is that of the version before.
+_PUBLIC = re.compile(r"the facts marked public in the schema(, those attested apart,)? were not taken from this table")
+_ATTESTATION = re.compile(rf"\d+ facts {_ATTESTED} .+, because: .+")
+_ADDS = "if from these rows, that cost adds to this promise"
+_OTHER = "if from these rows, under a promise other than this one, which does not cover them"
+_EARLIER = re.compile(rf"\d+ facts of the schema were {_BOUGHT}, ({_UNPRICED}|at \(.+: ({_ADDS}|{_OTHER}))")
+_STORAGE = re.compile(
+    r"column names and how the table stores its columns are public \(.*\)|"
+    r"column names, and whether the file stores a column as text, numbers or dates, are public"
+)
+_BUYS = {"kind": "kinds", "bounds": "kinds", "categories": "domain", "rows": "rows"}  # which entry buys a fact
+
+
+def of_table(schema: Any, stored: str, told: Iterable[str], plan: Any = None) -> tuple[str, ...]:
+    """What a run on a table rests on. `stored`: the types of its columns, in words; `told`: what its files add; `plan`:
+    whose promise it is."""
+    earlier = bought(schema)
+    return (
+        public(schema),
+        *attested(schema),
+        *([f"{earlier} facts of the schema were {_BOUGHT}, {price(schema, plan)}"] if earlier else []),
+        f"column names and how the table stores its columns are public ({stored})",
+        *told,
+        *([PER_ROW] if schema.unit is None else []),
+    )
+
+
+def of_sites(sites: int) -> tuple[str, ...]:
+    return (f"made of the sketches of {sites} sites; each added its own noise to its own rows before they were added",
+            ONE_SITE)  # fmt: skip
+
+
+def public(schema: Any) -> str:
+    apart = ", those attested apart," if any(a.facts for a in schema.attestations) else ""
+    return f"the facts marked public in the schema{apart} were not taken from this table"
+
+
+def attested(schema: Any) -> tuple[str, ...]:
+    return tuple(f"{len(a.facts)} facts {_ATTESTED} {a.by}, because: {a.why}" for a in schema.attestations)
+
+
+def bought(schema: Any) -> int:
+    return sum(source == "bought" for source in schema.facts().values())
+
+
+def price(schema: Any, plan: Any = None) -> str:
+    """What facts bought earlier have cost, as far as the schema says it. A price under another promise is none here: a
+    person with several rows, or whether a row is there at all, may not have been what it protects."""
+    if not schema.purchases:
+        return _UNPRICED
+    paid = "; ".join(
+        f"at ({up(p.epsilon)}, {up(p.delta)}), {p.neighbours}{f', {p.cap} rows of a unit' * (p.cap > 1)}"
+        for p in schema.purchases
+    )
+    promise = None if plan is None else (plan.budget.neighbours, plan.cap)
+    same = promise is None or all((p.neighbours, p.cap) == promise for p in schema.purchases)
+    return f"{paid}: {_ADDS if same else _OTHER}"
+
+
+def check(stated: Any, schema: Any = None) -> None:
+    """CertificateError unless a promise on a table states all that its parts call for, and nothing else. Without a
+    schema, what follows from the certificate alone."""
+    said = stated.assumptions
+    wanted = [PER_ROW] if stated.unit["column"] is None else []
+    wanted += of_sites(stated.extras["sites"]) if "sites" in stated.extras else []
+    if schema is not None:
+        wanted += [public(schema), *attested(schema)]
+    if lacking := [one for one in wanted if one not in said]:
+        raise CertificateError(f"its certificate leaves out what its promise rests on: {lacking[0]}")
+    _need(said, _PUBLIC, "the facts marked public in the schema were not taken from this table")
+    here = {e["name"] for e in stated.entries}
+    facts = {fact for own in stated.schema["provenance"].values() for fact, source in own.items() if source == "bought"}
+    if any(entry not in here for fact, entry in _BUYS.items() if fact in facts):
+        _need(said, _EARLIER, f"facts of the schema were {_BOUGHT}")
+    known = (_PUBLIC, _EARLIER, _STORAGE, *([_ATTESTATION] if schema is None else []))
+    for one in said:
+        if one not in (*wanted, KEYS) and not any(form.fullmatch(one) for form in known):
+            raise CertificateError(f"its certificate assumes what no promise of its kind rests on: {one[:200]}")
+
+
+def _need(said: Sequence[str], form: re.Pattern[str], words: str) -> None:
+    if not any(form.fullmatch(one) for one in said):
+        raise CertificateError(f"its certificate leaves out what its promise rests on: {words}")

@@ -1,0 +1,132 @@
+"""Planning from public facts: everything that is decided before a row is read."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from nacre.engines import open_rows
+from nacre.errors import DomainNotDeclared, NacreError
+from nacre.privacy import discovery
+from nacre.privacy.plan import Plan
+from nacre.run.requests import in_the_loss, share_target, with_hiding, without
+from nacre.run.terms import DOMAINS, Access, AskedShares, Terms
+from nacre.synthesizers.base import Synthesizer
+from nacre.synthesizers.registry import make
+from nacre.table import Schema
+from nacre.table.sources import Options
+
+if TYPE_CHECKING:
+    from nacre.planning.costs import Place
+    from nacre.planning.forecast import Forecast
+    from nacre.release.release import Release
+
+
+@dataclass(frozen=True)
+class Job:
+    """A planned run: the method, what is known, the doors it will open; and what it was planned from."""
+
+    synthesizer: Synthesizer
+    schema: Schema
+    plan: Plan
+    terms: Terms
+    given: Schema | None = None
+    table: Any = None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of the method, those that follow from what was asked for among them."""
+        return {"target": self.terms.target, **self.terms.options, **in_the_loss(self.terms)}
+
+    def forecast(self, place: Place | None = None) -> Forecast:
+        """Expected errors, time and memory, and whether there is enough data: from public facts alone."""
+        from nacre.planning.forecast import forecast
+
+        return forecast(self.plan, self.schema, self.schema.rows, self.synthesizer, place)
+
+    def fit(self, table: Any = None, access: Access | None = None) -> Release:
+        """The release: `nacre.fit` on these terms, of the table that was planned for or, after a plan from a schema
+        alone, of this one. How it stores its columns is known only now: where texts are to be read as something else,
+        one more door counts those that cannot be."""
+        from nacre.run.fitting import carry_out
+
+        found = self.table if table is None else table
+        if found is None:
+            raise NacreError("the plan was made from a schema; name the table that is to be fitted")
+        return carry_out(found, self.given, self.terms, access or Access())
+
+
+def plan(
+    table: Any,
+    *,
+    epsilon: float | None,
+    delta: float | None = None,
+    schema: Schema | str | os.PathLike | None = None,
+    target: str | None = None,
+    method: str = "sketch",
+    neighbours: str = "add_or_remove_one",
+    domain: str = "buy",
+    large: bool = False,
+    options: Mapping[str, Any] | None = None,
+    hide: Sequence[Any] | None = None,
+    alpha: float | None = None,
+    target_shares: AskedShares | None = None,
+    seed: int = 0,
+) -> Job:
+    """Plan what `nacre.fit` would do, with its keywords. No row is read and nothing is spent.
+
+    `table` is what `nacre.fit` takes, of which only the names of columns are looked at, or a `Schema` alone. The job
+    has the doors it would open (`plan`), what to expect (`forecast()`, where the schema declares the number of rows),
+    and `fit()`.
+    """
+    found, schema = (None, table) if isinstance(table, Schema) else (table, schema)
+    given = None if schema is None else Schema.given(schema)
+    options = with_hiding(method, options, hide, alpha)
+    terms = Terms(epsilon, delta, neighbours, large, method, target, domain, options, target_shares, seed=seed)
+    names = Options().named(given and given.names)
+    columns = () if found is None else open_rows(found, options=names, look=False).column_names
+    return dataclasses.replace(prepare(columns, given, terms), table=found)
+
+
+def prepare(columns: Sequence[str], schema: Schema | None, terms: Terms, written: Collection[str] = ()) -> Job:
+    """Plan a run from public facts: column names, those that are stored as texts (`written`), schema, terms. Raises
+    before anything is spent."""
+    if terms.domain not in DOMAINS:
+        raise NacreError(f"domain={terms.domain!r}: expected one of {', '.join(DOMAINS)}")
+    terms = terms.settled(schema.rows if schema else None)
+    budget, given = terms.budget, schema
+    schema = without(schema or discovery.unknown(columns), terms.beside)
+    target = share_target(terms, schema)
+    _refuse_undeclared(schema, terms)
+    schema = discovery.rows_by_promise(schema, budget)
+    _refuse_read(schema, terms)
+    synthesizer = make(terms.method, {"target": target, **terms.options, **in_the_loss(terms)})
+    synthesizer.supports(schema)
+    plan = synthesizer.plan(schema, schema.rows, budget, discovery.entries(schema, budget, written))
+    return Job(synthesizer, schema, plan, dataclasses.replace(terms, target=target), given)
+
+
+def _refuse_undeclared(schema: Schema, terms: Terms) -> None:
+    lacking = schema.undeclared()
+    if lacking and terms.domain == "declared":
+        name, fact = lacking[0]
+        fact = "kind" if isinstance(schema.columns[name], discovery.Undeclared) else fact
+        more = f" (and {len(lacking) - 1} more)" if len(lacking) > 1 else ""
+        raise DomainNotDeclared(
+            f"column {name!r}: {fact} not declared{more}; declare them in the schema, let a part of the budget buy "
+            "them (domain buy), or read them from the data and lose the guarantee (domain from-data)"
+        )
+
+
+def _refuse_read(schema: Schema, terms: Terms) -> None:
+    provenance, read = schema.weakest()
+    if provenance == "read" and not terms.reads:
+        name, fact = read[0]
+        raise DomainNotDeclared(
+            f"{f'column {name!r}' if name else 'table'}: {fact} was read from the data ({len(read)} such facts); "
+            "review and attest them (schema.attest, `nacre schema attest`), or accept a release without a guarantee "
+            "with domain from-data"
+        )

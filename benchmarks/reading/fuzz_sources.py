@@ -242,7 +242,7 @@ def run(options: Options, results: Results) -> None:
     for fault in found.faults:
         print(json.dumps(fault), flush=True)
     figures = {"cases_read": found.read, "cases_refused": found.refused, "faults": len(found.faults)}
-    results.add(Setting("reading", "damaged files"), 1, {**figures, "slowest_s": found.slowest}, "sources")
+    results.add(Setting("reading", "damaged files"), 1, {**figures, "longest_s": found.slowest}, "sources")
 
 
 def main() -> int:

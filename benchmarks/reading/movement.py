@@ -104,7 +104,7 @@ def search(source: str, pairs: int, seed: int) -> dict[str, float]:
                 if (large := view(table, other)) is not None:
                     assert small is not None
                     worst, read = max(worst, movement(small, large) / case.declared), read + 1
-    return {"moved_over_declared": worst, "pairs_read": read, "tables_refused": refused, "slowest_s": slowest}
+    return {"moved_over_declared": worst, "pairs_read": read, "tables_refused": refused, "longest_s": slowest}
 
 
 def make_neighbours(types: str, rng: random.Random) -> Neighbours:

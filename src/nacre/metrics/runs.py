@@ -179,7 +179,7 @@ def _law() -> list[Metric]:
         fact("cases_read", "files", f"{cases} that were read"),
         fact("cases_refused", "files", f"{cases} that were refused with an error of nacre's own"),
         Metric("faults", "lower", (0.0, INF), "files", ("private",), f"{cases} that did neither within two seconds"),
-        Metric("slowest_s", "lower", (0.0, INF), "s", ("clock",), "wall time of the slowest case"),
+        Metric("longest_s", "lower", (0.0, INF), "s", ("clock",), "wall time of the table or file that took longest"),
         Metric("read_s", "lower", (0.0, INF), "s", ("clock",), "processor time of one pass over all columns, encoded"),
         Metric("over_earlier", "lower", (0.0, INF), "1", ("clock",), f"processor time over that of {speed}"),
     ]

@@ -12,10 +12,10 @@ from benchmarks.catalogue import Options
 from benchmarks.data import Dataset
 from benchmarks.methods import METHODS, Case, Made, Maker, NotMade, Task
 from benchmarks.results import Results, Setting
-from nacre.evaluation.domain import Domain
 from nacre.evaluation.downstream import at_most, labels
 from nacre.evaluation.score import Judge, Protocol
 from nacre.metrics import MODELS
+from nacre.metrics.domain import Domain
 
 QUICK_ROWS = 4_000
 # Hard-label scores per classifier would be two thirds of the rows and answer no question; their means stay.

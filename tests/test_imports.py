@@ -32,7 +32,7 @@ ALLOWED = {
     "run": {"owner", "table", "engines", "privacy", "synthesizers", "planning", "release", "targets"},
     "sites": {"owner", "table", "engines", "privacy", "synthesizers", "planning", "release", "run"},
     "certificates": {"table", "privacy", "synthesizers", "learners"},
-    "metrics": set(),
+    "metrics": {"table", "distances"},
     "report": {"table", "privacy", "metrics", "certificates"},
     "evaluation": {"table", "engines", "distances", "nets", "metrics", "report", "certificates"},
     "audit": {"table", "engines", "privacy", "release", "distances", "metrics", "report"},

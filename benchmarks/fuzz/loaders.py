@@ -153,7 +153,7 @@ def _documents() -> list[Loader]:
     from nacre.privacy.certificate.statement import Certificate
     from nacre.privacy.plan import Plan
     from nacre.release.release import load
-    from nacre.report.findings import Report
+    from nacre.report.report import Report
     from nacre.report.text import from_json as report_of
     from nacre.table import Schema, documents
 

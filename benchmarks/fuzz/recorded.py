@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor, as_completed
 
 from benchmarks.catalogue import Options
 from benchmarks.fuzz import loaders
@@ -18,11 +19,12 @@ FIGURES = ("cases", "loaded", "refused", "untyped", "over_2_s", "slowest_s", "pe
 def run(options: Options, results: Results) -> None:
     """One loader and seed is one process; another seed goes on with other files."""
     cases = FEW if options.quick else CASES
-    for name in options.of(ONLY):
-        for seed in range(options.seeds):
-            if results.has(name, seed):
-                continue
-            found = tried(name, cases, seed * cases)
+    asked = [(n, s) for n in options.of(ONLY) for s in range(options.seeds) if not results.has(n, s)]
+    with ThreadPoolExecutor(options.jobs) as pool:
+        ended = {pool.submit(tried, name, cases, seed * cases): (name, seed) for name, seed in asked}
+        for one in as_completed(ended):
+            name, seed = ended[one]
+            found = one.result()
             print(found, flush=True)
             setting = Setting(name, f"{cases:,} changed files", guarantee=None)
             results.add(setting, seed, {figure: found[figure] for figure in FIGURES}, name)

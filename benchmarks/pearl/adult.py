@@ -13,11 +13,11 @@ from benchmarks.methods import METHODS, Case, Made, Maker, Task, nacre_method
 from benchmarks.pearl import balanced
 from benchmarks.protocol import Study, names_of, run_study
 from benchmarks.results import Results
-from nacre.evaluation.domain import Domain
-from nacre.evaluation.fidelity import cells, distances
-from nacre.evaluation.likeness import sampled
-from nacre.evaluation.queries import range_queries
 from nacre.evaluation.score import Protocol
+from nacre.metrics.cells import cells
+from nacre.metrics.counts import distances, sampled
+from nacre.metrics.domain import Domain
+from nacre.metrics.queries import range_queries
 
 DELTA = 1e-5
 BINS = 10  # equal public bins of the two-way tables (specs/pearl.md 5)

@@ -20,7 +20,7 @@ from nacre.errors import DataError
 from nacre.privacy.certificate.rounding import exact
 
 if TYPE_CHECKING:
-    from nacre.report.findings import Report
+    from nacre.report.report import Report
 
 FILES = {
     "real": "people.csv",
@@ -107,7 +107,7 @@ def _folder(folder: str, say: Callable[[str], None]) -> Path:
 def _report(real: Any, synthetic: Any, release: Any) -> Report:
     """What the owner reads: here the columns alone, which needs nothing beyond the core packages."""
     from nacre.evaluation.columns import compare_columns
-    from nacre.report.findings import Report
+    from nacre.report.report import Report
 
     facts = {
         "real table": f"{real.num_rows:,} simulated people, {real.num_columns} columns",

@@ -11,8 +11,21 @@ from collections.abc import Callable, Sequence
 
 _LINES = """
 aiming run.requests
+audit.lessons audit.shadow_teachers
+audit.likeness audit.canary_scores
+audit.witness audit.likelihood_ratio
 bought_schema run.buying
 cli.owner owner
+evaluation.dependence metrics.dependence
+evaluation.distinguish metrics.distinguish
+evaluation.distributions metrics.columns
+evaluation.domain metrics.domain
+evaluation.features metrics.features
+evaluation.fidelity metrics.counts
+evaluation.joint metrics.joint
+evaluation.models metrics.models
+evaluation.queries metrics.queries
+evaluation.scoring metrics.predictions
 fitting run
 privacy.calibration privacy.accounting.calibration
 privacy.captured privacy.passes.captured
@@ -49,6 +62,8 @@ privacy.wording privacy.certificate.wording
 privacy.work privacy.passes.work
 rebalancing release.rebalance
 release_file release.file
+report.findings report.report
+report.words report.plain_words
 sketch_checks sites.checks
 sketching sites.shared
 synthesizers.allocation synthesizers.sketch.allocation
@@ -72,9 +87,9 @@ synthesizers.tabular.files synthesizers.parts.files
 synthesizers.tabular.heads synthesizers.parts.heads
 synthesizers.tabular.revealed synthesizers.parts.revealed
 synthesizers.wide synthesizers.sketch.wide
-table.files table.sources
 table.casting table.values.casting
 table.decoding table.values.decoding
+table.files table.sources
 table.frames table.sources.frames
 table.icu table.simulate.icu
 table.instants table.values.instants

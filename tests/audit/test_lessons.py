@@ -17,9 +17,9 @@ from tests.privacy_contract import tables
 from nacre.audit import doors
 from nacre.audit import method as methods
 from nacre.audit.canaries import random_rows, worst_case
+from nacre.audit.likelihood_ratio import Witness
 from nacre.audit.method import Effort, audit_method
 from nacre.audit.one_run import Choir
-from nacre.audit.witness import Witness
 from nacre.privacy.budget import Budget
 from nacre.privacy.plan import Plan, Teach
 from nacre.privacy.training import descent

@@ -16,9 +16,9 @@ from nacre.audit import ceilings
 from nacre.audit import method as methods
 from nacre.audit.bounds import Bound, one_run_epsilon
 from nacre.audit.canaries import random_rows, worst_case
+from nacre.audit.likelihood_ratio import Witness
 from nacre.audit.method import Effort, audit_method
 from nacre.audit.one_run import SCORED, Choir, coins, guess, one_run_mu, refutes_gdp
-from nacre.audit.witness import Witness
 from nacre.errors import DomainNotDeclared, NacreError
 from nacre.learners.exponential import Rejection
 from nacre.learners.planned import Planned

@@ -276,7 +276,8 @@ def test_a_wrong_declaration_is_stopped_and_named_by_noisy_counts(call, tmp_path
              "--schema", tmp_path / "s.json")  # fmt: skip
     end = call(*asked, go_on=False)
     assert end.code == 2 and not (tmp_path / "f.csv").exists()
-    assert "'seen' (datetime): about 100%" in end.error and "'age'" not in end.error and "--go-on" in end.error
+    assert re.search(r"'seen' \(datetime\): about (9[5-9]|100)%", end.error), end.error  # by a noisy count
+    assert "'age'" not in end.error and "--go-on" in end.error
     columns["seen"] = Datetime(("2024-01-01", "2024-12-31"), unit="day", format="%d.%m.%Y")
     Schema(columns).save(tmp_path / "s.json", force=True)
     end = call(*asked, go_on=False)

@@ -14,8 +14,8 @@ from nacre.errors import CertificateError, DataError
 from nacre.evaluation.columns import profile_columns
 from nacre.evaluation.evaluate import evaluate
 from nacre.privacy.certificate.statement import Certificate
-from nacre.report.findings import Report
 from nacre.report.html import report_html
+from nacre.report.report import Report
 from nacre.report.sheet import sheet_html
 from nacre.report.text import from_json, to_markdown
 

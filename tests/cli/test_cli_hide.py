@@ -36,7 +36,7 @@ def test_hide_and_report(call, small, tmp_path, monkeypatch):
 def test_a_run_that_hides_nothing_ends_with_its_own_code(call, small, tmp_path, monkeypatch):
     """The verdict is printed for the owner; the public answer does not hold it."""
     from nacre.cli import judging
-    from nacre.report.findings import Hidden, Report
+    from nacre.report.report import Hidden, Report
 
     for told, code in ((True, 0), (False, 3)):
         found = Report(scores=(), hidden=(Hidden(("age",), 0.05, 1, told, ()),))
@@ -51,7 +51,7 @@ def test_a_run_that_hides_nothing_ends_with_its_own_code(call, small, tmp_path, 
 def hiding_run(monkeypatch):
     """Fits by a quick method that are said to hide a column; returns the terms of every fit."""
     from nacre.cli import judging, running
-    from nacre.report.findings import Report
+    from nacre.report.report import Report
 
     real, terms = running.run, []
 

@@ -11,12 +11,12 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import f1_score, mean_squared_error, r2_score, roc_auc_score
 
 from nacre.errors import NacreError, SchemaError
-from nacre.evaluation.domain import Domain, Variable
 from nacre.evaluation.downstream import at_most, scores
-from nacre.evaluation.features import Features
-from nacre.evaluation.models import SLOWEST_FIRST, SUITES, build, models_of
 from nacre.evaluation.score import Judge, Protocol, summary
 from nacre.metrics import MODELS, REGRESSORS
+from nacre.metrics.domain import Domain, Variable
+from nacre.metrics.features import Features
+from nacre.metrics.models import SLOWEST_FIRST, SUITES, build, models_of
 
 
 @pytest.fixture(scope="module")

@@ -55,6 +55,7 @@ def test_scores_are_registered_unique_and_in_range(report):
                      "range_query", "marginal_l1", "dwp_rmse", "c2st_auc", "auc_hgb", "f1_tree", "roc_hard_lr",
                      "auc_lr_gap", "tvd1_holdout"}  # fmt: skip
     assert {s.of for s in report.scores} == {"synthetic", "real", "bootstrap", "majority"}
+    assert value(report, "tvd1_holdout").rows == 600 and value(report, "tvd1").rows == 1_500  # of the smaller table
 
 
 def test_a_table_right_one_by_one_and_wrong_together_is_found_out(report):

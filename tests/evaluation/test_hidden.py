@@ -11,8 +11,8 @@ from scipy.stats import ks_2samp
 from nacre.errors import NacreError
 from nacre.evaluation import hidden
 from nacre.evaluation.hidden import hidden_marginals
-from nacre.report.findings import Report
 from nacre.report.hidden import verdict
+from nacre.report.report import Report
 from nacre.report.text import from_json, to_json
 from nacre.table import Categorical, Numeric, Schema
 

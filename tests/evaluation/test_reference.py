@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from nacre.evaluation.domain import Domain
 from nacre.evaluation.score import Judge, Protocol
+from nacre.metrics.domain import Domain
 
 NAMES = {"LR": "lr", "GNB": "gnb", "BNB": "bnb", "SVM": "svm", "DT": "tree", "LDA": "lda", "Ada": "ada",
          "Bag": "bag", "GBM": "gbm", "MLP": "mlp", "HGB": "hgb"}  # fmt: skip

@@ -6,16 +6,19 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from tests.metrics.marginals import marginals
 
 import nacre
 from nacre.evaluation.columns import compare_columns
-from nacre.evaluation.fidelity import cells, marginals, taus
 from nacre.evaluation.score import Judge, Protocol
+from nacre.metrics.cells import cells
+from nacre.metrics.dependence import taus
+from nacre.metrics.score import Matrix, Score
 from nacre.privacy.budget import Budget
 from nacre.privacy.certificate.assumed import of_table
 from nacre.privacy.certificate.statement import certify
 from nacre.privacy.noise import ENTROPY
-from nacre.report.findings import Comparison, Matrix, Report, Score
+from nacre.report.report import Comparison, Report
 from nacre.synthesizers.registry import make
 from nacre.table.simulate.people import people, people_schema
 

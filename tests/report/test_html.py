@@ -14,11 +14,12 @@ from tests.report.reading import Page
 from tests.report.sample import EVIL
 
 from nacre.errors import CertificateError
-from nacre.report.findings import Comparison, Matrix, Report, Score
+from nacre.metrics.score import Matrix, Score
 from nacre.report.html import report_html
 from nacre.report.markup import number
 from nacre.report.promise import promise
 from nacre.report.ranking import describe, weakest
+from nacre.report.report import Comparison, Report
 from nacre.report.text import to_markdown
 
 LIMIT = 3_000_000

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.report.test_html import certificate, no_promise
 
 from nacre.privacy.certificate.rounding import exact
-from nacre.report.words import FALSE_ALARMS, at_most_percent, detection, numbers, plain
+from nacre.report.plain_words import FALSE_ALARMS, at_most_percent, detection, numbers, plain
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0, 10.0])

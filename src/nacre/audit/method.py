@@ -16,9 +16,9 @@ import numpy as np
 from nacre.audit import ceilings
 from nacre.audit.bounds import Bound, Guesses, family, one_run_epsilon
 from nacre.audit.canaries import random_rows, without, worst_case
-from nacre.audit.likeness import alike, nearest_to
+from nacre.audit.canary_scores import alike, nearest_to
+from nacre.audit.likelihood_ratio import Enough, Witness
 from nacre.audit.one_run import SCORED, Choir, coins, firsts, guess, one_run_mu
-from nacre.audit.witness import Enough, Witness
 from nacre.errors import NacreError
 from nacre.privacy import discovery
 from nacre.privacy.accounting.accountant import Gaussian

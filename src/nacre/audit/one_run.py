@@ -137,7 +137,7 @@ class Choir(MadeUpRoom):
         return told["inner"]
 
     def teach(self, entry: Any, lesson: Any, state: Any, update: Any, **settings: Any) -> Any:
-        from nacre.audit import lessons
+        from nacre.audit import shadow_teachers as lessons
 
         watched, start = lessons.of_canaries(entry, lesson, update, state, self._room, settings)
         told = super().teach(entry, watched.inner, start, watched.watching, **settings)

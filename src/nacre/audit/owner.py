@@ -20,7 +20,8 @@ from nacre.audit.records import Records, Scale, Space
 from nacre.audit.recovery import recover
 from nacre.engines import open_rows
 from nacre.errors import DataError, OwnerWarning
-from nacre.report.findings import Attack, Report, Score
+from nacre.metrics.score import Score
+from nacre.report.report import Attack, Report
 from nacre.table import Schema
 
 ROWS = 20_000  # of each table in the density ratio, which looks at all pairs

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from nacre.audit.method import Effort, MethodAudit
     from nacre.privacy.certificate.statement import Certificate
     from nacre.release.release import Release
-    from nacre.report.findings import Report
+    from nacre.report.report import Report
     from nacre.run.job import Job
 
 TABLES, MECHANISM = "Attacks on a table (owner only)", "Audit of a mechanism (public)"

@@ -14,7 +14,7 @@ from nacre.cli.streams import table
 
 if TYPE_CHECKING:
     from nacre.privacy.certificate.statement import Certificate
-    from nacre.report.findings import Report
+    from nacre.report.report import Report
 
 REAL, WHAT = "The real table", "What is measured"
 

@@ -13,13 +13,11 @@ from nacre.errors import NacreError
 
 if TYPE_CHECKING:
     from nacre.release.release import Release
-    from nacre.report.findings import Report
+    from nacre.report.report import Report
     from nacre.run.terms import Terms
     from nacre.table.sources import Options
 
 KINDS = {".html": "to_html", ".htm": "to_html", ".json": "to_json", ".md": "to_markdown"}
-HEADLINES = ("tvd1", "tvd2", "kendall_rmse", "c2st_auc", "auc_mean10", "auroc_mean9", "auc_lr", "auc_tree", "auc_hgb",
-             "r2", "r2_hgb")  # fmt: skip
 SHEET_ROWS = 200_000
 
 
@@ -112,12 +110,14 @@ def write_sheet(made: Release, output: str, drawn: int, path: str, force: bool) 
 
 def summary_lines(report: Report) -> Sequence[str]:
     """The headline figures and what is weakest, for the end of a run."""
+    from nacre.metrics import METRICS
     from nacre.report.hidden import verdict
     from nacre.report.ranking import describe, weakest
 
     found = {(s.metric, s.of): s for s in report.scores if not s.columns}
     lines = []
-    for name in HEADLINES:
+    headlines = sorted((m.headline, m.name) for m in METRICS.values() if m.headline is not None)
+    for _, name in headlines:
         s, real = found.get((name, "synthetic")), found.get((name, "real")) or found.get((name, "bootstrap"))
         if s is not None:
             beside = (

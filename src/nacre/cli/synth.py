@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from nacre.cli.judging import Split
     from nacre.cli.running import Request
     from nacre.release.release import Release as Made
-    from nacre.report.findings import Report
+    from nacre.report.report import Report
 
 RowsOut = Annotated[
     int | None,

@@ -4,7 +4,7 @@ Everything here reads private rows and returns unprotected statistics: for the o
 scikit-learn, pandas and scipy are imported inside the functions that use them.
 """
 
-from nacre.evaluation.domain import Domain, Variable
 from nacre.metrics import METRICS, Metric, metric
+from nacre.metrics.domain import Domain, Variable
 
 __all__ = ["METRICS", "Domain", "Metric", "Variable", "metric"]

@@ -12,7 +12,7 @@ import numpy as np
 
 from nacre.evaluation import axes
 from nacre.evaluation.tables import unbounded
-from nacre.report.findings import Comparison, Profile
+from nacre.report.report import Comparison, Profile
 from nacre.table import Boolean, Categorical, Datetime, Numeric, Schema
 from nacre.table.encoding import Values, check_names
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nacre.errors import SchemaError
-from nacre.evaluation.domain import MISSING, UNKNOWN, Domain
-from nacre.evaluation.features import Features
-from nacre.evaluation.models import SLOWEST_FIRST, SUITES, build, build_regressor, models_of
 from nacre.evaluation.parallel import run_jobs
-from nacre.evaluation.scoring import Prediction, figures
+from nacre.metrics.domain import MISSING, UNKNOWN, Domain
+from nacre.metrics.features import Features
+from nacre.metrics.models import SLOWEST_FIRST, SUITES, build, build_regressor, models_of
+from nacre.metrics.predictions import Prediction, figures
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,14 +13,16 @@ import numpy as np
 
 from nacre.certificates import verified
 from nacre.errors import NacreError, SchemaError
-from nacre.evaluation import likeness, outside, usefulness
+from nacre.evaluation import outside, usefulness
 from nacre.evaluation.columns import compare_columns
-from nacre.evaluation.domain import Domain
-from nacre.evaluation.models import models_of
+from nacre.evaluation.comparison import Sides, gathered, jobs
 from nacre.evaluation.parallel import run_jobs
 from nacre.evaluation.tables import Sample, read
+from nacre.metrics.domain import Domain
+from nacre.metrics.models import models_of
+from nacre.metrics.pair import Side
 from nacre.progress import Progress, silent
-from nacre.report.findings import Report
+from nacre.report.report import Report
 from nacre.table import Schema
 from nacre.table.naming import choices
 
@@ -38,6 +40,12 @@ class Tables:
     schema: Schema
     target: str | None
     seed: int
+
+    def sides(self) -> Sides:
+        private = Side.of(self.train.frame, self.domain)
+        held = None if self.holdout is None else Side.of(self.holdout.frame, self.domain)
+        synthetic = Side.of(self.synthetic.frame, self.domain)
+        return Sides(synthetic, private, held, private.redrawn(self.seed), self.domain, self.seed)
 
 
 def evaluate(
@@ -81,19 +89,19 @@ def evaluate(
     train, holdout = _real(train, reading), _real(holdout, reading)
     tables, notes = _open(synthetic, train, holdout, schema, target, rows, seed, progress)
     models = _models(tables, suites, notes)
-    jobs = likeness.jobs(tables, "joint" in suites)
+    compared = jobs(tables.sides(), suites)
     trial = usefulness.Trial.of(tables, models) if models else None
-    if trial:
-        jobs = {**trial.jobs(), **jobs}  # the slowest first
-        notes += trial.notes
-    found = run_jobs(jobs, n_jobs, progress, "evaluating", engine)
-    scores = likeness.scores(tables, found) + (trial.scores(found) if trial else [])
-    notes += outside.notes(tables) + likeness.notes(tables, found)
+    notes += trial.notes if trial else []
+    trained = trial.jobs() if trial else {}  # the slowest first
+    found = run_jobs({**trained, **compared}, n_jobs, progress, "evaluating", engine)
+    measured = gathered({key: found[key] for key in compared})
+    scores = [*measured.scores, *(trial.scores(found) if trial else [])]
+    notes += [*outside.notes(tables), *measured.notes]
     plain = Schema({name: tables.schema.columns[name] for name in tables.domain.names})  # what was read
     return Report(
         scores=tuple(scores),
         columns=tuple(compare_columns(tables.train.table, tables.synthetic.table, plain)),
-        matrices=tuple(found["dependence synthetic"].matrices),
+        matrices=measured.matrices,
         target=target,
         facts=_facts(tables, files, suites, start),
         notes=tuple(notes),

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from nacre.errors import NacreError
-from nacre.evaluation.domain import MISSING, Domain
-from nacre.evaluation.features import Features
 from nacre.evaluation.tables import Sample, read
-from nacre.report.findings import Hidden, Score
+from nacre.metrics.domain import MISSING, Domain
+from nacre.metrics.features import Features
+from nacre.metrics.score import Score
+from nacre.report.report import Hidden
 from nacre.table import Schema
 
 ROWS = 2_000  # of each table in the MMD test: all pairs are looked at

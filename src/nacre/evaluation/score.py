@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from nacre.evaluation.domain import Domain
+from nacre.evaluation.comparison import Sides, gathered, jobs
 from nacre.evaluation.downstream import TRAIN_ROWS, scores
-from nacre.evaluation.fidelity import KENDALL_ROWS, Cells, Taus, cells, kendall_error, marginals, taus
-from nacre.evaluation.models import SUITES, models_of
+from nacre.evaluation.parallel import run_jobs
+from nacre.metrics.dependence import KENDALL_ROWS
+from nacre.metrics.domain import Domain
+from nacre.metrics.models import models_of
+from nacre.metrics.pair import Limits, Side
+from nacre.metrics.predictions import summary
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+DISTANCES = ("tvd1", "tvd1_max", "tvd2", "tvd1_holdout", "tvd2_holdout", "kendall_rmse", "kendall_mae",
+             "kendall_undefined")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -74,52 +81,19 @@ class Judge:
         return {name: float(value) for name, value in summary(found).items()}
 
     def distances(self, synthetic: pd.DataFrame) -> dict[str, float]:
-        ours = cells(synthetic, self.domain)
-        near, far = marginals(ours, self._cells), marginals(ours, self._holdout_cells)
-        p = self.protocol
-        tau = taus(synthetic, self.domain, limit=p.kendall_rows, seed=p.seed)
-        return {
-            "tvd1": near.tvd1,
-            "tvd1_max": near.tvd1_max,
-            "tvd2": near.tvd2,
-            "tvd1_holdout": far.tvd1,
-            "tvd2_holdout": far.tvd2,
-            **kendall_error(self._taus, tau),
-        }
+        """DISTANCES by the same computations as those of `evaluate`, on all columns and rows."""
+        rows = sys.maxsize if self.protocol.kendall_rows is None else self.protocol.kendall_rows
+        limits = Limits(*(sys.maxsize,) * 3, kendall_rows=rows)
+        ours = Side.of(synthetic, self.domain)
+        sides = Sides(ours, self._private, self._holdout, None, self.domain, self.protocol.seed, limits)
+        found = gathered(run_jobs(jobs(sides, names=DISTANCES), n_jobs=1))
+        known = {s.metric: s.value for s in found.scores if not s.columns}
+        return {name: known.get(name, float("nan")) for name in DISTANCES}
 
     @cached_property
-    def _cells(self) -> Cells:
-        return cells(self.private, self.domain)
+    def _private(self) -> Side:
+        return Side.of(self.private, self.domain)
 
     @cached_property
-    def _holdout_cells(self) -> Cells:
-        return cells(self.holdout, self.domain)
-
-    @cached_property
-    def _taus(self) -> Taus:
-        return taus(self.private, self.domain, limit=self.protocol.kendall_rows, seed=self.protocol.seed)
-
-
-def summary(found: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """{model: {score: value}} flattened to `<score>_<model>`, plus the means of complete suites.
-
-    Values are numbers, or arrays of one length (the resamples of a bootstrap); so are the results.
-    """
-    if not found:
-        return {}
-    flat: dict[str, Any] = {f"{s}_{m}": v for m, per in found.items() for s, v in per.items()}
-    kinds: Any = next(iter(found.values())).keys()
-    if "r2" in kinds:
-        return flat | {s: _mean(found, s, tuple(found)) for s in ("r2", "mse")}
-    if set(SUITES["ten"]) <= set(found):
-        flat |= {f"{s}_mean10": _mean(found, s, SUITES["ten"]) for s in kinds}
-        flat["auc_mean9_no_gnb"] = _mean(found, "auc", tuple(m for m in SUITES["ten"] if m != "gnb"))
-    if set(SUITES["nine"]) <= set(found):
-        names = {"auc": "auroc_mean9", "ap": "apc_mean9", "f1": "f1_mean9"}
-        flat |= {name: _mean(found, s, SUITES["nine"]) for s, name in names.items()}
-    flat["f1_macro"] = _mean(found, "f1", tuple(found))
-    return flat
-
-
-def _mean(found: Mapping[str, Mapping[str, Any]], score: str, models: tuple[str, ...]) -> Any:
-    return np.mean([found[m][score] for m in models], axis=0)
+    def _holdout(self) -> Side:
+        return Side.of(self.holdout, self.domain)

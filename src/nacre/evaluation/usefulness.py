@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nacre.evaluation.downstream import TRAIN_ROWS, Task, constant, predict, prepare, targets
-from nacre.evaluation.models import SLOWEST_FIRST
-from nacre.evaluation.score import summary
-from nacre.evaluation.scoring import RESAMPLES, Figures, figures, interval, resamples
-from nacre.metrics import METRICS
-from nacre.report.findings import Score
+from nacre.metrics import METRICS, Score
+from nacre.metrics.models import SLOWEST_FIRST
+from nacre.metrics.predictions import RESAMPLES, Figures, figures, interval, resamples, summary
 
 if TYPE_CHECKING:
     from nacre.evaluation.evaluate import Tables

@@ -58,5 +58,4 @@ def _attacks() -> list[Metric]:
     ]
 
 
-def listed() -> list[Metric]:
-    return [*_attacks()]
+METRICS = tuple(_attacks())

@@ -1,41 +1,30 @@
-"""What a metric is, and the names of the models that end some of their names."""
+"""What a metric is: one object that says how its figure is called, computed and read."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-Direction = Literal["higher", "lower", "none"]
-INF = float("inf")
-# Classifiers by the short names that end a metric's name.
-MODELS: Mapping[str, str] = {
-    "lr": "logistic regression",
-    "gnb": "Gaussian naive Bayes",
-    "bnb": "Bernoulli naive Bayes",
-    "svm": "linear support vector machine",
-    "tree": "decision tree",
-    "lda": "linear discriminant analysis",
-    "ada": "AdaBoost",
-    "bag": "bagged trees",
-    "gbm": "gradient boosting",
-    "mlp": "multilayer perceptron",
-    "forest": "random forest of 100 trees",
-    "hgb": "histogram gradient boosting",
-}
+from nacre.metrics.pair import Pair
+from nacre.metrics.score import Measured
 
-REGRESSORS: Mapping[str, str] = {
-    "linear": "least squares",
-    "ridge": "ridge regression",
-    "tree": "regression tree",
-    "hgb": "histogram gradient boosting",
-}
+Direction = Literal["higher", "lower", "none"]
+Computation = Callable[[Pair], Measured]
+INF = float("inf")
 
 
 @dataclass(frozen=True)
 class Metric:
     """One figure. `direction` says what is better ("none": a plain fact); `range` holds its possible values;
-    `reads` names what it is computed from: synthetic, private, holdout, clock, memory, ledger, accountant, files."""
+    `reads` names what it is computed from: synthetic, private, holdout, clock, memory, ledger, accountant,
+    files.
+
+    A metric of two tables has a `computation`, which several may share. It compares the synthetic table with the
+    private one, or with the holdout where that is what it reads; `beside` its figure stands that of real rows, for what
+    chance leaves. `whole_rows`: these are the holdout, as a row that a bootstrap draws twice tells on itself. `suite`:
+    computed only where that suite is asked for.
+    """
 
     name: str
     direction: Direction
@@ -43,8 +32,41 @@ class Metric:
     unit: str
     reads: tuple[str, ...]
     text: str
+    computation: Computation | None = None
+    whole_rows: bool = False
+    suite: str | None = None
+    group: str = ""  # the measure of predictions in whose table of a report it stands; "": with the other figures
+    model: str | None = None  # the one model that it scores
+    gap_of: str | None = None  # how far the figure of that name falls behind the one of real rows
+    chance: bool = False  # a p-value, printed as one
+    headline: int | None = None  # its place in the short table of the command line, if it has one
+
+    @property
+    def beside(self) -> Literal["bootstrap", "real"]:
+        """What stands in the place of the synthetic table, for comparison."""
+        return "real" if self.whole_rows or self.against == "holdout" else "bootstrap"
+
+    @property
+    def cost(self) -> bool:
+        return bool({"clock", "memory"} & set(self.reads))
+
+    @property
+    def against(self) -> Literal["private", "holdout"]:
+        return "private" if "private" in self.reads else "holdout"
 
 
 TRAINED = ("synthetic", "holdout")
 COMPARED = ("synthetic", "private")
 SHARE = (0.0, 1.0)
+
+
+def lower(
+    name: str,
+    most: float,
+    text: str,
+    computation: Computation | None = None,
+    reads: tuple[str, ...] = COMPARED,
+    headline: int | None = None,
+) -> Metric:
+    """A distance: 0 is equal."""
+    return Metric(name, "lower", (0.0, most), "1", reads, text, computation, headline=headline)

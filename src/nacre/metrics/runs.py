@@ -117,7 +117,13 @@ def _settings() -> list[Metric]:
         Metric("settings_worse", "lower", (0.0, INF), "settings", TRAINED, f"settings of larger error {against}"),
         *(
             Metric(
-                f"mse_linear_q{i}", "lower", (0.0, INF), "squared target", TRAINED, f"{word} of mse_linear over folds"
+                f"mse_linear_q{i}",
+                "lower",
+                (0.0, INF),
+                "squared target",
+                TRAINED,
+                f"{word} of mse_linear over folds",
+                group="mse",
             )
             for i, word in enumerate(("lower quartile", "median", "upper quartile"), 1)
         ),
@@ -140,8 +146,16 @@ def _learners() -> list[Metric]:
     """Classifiers trained on private rows, samplers of their parameters, and audits."""
     read, chains = ("private", "holdout"), ("private",)
     return [
-        Metric("auc", "higher", SHARE, "1", read, "area under the ROC curve of a learner trained on the real rows"),
-        Metric("auc_share", "higher", (0.0, INF), "1", read, "auc over that of plain SGD, same seed"),
+        Metric(
+            "auc",
+            "higher",
+            SHARE,
+            "1",
+            read,
+            "area under the ROC curve of a learner trained on the real rows",
+            group="auc",
+        ),
+        Metric("auc_share", "higher", (0.0, INF), "1", read, "auc over that of plain SGD, same seed", group="auc"),
         Metric("variance_ratio", "none", (0.0, INF), "1", chains, "variance of drawn parameters over the exact one"),
         Metric("ess_share", "higher", SHARE, "1", chains, "effective share of importance weights of a flow's draws"),
         Metric("accepted", "higher", SHARE, "1", chains, "share of proposals that a chain accepted"),
@@ -197,5 +211,4 @@ def _reading() -> list[Metric]:
     ]
 
 
-def listed() -> list[Metric]:
-    return [*_costs(), *_calls(), *_books(), *_attacked(), *_settings(), *_learners(), *_plans(), *_law(), *_reading()]
+METRICS = (*_costs(), *_calls(), *_books(), *_attacked(), *_settings(), *_learners(), *_plans(), *_law(), *_reading())

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from nacre.metrics import metric
-from nacre.report.findings import Attack
 from nacre.report.markup import number, part, prose, table, text
+from nacre.report.report import Attack
 
 NOT_PROOF = (
     "Attacks on the release, computed on private rows. They can show a leak and never its absence: one that finds "

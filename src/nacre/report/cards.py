@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from nacre.report.findings import Comparison, Profile, Score
+from nacre.metrics.score import Score
 from nacre.report.markup import details, number, percent, table, text
 from nacre.report.ranking import distance_of
+from nacre.report.report import Comparison, Profile
 from nacre.report.svg import bars, histogram
 
 OPEN = 48  # cards on the page; further ones open on demand

@@ -6,21 +6,11 @@ import math
 from collections.abc import Iterable, Sequence
 
 from nacre.metrics import metric
-from nacre.report.findings import Score
+from nacre.metrics.predictions import MEASURES
+from nacre.metrics.score import Score
 from nacre.report.markup import details, number, shown, signed, table, text
 from nacre.report.svg import against_ceiling
 
-# Kinds of downstream figures by how their names begin; the first present is shown openly.
-MEASURES = {
-    "auc": "Area under the ROC curve: how well scores rank the positive class first (0.5 is guessing, 1 perfect)",
-    "r2": "R squared: the share of the variance explained (0 is the mean as a guess, 1 perfect)",
-    "ap": "Average precision: how pure the top of the ranking is (guessing gives the share of positives, 1 perfect)",
-    "f1": "Macro F1 of the predicted classes (1 is perfect)",
-    "roc_hard": "ROC area of hard 0/1 predictions (0.5 is guessing, 1 perfect)",
-    "prc_hard": "Average precision of hard 0/1 predictions",
-    "mse": "Mean squared error of a predicted number (0 is perfect)",
-}
-_ALIASES = {"auroc": "auc", "apc": "ap"}
 _OF = {
     "synthetic": "Synthetic",
     "bootstrap": "Real rows redrawn",
@@ -33,14 +23,6 @@ KEY = (
     '<li><i class="whisker"></i>95 % interval</li><li><i class="tickmark"></i>ceiling: trained on the real table</li>'
     '<li><i class="base"></i>constant guess</li></ul>'
 )
-
-
-def measure_of(name: str) -> str | None:
-    """Which downstream measure a metric's name begins with; None for figures that train no model."""
-    for prefix in (*MEASURES, *_ALIASES):
-        if name == prefix or name.startswith(f"{prefix}_"):
-            return _ALIASES.get(prefix, prefix)
-    return None
 
 
 class Scores:
@@ -78,20 +60,20 @@ class Scores:
         """Measure to the synthetic table's scores of whole tables, gaps aside."""
         found: dict[str, list[Score]] = {}
         for s in self:
-            kind = measure_of(s.metric)
-            if kind and s.of == "synthetic" and not s.columns and not s.metric.endswith("_gap"):
-                found.setdefault(kind, []).append(s)
+            known = metric(s.metric)
+            if known.group and known.gap_of is None and s.of == "synthetic" and not s.columns:
+                found.setdefault(known.group, []).append(s)
         return {k: found[k] for k in MEASURES if k in found}
 
     def whole_table(self) -> list[str]:
         """Names of the other figures of whole tables, costs aside."""
-        return [n for n in self._whole() if not set(metric(n).reads) & {"clock", "memory"}]
+        return [n for n in self._whole() if not metric(n).cost]
 
     def costs(self) -> list[str]:
-        return [n for n in self._whole() if set(metric(n).reads) & {"clock", "memory"}]
+        return [n for n in self._whole() if metric(n).cost]
 
     def _whole(self) -> list[str]:
-        return list(dict.fromkeys(s.metric for s in self if not s.columns and measure_of(s.metric) is None))
+        return list(dict.fromkeys(s.metric for s in self if not s.columns and not metric(s.metric).group))
 
 
 def _badness(score: Score) -> float:
@@ -117,10 +99,10 @@ def label(name: str) -> str:
 
 def downstream_tables(scores: Scores) -> str:
     """One table for every measure; the first stands open."""
-    tables = [(kind, _downstream(scores, found, MEASURES[kind])) for kind, found in scores.downstream().items()]
+    tables = [(kind, _downstream(scores, found, MEASURES[kind].title)) for kind, found in scores.downstream().items()]
     if not tables:
         return ""
-    rest = "".join(details(MEASURES[kind], html) for kind, html in tables[1:])
+    rest = "".join(details(MEASURES[kind].title, html) for kind, html in tables[1:])
     return KEY + tables[0][1] + rest
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nacre.report.findings import Matrix
+from nacre.metrics.score import Matrix
 from nacre.report.markup import details, number, short, signed, table, text
 from nacre.report.style import STEPS, shade
 from nacre.report.svg import nice

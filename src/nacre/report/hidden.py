@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from nacre.metrics import metric
 from nacre.privacy.certificate.rounding import exact
-from nacre.report.findings import Hidden
 from nacre.report.markup import part, prose, shown, table, text
+from nacre.report.report import Hidden
 
 NOT_DP = (
     "This is not differential privacy. It says that the released distribution of these columns is another one than the "

@@ -8,12 +8,12 @@ from nacre.certificates import verified
 from nacre.report.attacks import attacks_part
 from nacre.report.cards import comparison_cards
 from nacre.report.figures import Scores, downstream_tables, how_to_read, pair_table, whole_table
-from nacre.report.findings import Report
 from nacre.report.heat import heat_maps
 from nacre.report.hidden import hidden_part
 from nacre.report.markup import bullets, document, facts_table, part, prose, text
 from nacre.report.promise import chip, promise
 from nacre.report.ranking import describe, weakest
+from nacre.report.report import Report
 from nacre.report.tiles import in_short, tiles, weaknesses
 
 TITLE = "Evaluation of a synthetic table"

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from nacre.metrics import metric
 from nacre.report.style import css
 from nacre.table.checking import HIDDEN
 
@@ -53,9 +54,9 @@ def number(value: float | None, digits: int = 3) -> str:
     return f"{value:.{digits}f}"
 
 
-def shown(metric: str, value: float) -> str:
-    """A figure, or a p-value, by the name of its metric."""
-    return chance(value) if metric.endswith("_p") else number(value)
+def shown(name: str, value: float) -> str:
+    """A figure as its metric is printed."""
+    return chance(value) if metric(name).chance else number(value)
 
 
 def chance(p: float) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from nacre.privacy.certificate.rounding import exact, up
 from nacre.privacy.certificate.wording import STORAGE, entry_words, facts_of
-from nacre.report import words
+from nacre.report import plain_words as words
 from nacre.report.markup import bullets, details, facts_table, prose, table, text
 
 SOURCES = {

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from nacre.metrics import MODELS, REGRESSORS, metric
-from nacre.report.findings import Comparison, Report, Score
+from nacre.metrics import metric
+from nacre.metrics.score import Score
+from nacre.report.report import Comparison, Report
 
 
 def weakest(report: Report, k: int = 5) -> list[Score]:
@@ -25,11 +26,10 @@ def weakest(report: Report, k: int = 5) -> list[Score]:
             continue
         if s.metric in ("tvd1", "tvd2") and s.columns:
             severity[s] = _excess(s, found) if _stands_out(s, found) else 0.0
-        elif s.metric.endswith("_gap") and not s.columns:
-            model = s.metric.removesuffix("_gap").rpartition("_")[2]
-            if model in {**MODELS, **REGRESSORS} and model not in seen:
-                seen.add(model)
-                severity[s] = _lost(s, found) if _stands_out(s, found) else 0.0
+        known = metric(s.metric)
+        if known.gap_of and known.model and known.model not in seen and not s.columns:
+            seen.add(known.model)
+            severity[s] = _lost(s, found) if _stands_out(s, found) else 0.0
     ranked = sorted((s for s, bad in severity.items() if bad > 0), key=lambda s: -severity[s])
     return ranked[:k]
 
@@ -51,7 +51,7 @@ def _excess(s: Score, found: dict) -> float:
 
 
 def _lost(gap: Score, found: dict) -> float:
-    name = gap.metric.removesuffix("_gap")
+    name = metric(gap.metric).gap_of
     share = share_lost(gap.value, found.get((name, (), "real")), found.get((name, (), "majority")))
     return gap.value if share is None else share
 
@@ -81,4 +81,5 @@ def describe(s: Score) -> str:
         within = "" if s.low is None or s.high is None else f", 95 % interval {s.low:.3f} to {s.high:.3f}"
         moved = f"{100 * s.value:.1f} % of the rows would have to move for both tables to agree"
         return f"{kind} {', '.join(s.columns)}: {moved} ({s.metric} {s.value:.3f}{within})"
-    return f"{metric(s.metric.removesuffix('_gap')).text.split(';')[0]}: {s.value:.3f} below the real table{between}"
+    known = metric(s.metric)
+    return f"{metric(known.gap_of or known.name).text.split(';')[0]}: {s.value:.3f} below the real table{between}"

@@ -7,9 +7,9 @@ from typing import Any
 
 from nacre.certificates import verified
 from nacre.report.cards import profile_cards
-from nacre.report.findings import Profile
 from nacre.report.markup import bullets, document, facts_table, part, table, text
 from nacre.report.promise import chip, promise
+from nacre.report.report import Profile
 
 TITLE = "About this synthetic table"
 _MAY = (

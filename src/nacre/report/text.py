@@ -11,11 +11,12 @@ import numpy as np
 
 from nacre.errors import DataError
 from nacre.metrics import METRICS
+from nacre.metrics.score import Matrix, Score
 from nacre.report.attacks import NOT_PROOF
-from nacre.report.findings import Attack, Comparison, Hidden, Matrix, Report, Score
 from nacre.report.hidden import NOT_DP, of_words, verdict
 from nacre.report.markup import chance
 from nacre.report.ranking import describe, distance_of, weakest
+from nacre.report.report import Attack, Comparison, Hidden, Report
 from nacre.table.documents import UNFIT
 
 WARNING = "Contains unprotected statistics of private rows: for the owner of the data, not for release."
@@ -115,8 +116,8 @@ def to_markdown(report: Report) -> str:
     ]
     whole = [s for s in report.scores if not s.columns]
     trained = [s for s in whole if "majority" in {t.of for t in whole if t.metric == s.metric}]
-    others = [s for s in whole if s not in trained and not s.metric.endswith("_gap")]
-    gaps = {s.metric: s for s in whole if s.metric.endswith("_gap")}
+    others = [s for s in whole if s not in trained and METRICS[s.metric].gap_of is None]
+    gaps = {base: s for s in whole if (base := METRICS[s.metric].gap_of)}
     if trained:
         parts += [f"## Models that predict {_cell(report.target or '')}", _figures(trained, gaps)]
     if others:
@@ -159,7 +160,7 @@ def _figures(scores: Sequence[Score], gaps: Mapping[str, Score]) -> str:
     kinds = [of for of in _SHOWN if any(of in found for found in by.values())]
     rows = []
     for name, found in by.items():
-        gap = [_value(gaps.get(f"{name}_gap"))] if gaps else []
+        gap = [_value(gaps.get(name))] if gaps else []
         rows.append((f"`{name}`", *(_value(found.get(of)) for of in kinds), *gap, METRICS[name].text.split(";")[0]))
     return _table(("figure", *kinds, *(["gap"] if gaps else []), "what it is"), rows)
 
@@ -167,7 +168,7 @@ def _figures(scores: Sequence[Score], gaps: Mapping[str, Score]) -> str:
 def _columns(report: Report) -> str:
     names = [c.name for c in report.columns]
     by = {(s.metric, s.columns[0]): s for s in report.scores if len(s.columns) == 1 and s.of == "synthetic"}
-    kinds = [m for m in ("tvd1", "ks", "wasserstein") if any((m, n) in by for n in names)]
+    kinds = [m for m in METRICS if any((m, n) in by for n in names)]
     order = sorted(report.columns, key=lambda c: -distance_of(c, filter(None, [by.get(("tvd1", c.name))])))
     rows = [(c.name, c.kind, *(_value(by.get((m, c.name))) for m in kinds)) for c in order]
     return _table(("column", "kind", *kinds), rows)
@@ -177,7 +178,7 @@ def _value(s: Score | None) -> str:
     if s is None or math.isnan(s.value):
         return ""
     between = "" if s.low is None or s.high is None else f" ({_rounded(s.low)} to {_rounded(s.high)})"
-    return f"{chance(s.value) if s.metric.endswith('_p') else f'{s.value:.4g}'}{between}"
+    return f"{chance(s.value) if METRICS[s.metric].chance else f'{s.value:.4g}'}{between}"
 
 
 def _rounded(value: float) -> str:

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nacre.metrics import metric
-from nacre.report.figures import MEASURES, Scores, gap, label
-from nacre.report.findings import Matrix, Report, Score
+from nacre.metrics.predictions import MEASURES
+from nacre.metrics.score import Matrix, Score
+from nacre.report.figures import Scores, gap, label
 from nacre.report.heat import KINDS, ranked
 from nacre.report.markup import chance, number, percent, prose, short, signed, text
 from nacre.report.ranking import distance_of, share_lost
+from nacre.report.report import Report
 
 NEXT = 4  # runners-up named below the worst
 
@@ -142,7 +144,7 @@ def _share(scores: Scores, lost: float, s: Score) -> float | None:
 
 
 def _short(kind: str) -> str:
-    return MEASURES[kind].split(":")[0].split(" (")[0]
+    return MEASURES[kind].title.split(":")[0].split(" (")[0]
 
 
 def _within(words: str) -> str:

@@ -6,7 +6,28 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from nacre.errors import NacreError
-from nacre.metrics import MODELS, REGRESSORS
+
+# Classifiers by the short names that end a metric's name.
+MODELS: Mapping[str, str] = {
+    "lr": "logistic regression",
+    "gnb": "Gaussian naive Bayes",
+    "bnb": "Bernoulli naive Bayes",
+    "svm": "linear support vector machine",
+    "tree": "decision tree",
+    "lda": "linear discriminant analysis",
+    "ada": "AdaBoost",
+    "bag": "bagged trees",
+    "gbm": "gradient boosting",
+    "mlp": "multilayer perceptron",
+    "forest": "random forest of 100 trees",
+    "hgb": "histogram gradient boosting",
+}
+REGRESSORS: Mapping[str, str] = {
+    "linear": "least squares",
+    "ridge": "ridge regression",
+    "tree": "regression tree",
+    "hgb": "histogram gradient boosting",
+}
 
 # PEARL's ten classifiers, the nine used beside DP-HFlow (whose paper names only three), one strong model.
 # "fidelity" trains nothing; "joint" neither, and adds the divergence kl_knn;

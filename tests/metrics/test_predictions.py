@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, f1_score, mean_squared_error, r2_score, roc_auc_score
 
-from nacre.evaluation.scoring import RESAMPLES, Prediction, figures, interval, ranking, resamples
+from nacre.metrics.predictions import RESAMPLES, Prediction, figures, interval, ranking, resamples
 
 RNG = np.random.default_rng(0)
 ROWS = 400

@@ -8,26 +8,7 @@ from typing import Any
 
 import numpy as np
 
-
-@dataclass(frozen=True)
-class Score:
-    """One figure under its registered name (`nacre.metrics`).
-
-    `of` says whose figure it is: "synthetic"; "real" (the private table in the place of the synthetic one: the
-    ceiling, or the holdout beside it); "bootstrap" (the private table resampled with replacement); "majority" (the
-    constant guess). `columns` is empty for a figure of the whole table and names one or two columns otherwise.
-    `low` and `high` hold the middle 95 % of the figure over resampled rows, where computed: of a model's score an
-    interval for other test rows; of a distance only its spread, for finite tables of one population have a distance
-    above 0. `rows` is how many rows the figure rests on.
-    """
-
-    metric: str
-    value: float
-    of: str = "synthetic"
-    columns: tuple[str, ...] = ()
-    low: float | None = None
-    high: float | None = None
-    rows: int | None = None
+from nacre.metrics.score import Matrix, Score
 
 
 @dataclass(frozen=True)
@@ -64,19 +45,6 @@ class Profile:
     nulls: float | None = None  # share without a value; None: not nullable
     ticks: tuple[tuple[float, str], ...] = ()
     bins: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Matrix:
-    """How strongly columns depend on one another, in both tables; NaN where a pair has no value.
-
-    `kind` is "kendall" (numbers, -1 to 1), "pearson" (numbers, -1 to 1) or "cramers_v" (all columns binned, 0 to 1).
-    """
-
-    kind: str
-    names: tuple[str, ...]
-    real: np.ndarray
-    synthetic: np.ndarray
 
 
 @dataclass(frozen=True)

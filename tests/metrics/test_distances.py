@@ -7,15 +7,16 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from nacre.evaluation.dependence import cramers_v, kendall_matrix, pearson, upper
-from nacre.evaluation.distinguish import p_value, two_sample
-from nacre.evaluation.distributions import dimension_wise, ks, numeric_figures, wasserstein
-from nacre.evaluation.domain import Domain, Variable
-from nacre.evaluation.fidelity import cells, taus
-from nacre.evaluation.likeness import sampled
 from nacre.evaluation.parallel import run_jobs
-from nacre.evaluation.queries import range_queries
-from nacre.report.findings import Matrix
+from nacre.metrics.cells import cells
+from nacre.metrics.columns import ks, numeric_figures, wasserstein
+from nacre.metrics.counts import sampled
+from nacre.metrics.dependence import cramers_v, kendall_matrix, pearson, taus, upper
+from nacre.metrics.distinguish import p_value, two_sample
+from nacre.metrics.domain import Domain, Variable
+from nacre.metrics.queries import range_queries
+from nacre.metrics.score import Matrix
+from nacre.metrics.shares import dimension_wise
 
 DOMAIN = Domain.of({"x": (0.0, 10.0), "y": (-5.0, 5.0), "c": ["a", "b", "d"]})
 
@@ -59,7 +60,7 @@ def test_dimension_wise_probability_by_hand():
 
 def test_range_queries_equal_a_count_row_by_row(monkeypatch):
     """The same conditions, drawn by the same stream, counted one row at a time."""
-    from nacre.evaluation import queries
+    from nacre.metrics import queries
 
     a, b = table(80, 0), table(60, 1, slope=-0.5)
     asked, draw = [], queries._condition
@@ -147,8 +148,8 @@ def test_the_p_value_of_telling_apart_is_that_of_mann_and_whitney():
 def test_the_p_value_of_telling_apart_keeps_its_level(monkeypatch):
     """One number of one law, 600 pairs of tables: at level 0.05 about 0.02 are told apart (error 0.006). Were the two
     halves taken for independent it would be 0.10: the model of each is trained on the other."""
-    from nacre.evaluation import distinguish
-    from nacre.evaluation.models import build
+    from nacre.metrics import distinguish
+    from nacre.metrics.models import build
 
     monkeypatch.setattr(distinguish, "build", lambda _: build("lda"))  # quick, and as bad: the halves agree in sign
     monkeypatch.setattr(distinguish, "RESAMPLES", 1)

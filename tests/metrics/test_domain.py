@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from nacre.errors import DomainNotDeclared, SchemaError
-from nacre.evaluation.domain import MISSING, UNKNOWN, Domain, Variable
+from nacre.metrics.domain import MISSING, UNKNOWN, Domain, Variable
 from nacre.table.columns import Boolean, Categorical, Datetime, Identifier, Numeric
 from nacre.table.schema import Schema
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nacre.evaluation.domain import MISSING, Domain, Variable
+from nacre.metrics.domain import MISSING, Domain, Variable
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nacre.evaluation.domain import Domain
-from nacre.evaluation.features import Features
-from nacre.evaluation.models import build
-from nacre.evaluation.scoring import RESAMPLES, ranking, resamples
+from nacre.metrics.domain import Domain
+from nacre.metrics.features import Features
+from nacre.metrics.metric import COMPARED, SHARE, Metric
+from nacre.metrics.models import build
+from nacre.metrics.pair import Pair
+from nacre.metrics.predictions import RESAMPLES, interval, ranking, resamples
+from nacre.metrics.score import Measured, Score
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,3 +60,23 @@ def two_sample(
         weights = resamples(int(inside.sum()), RESAMPLES, seed + k).astype(np.float64)
         parts.append(ranking(y[inside] == 1, score, weights)[0])
     return np.mean(parts, axis=0), size
+
+
+def _told_apart(pair: Pair) -> Measured:
+    auc, size = two_sample(pair.real.frame, pair.ours.frame, pair.domain, pair.seed)
+    value, (low, high) = float(auc[0]), interval(auc[1:]) or (None, None)
+    scores = (
+        Score("c2st_auc", value, low=low, high=high, rows=2 * size),
+        Score("c2st_p", p_value(value, size), rows=2 * size),
+    )
+    note = f"Telling rows apart (c2st_auc) was tried on {size:,} rows of each table drawn at random."
+    return Measured(scores, (note,) if size < pair.rows else ())
+
+
+METRICS = (
+    Metric("c2st_auc", "lower", SHARE, "1", COMPARED,
+           "how well gradient boosting tells synthetic rows from real ones it never saw; 0.5 or below: not at all",
+           _told_apart, whole_rows=True, headline=4),
+    Metric("c2st_p", "higher", SHARE, "1", COMPARED, "p-value of c2st_auc: small says that the tables differ",
+           _told_apart, whole_rows=True, chance=True),
+)  # fmt: skip

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nacre.evaluation.distributions import Figure
-from nacre.evaluation.domain import MISSING, Domain, Variable
+from nacre.metrics.domain import MISSING, Domain, Variable
+from nacre.metrics.metric import lower
+from nacre.metrics.pair import Pair
+from nacre.metrics.score import Figure, Measured
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,3 +63,15 @@ def _meets(values: np.ndarray, condition: tuple[float, float] | np.ndarray) -> n
     if isinstance(condition, tuple):
         return (values >= condition[0]) & (values <= condition[1])
     return condition[values]  # UNKNOWN is -2: one of the two false ones at the end
+
+
+def _range_query(pair: Pair) -> Measured:
+    found = range_queries(pair.ours.frame, pair.real.frame, pair.domain, seed=pair.seed)
+    note = f"range_query: {QUERIES:,} random queries of three columns."
+    return Measured((found.score("range_query", pair.rows),), (note,))
+
+
+METRICS = (
+    lower("range_query", 1.0, "mean error of 1,000 random counts over ranges of three columns, as a share of rows",
+          _range_query),
+)  # fmt: skip

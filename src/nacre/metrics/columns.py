@@ -1,20 +1,13 @@
-"""One column at a time: distribution functions of numbers, shares of categories."""
+"""One number at a time: distances of distribution functions."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from nacre.evaluation.domain import Variable
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A figure with its standard error over the rows (delta method)."""
-
-    value: float
-    error: float
+from nacre.metrics.domain import Variable
+from nacre.metrics.metric import INF, lower
+from nacre.metrics.pair import Pair
+from nacre.metrics.score import Figure, Measured, Score
 
 
 def _steps(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -66,10 +59,24 @@ def numeric_figures(variable: Variable, a: np.ndarray, b: np.ndarray) -> dict[st
     return {"ks": ks(a, b), "wasserstein": wasserstein((a - low) / scale, (b - low) / scale)}
 
 
-def dimension_wise(a: dict[str, np.ndarray], b: dict[str, np.ndarray]) -> float:
-    """Root mean square difference of the shares of rows of every category of every column (null is a category).
+# ---------------------------------------------------------------------------------------------------------- metrics
 
-    Takes the counts per category of each column. NaN when there is no categorical column.
-    """
-    gaps = [a[name] / a[name].sum() - b[name] / b[name].sum() for name in a]
-    return float(np.sqrt(np.mean(np.concatenate(gaps) ** 2))) if gaps else float("nan")
+
+def _numbers(pair: Pair) -> Measured:
+    """Per numeric column, and the mean over them. The mean has no interval: columns of one row go together."""
+    a, b = pair.ours.frame, pair.real.frame
+    found = {v.name: numeric_figures(v, v.raw(a[v.name]), v.raw(b[v.name])) for v in pair.domain.numbers}
+    scores: list[Score] = []
+    for name in ("ks", "wasserstein"):
+        each = [per[name].score(name, pair.rows, (c,)) for c, per in found.items() if name in per]
+        scores += [Score(name, float(np.mean([s.value for s in each])), rows=pair.rows)] if each else []
+        scores += each
+    return Measured(tuple(scores))
+
+
+METRICS = (
+    lower("ks", 1.0, "largest difference of the distribution functions of a number, mean over numeric columns",
+          _numbers),
+    lower("wasserstein", INF, "mean distance values must travel, as a share of the public range, mean over columns",
+          _numbers),
+)  # fmt: skip

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 from scipy.spatial.distance import cdist
 
-from nacre.evaluation.domain import Domain
-from nacre.evaluation.features import Features
-from nacre.evaluation.joint import divergence, row_distances
+from nacre.metrics.domain import Domain
+from nacre.metrics.features import Features
+from nacre.metrics.joint import divergence, row_distances
 
 DOMAIN = Domain.of({"x": (-5.0, 5.0), "c": ["a", "b"]})
 

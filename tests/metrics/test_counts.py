@@ -5,9 +5,12 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
+from tests.metrics.marginals import marginals
 
-from nacre.evaluation import fidelity
-from nacre.evaluation.fidelity import cells, distances, kendall_error, marginals, taus
+from nacre.metrics import counts as fidelity
+from nacre.metrics.cells import cells
+from nacre.metrics.counts import distances
+from nacre.metrics.dependence import kendall_error, taus
 
 DESCRIPTION = {"x": (0.0, 10.0), "y": (-5.0, 5.0), "c": ["a", "b", "d"]}
 

@@ -114,7 +114,7 @@ class Witness(MadeUpRoom):
         return self._seen(told["inner"], float(told["ratios"][0]))
 
     def teach(self, entry: Any, lesson: Any, state: Any, update: Any, **settings: Any) -> Any:
-        from nacre.audit import lessons
+        from nacre.audit import shadow_teachers as lessons
         from nacre.privacy.training import stream
 
         self._divided_by = stream.draw_key(self._noise)

@@ -202,7 +202,7 @@ def _grids(column: Column) -> list[str]:
     if isinstance(column, (Numeric, Datetime, Boolean)):
         found.append(probe.unreadable(column))
     if isinstance(column, (Numeric, Datetime)):
-        found.append(probe.of_column("magnitude" if isinstance(column, Numeric) else "month", column))
+        found.append(probe.of_column(column))
     return list(dict.fromkeys(found))
 
 

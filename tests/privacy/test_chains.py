@@ -26,7 +26,7 @@ def test_incremental_values_equal_full_ones_after_ten_thousand_moves():
         joined = tuple(np.concatenate(parts) for parts in zip(*moves))
         public = (np.float64(3.0), np.float64(15.0), np.ones(2))
         start = chain._starts(rng)
-        state = walk._block(law, np.ascontiguousarray(x.T), np.ones(30), start, joined, np.full(2, 0.2), public)
+        state = walk._block(law, (np.ascontiguousarray(x.T), np.ones(30)), start, joined, np.full(2, 0.2), public)
     assert np.asarray(state.accepted).min() > 500
     for y, reach, value in zip(np.asarray(state.points), np.asarray(state.reach), np.asarray(state.value)):
         full = -cdist(x, y).sum(axis=0)

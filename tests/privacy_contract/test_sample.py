@@ -107,8 +107,8 @@ def swaps_that_forget_the_pairs(patch):
     """The public term left out of the change: another law than the one that was promised."""
     real = walk._move
 
-    def forgetful(law, columns, present, state, move, step, public):
-        return real(law._replace(between=None), columns, present, state, move, step, public)
+    def forgetful(law, records, state, move, step, public):
+        return real(law._replace(between=None), records, state, move, step, public)
 
     patch.setattr(walk, "_move", forgetful)
 

@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from nacre.engines.rows import Rows, View
+from nacre.engines.interface import Rows, View, stored
 from nacre.engines.sealed import new_key, seal, unseal
 from nacre.errors import DataError, NacreError
 
@@ -112,13 +112,8 @@ class ClusterRows(View):
     `ours`."""
 
     def __init__(self, rows: Rows, cluster: Cluster, ours: bool = True):
-        if not hasattr(rows, "split"):
-            raise DataError(
-                "engine ray reads files that all workers can open; a table in memory would have to be sent to them. "
-                "Leave engine out, or write the table to Parquet files first"
-            )
         self.rows, self.cluster, self._ours = rows, cluster, ours
-        self.shards: Sequence[Rows] = rows.split(cluster.shards)  # type: ignore[attr-defined]
+        self.shards = stored(rows).split(cluster.shards)
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[Any]:
         return self.rows.batches(columns)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from nacre.engines.interface import Stored
 from nacre.engines.shards import even_cuts, known
 from nacre.errors import DataError
 from nacre.table.sources import BATCH_ROWS, Options
@@ -38,7 +39,7 @@ class Fragments:
             raise DataError(f"the dataset cannot be read ({first_line(error)}); check its files") from None
 
 
-class DatasetRows(Fragments):
+class DatasetRows(Fragments, Stored):
     """A whole `pyarrow.dataset.Dataset`.
 
     Parts of text files are refused: Arrow takes the types of their columns from some of the rows, and one row must not
@@ -108,6 +109,6 @@ class DatasetRows(Fragments):
             raise DataError("the dataset has column names but no rows; a table needs rows")
 
     def split(self, parts: int) -> list[Fragments]:
-        """At most `parts` runs of fragments, in order."""
+        """Runs of fragments."""
         cuts = even_cuts([1] * len(self.fragments), parts)
         return [Fragments(self.arrow_schema, self.fragments[a:b]) for a, b in cuts]

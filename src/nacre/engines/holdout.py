@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from nacre.engines.rows import ShardedRows, View
+from nacre.engines.interface import Rows, ShardedRows, Stored, View, stored
 from nacre.errors import DataError, NacreError
 from nacre.table.values.labels import names
 
@@ -67,19 +68,19 @@ class Part(View):
     so that a worker needs to know nothing of the shards before its own.
     """
 
-    rows: Any
+    rows: Rows
     coins: _Coins
     held: bool
     unit: str | None
 
     @property
-    def whole(self) -> Any:
-        """The rows of both sides, for checks that concern the table as it is."""
-        return self.rows
+    def whole(self) -> Stored:
+        """The rows of both sides."""
+        return stored(self.rows)
 
-    def batches(self, columns: Sequence[str] | None = None) -> Iterator[Any]:
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         kept = 0
-        for piece in getattr(self, "shards", None) or [self._piece(self.rows, self.coins)]:
+        for piece in self._pieces():
             for batch in piece.batches(columns):
                 kept += batch.num_rows
                 yield batch
@@ -88,7 +89,10 @@ class Part(View):
                 f"no row was left {'to hold out' if self.held else 'to fit'}: the table is too small to split"
             )
 
-    def _piece(self, rows: Any, coins: _Coins) -> _Piece:
+    def _pieces(self) -> list[_Piece]:
+        return [self._piece(self.rows, self.coins)]
+
+    def _piece(self, rows: Rows, coins: _Coins) -> _Piece:
         return _Piece(rows, coins, self.held, self.unit)
 
 
@@ -96,12 +100,17 @@ class Part(View):
 class ShardedPart(Part):
     """The same of a table whose shards are read by the workers of a cluster."""
 
+    rows: ShardedRows
+
+    def _pieces(self) -> list[_Piece]:
+        return self.shards
+
     @property
     def shards(self) -> list[_Piece]:
         coins = [self.coins if self.unit else self.coins.of_shard(i) for i in range(len(self.rows.shards))]
         return [self._piece(shard, own) for shard, own in zip(self.rows.shards, coins)]
 
-    def each(self, task: Any, given: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
+    def each(self, task: Callable[..., Any], given: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
         return self.rows.each(task, given)
 
     def close(self) -> None:
@@ -112,14 +121,12 @@ class ShardedPart(Part):
 class _Piece(View):
     """The rows of one side in a table, or in one shard of it; perhaps none."""
 
-    rows: Any
+    rows: Rows
     coins: _Coins
     held: bool
     unit: str | None
 
-    def batches(self, columns: Sequence[str] | None = None) -> Iterator[Any]:
-        import pyarrow as pa
-
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         wanted = list(self.column_names if columns is None else columns)
         extra = [self.unit] if self.unit is not None and self.unit not in wanted else []
         place = 0
@@ -134,7 +141,7 @@ class _Piece(View):
                 yield part
 
 
-def split(rows: Any, share: float = SHARE, unit: str | None = None) -> tuple[Part, Part]:
+def split(rows: Rows, share: float = SHARE, unit: str | None = None) -> tuple[Part, Part]:
     """(rows to fit, rows held out). Each row, or each person of the column `unit`, is held out with chance `share`,
     independently of all others."""
     if not 0 < share < 1:
@@ -142,5 +149,6 @@ def split(rows: Any, share: float = SHARE, unit: str | None = None) -> tuple[Par
     if unit is not None and unit not in rows.column_names:
         raise DataError(f"the table has no column {unit!r}, which names persons; check the unit")
     coins = _Coins(share)
-    kind = ShardedPart if isinstance(rows, ShardedRows) else Part
-    return kind(rows, coins, False, unit), kind(rows, coins, True, unit)
+    if isinstance(rows, ShardedRows):
+        return ShardedPart(rows, coins, False, unit), ShardedPart(rows, coins, True, unit)
+    return Part(rows, coins, False, unit), Part(rows, coins, True, unit)

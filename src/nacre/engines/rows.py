@@ -6,11 +6,12 @@ import contextlib
 import dataclasses
 import glob
 import os
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pyarrow as pa
 
+from nacre.engines.interface import Rows, ShardedRows, Stored
 from nacre.engines.shards import FileShard, Piece, even_cuts, known
 from nacre.errors import DataError
 from nacre.table.sources import BATCH_ROWS, FORMATS, Options, Source, is_table, open_file
@@ -19,54 +20,7 @@ from nacre.table.sources.places import RemotePath, Spooled, is_remote, place
 from nacre.table.sources.storage import Agreement, plain, type_of_all
 
 
-@runtime_checkable
-class Rows(Protocol):
-    """A table that can be read again and again, batch by batch."""
-
-    @property
-    def column_names(self) -> list[str]: ...
-
-    @property
-    def arrow_schema(self) -> pa.Schema:
-        """Physical types, as the file or the frame has them: a hint for reading, never for output."""
-        ...
-
-    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """One pass: all rows in order, of the named columns only."""
-        ...
-
-
-@runtime_checkable
-class ShardedRows(Rows, Protocol):
-    """Rows in pieces that other processes can read: the table is the pieces one after the other, in this order."""
-
-    @property
-    def shards(self) -> Sequence[Rows]: ...
-
-    def each(self, task: Callable[..., Any], given: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
-        """(i, task(*given[i])) for every i, once each, in the order in which they are ready."""
-        ...
-
-    def close(self) -> None:
-        """Stop what was started for it; a later call of `each` starts it again."""
-        ...
-
-
-class View:
-    """Rows that have the columns of other `rows`."""
-
-    rows: Any
-
-    @property
-    def column_names(self) -> list[str]:
-        return self.rows.column_names
-
-    @property
-    def arrow_schema(self) -> pa.Schema:
-        return self.rows.arrow_schema
-
-
-class MemoryRows:
+class MemoryRows(Stored):
     """A table in memory. It must have columns, rows and no name twice."""
 
     def __init__(self, table: Any, batch_rows: int = BATCH_ROWS):
@@ -91,7 +45,7 @@ class MemoryRows:
         yield from map(plain, table.to_batches(max_chunksize=self._batch_rows))
 
 
-class FileRows:
+class FileRows(Stored):
     """One file, or several with the same columns, read one after the other in the order given.
 
     Memory use does not grow with the number of rows. Opening reads names, types and sizes; with `look`, also whether
@@ -118,17 +72,24 @@ class FileRows:
                 )
             parts.add(source.arrow_schema, source.path)
         schemas = [source.arrow_schema for source in self.sources]
-        self.arrow_schema = pa.schema([f.with_type(type_of_all(schemas, f.name)) for f in schemas[0]])
+        self._arrow_schema = pa.schema([f.with_type(type_of_all(schemas, f.name)) for f in schemas[0]])
         for source in self.sources if look else ():
             source.look()
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        return self._arrow_schema
 
     @property
     def column_names(self) -> list[str]:
         return self.arrow_schema.names
 
     @property
+    def stored_as(self) -> tuple[pa.Schema, ...]:
+        return tuple(source.arrow_schema for source in self.sources)
+
+    @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the names and types rest on besides what was declared: for the certificate."""
         return tuple(dict.fromkeys(a for s in self.sources for a in getattr(s, "assumptions", ())))
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
@@ -144,7 +105,7 @@ class FileRows:
             raise DataError(f"{self.sources[0].path}: the file has column names but no rows; a table needs rows")
 
     def split(self, parts: int) -> list[FileShard]:
-        """At most `parts` runs of about equal size, in order: whole files, or row groups of a Parquet file."""
+        """Whole files, or row groups of a Parquet file."""
         pieces = [piece for s in self.sources for piece in Piece.all_of(s, self.options)]
         cuts = even_cuts([p.size for p in pieces], parts)
         return [FileShard(self.arrow_schema, tuple(pieces[a:b])) for a, b in cuts]
@@ -184,11 +145,6 @@ def open_rows(
 def _expanded(sources: Sequence[Any]) -> list[Any]:
     """The files that stand behind each; what is a place already stays what it is."""
     return [p for s in sources for p in ([s] if isinstance(s, RemotePath | Spooled) else expand(os.fspath(s)))]
-
-
-def storage_assumptions(rows: Any) -> tuple[str, ...]:
-    """What the storage of these rows takes to be public without its having been declared, for the certificate."""
-    return getattr(rows, "assumptions", None) or (storage_assumptions(rows.rows) if hasattr(rows, "rows") else ())
 
 
 @contextlib.contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nacre.engines import Rows, storage_assumptions
+from nacre.engines import Rows, stored
 from nacre.errors import DataError
 from nacre.privacy.certificate import assumed
 from nacre.privacy.passes.units import refuse_blurred_persons, refuse_repeated_persons
@@ -41,7 +41,7 @@ def check_persons(rows: Rows, schema: Schema) -> None:
     """Refuse persons that repeat without a unit, or that cannot be told apart. It reads rows, so with a ledger it comes
     after the debit: a population that has nothing left is not read at all, and a refusal leaves its trace in the books,
     given back."""
-    whole = getattr(rows, "whole", rows)  # a person may repeat across a holdout
+    whole = stored(rows).whole  # a person may repeat across a holdout
     refuse_blurred_persons(whole, schema)
     refuse_repeated_persons(whole, schema)
 
@@ -54,4 +54,4 @@ def check_rows(rows: Rows, schema: Schema) -> None:
 
 def assumptions(schema: Schema, rows: Rows, plan: Plan) -> tuple[str, ...]:
     """What the promise rests on besides the proofs."""
-    return assumed.of_table(schema, storage.told(rows.arrow_schema), storage_assumptions(rows), plan)
+    return assumed.of_table(schema, storage.told(rows.arrow_schema), stored(rows).assumptions, plan)

@@ -28,6 +28,9 @@ _PAD = 64  # rows are padded to a multiple, with weight 0
 _TARGET = 0.3  # share of accepted steps that the adaptation aims at
 
 
+Records = tuple[Any, Any]  # columns [d, rows], and which of them are there
+
+
 class State(NamedTuple):
     """Chains: points [c, n, d], reach [c, n] = Σ_records clip(h), value [c] = u, accepted steps and steps made [c]."""
 
@@ -93,7 +96,7 @@ class Walk:
         return last[: entry.draws].copy(), told
 
     def run(
-        self, law: Law, columns: tuple[Any, Any], exponent: tuple[float, float], moves: int, rng: np.random.Generator
+        self, law: Law, columns: Records, exponent: tuple[float, float], moves: int, rng: np.random.Generator
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """All chains after `moves` moves; exponent: rate and weight of the public term; columns: records, present."""
         import jax
@@ -105,10 +108,10 @@ class Walk:
         step = np.full(self.chains, 0.1)
         traces = []
         with jax.enable_x64(True), no_cache_on_disk():
-            records, present = jax.device_put(columns[0]), jax.device_put(columns[1])
+            records = jax.device_put(columns[0]), jax.device_put(columns[1])
             points = self._starts(rng)
             for i in range(blocks):
-                state = block(records, present, points, self._moves(rng), step, public)
+                state = block(records, points, self._moves(rng), step, public)
                 points = state.points
                 share = np.asarray(state.accepted) / np.maximum(np.asarray(state.walked), 1)
                 if i < blocks // 2:  # frozen afterwards: the second half is a fixed chain
@@ -209,7 +212,7 @@ def _compiled() -> Any:
     return _COMPILED["block"]
 
 
-def _block(law: Law, columns: Any, present: Any, points: Any, moves: Any, step: Any, public: Any) -> State:
+def _block(law: Law, records: Records, points: Any, moves: Any, step: Any, public: Any) -> State:
     """BLOCK moves of every chain from afresh computed reaches and values."""
     import jax
     import jax.numpy as jnp
@@ -217,19 +220,19 @@ def _block(law: Law, columns: Any, present: Any, points: Any, moves: Any, step: 
     weight = public[1]
 
     def chain(points: Any, moves: Any, step: Any) -> State:
-        reach, value = full_value(law, columns, present, points, weight)
+        reach, value = full_value(law, *records, points, weight)
         zero = jnp.zeros((), points.dtype)
         start = State(points, reach, value, zero, zero)
 
         def one(state: State, move: Any) -> tuple[State, None]:
-            return _move(law, columns, present, state, move, step, public), None
+            return _move(law, records, state, move, step, public), None
 
         return jax.lax.scan(one, start, moves)[0]
 
     return jax.vmap(chain, in_axes=(0, 1, 0))(points, moves, step)
 
 
-def _move(law: Law, columns: Any, present: Any, state: State, move: Any, step: Any, public: Any) -> State:
+def _move(law: Law, records: Records, state: State, move: Any, step: Any, public: Any) -> State:
     """One proposal, accepted with probability min(1, exp(rate·Δu))."""
     import jax.numpy as jnp
 
@@ -238,7 +241,7 @@ def _move(law: Law, columns: Any, present: Any, state: State, move: Any, step: A
     n = state.points.shape[0]
     old = state.points[j]
     new = reflect(keep * old + step * steps + jump, top)
-    reach = _reach(law, columns, present, new)
+    reach = _reach(law, *records, new)
     change = (reach - state.reach[j]) / n
     if law.between is not None:  # Δ of the mean over all pairs: those of point j, twice, and itself with itself
         others = jnp.arange(n) != j

@@ -12,9 +12,12 @@ import secrets
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from nacre.engines import Rows, stored
 from nacre.errors import DataError
 from nacre.privacy.passes.tally import KEY_BYTES, Tally, names_of
+from nacre.table import Identifier, Schema
 from nacre.table.values.labels import names as _names
 from nacre.table.values.labels import run_together, text_bytes
 
@@ -59,15 +62,15 @@ class UnitCap:
         return ranks
 
 
-def refuse_blurred_persons(rows: Any, schema: Any) -> None:
+def refuse_blurred_persons(rows: Rows, schema: Schema) -> None:
     """Raise DataError, before anything is spent, when persons are named by floats that stand for several of them.
 
     One missing value turns whole numbers into floats in pandas, and beyond 2**53 neighbours become equal: two people
     capped as one could change twice as many rows as the promise allows. The doors leave such rows out.
     """
-    persons = [n for n, c in schema.columns.items() if getattr(c, "person", False)]
+    persons = [n for n, c in schema.columns.items() if isinstance(c, Identifier) and c.person]
     for name in {*persons, *([schema.unit.column] if schema.unit else [])} & {*rows.column_names}:
-        if not any(_is_float(part.arrow_schema, name) for part in getattr(rows, "sources", (rows,))):
+        if not any(_is_float(part, name) for part in stored(rows).stored_as):
             continue
         if any(run_together(batch.column(name)).any() for batch in rows.batches([name])):
             raise DataError(
@@ -77,19 +80,17 @@ def refuse_blurred_persons(rows: Any, schema: Any) -> None:
             )
 
 
-def _is_float(stored: Any, name: str) -> bool:
-    import pyarrow as pa
-
-    kind = stored.field(name).type
+def _is_float(schema: pa.Schema, name: str) -> bool:
+    kind = schema.field(name).type
     return pa.types.is_floating(kind.value_type if pa.types.is_dictionary(kind) else kind)
 
 
-def refuse_repeated_persons(rows: Any, schema: Any) -> None:
+def refuse_repeated_persons(rows: Rows, schema: Schema) -> None:
     """Raise DataError, before anything is spent, when a column that identifies persons repeats without a unit."""
     if schema.unit is not None:
         return
     for name, column in schema.columns.items():
-        if not getattr(column, "person", False) or name not in rows.column_names:
+        if not (isinstance(column, Identifier) and column.person) or name not in rows.column_names:
             continue
         unit = UnitCap(name)
         for batch in rows.batches([name]):

@@ -78,7 +78,8 @@ class Judge:
             seed=p.seed,
             n_jobs=p.n_jobs,
         )
-        return {name: float(value) for name, value in summary(found).items()}
+        figures = {model: {s: np.array(v) for s, v in per.items()} for model, per in found.items()}
+        return {name: float(value) for name, value in summary(figures).items()}
 
     def distances(self, synthetic: pd.DataFrame) -> dict[str, float]:
         """DISTANCES by the same computations as those of `evaluate`, on all columns and rows."""

@@ -115,12 +115,11 @@ TOPICS: tuple[Topic, ...] = (
     ),
     Topic(
         "Private learners",
-        "AUC of a predictor itself trained under a budget, and whether chains and flows mixed. A flow's parameter "
-        "is no budget: what ExpM+NF makes is empirical only, however it scores. Further budgets are in the files.",
+        "AUC of a predictor itself trained under a budget; how chains and flows mixed is in the files. A flow's "
+        "parameter is no budget: what ExpM+NF makes is empirical only, however it scores. Further budgets are in "
+        "the files.",
         (
-            Table("AUC", LEARNERS, ("auc",), columns=("dataset",), where={"epsilon": "|0.1|1"}),
-            Table("Mixing at ε = 1", (*LEARNERS, "expm-picture"), ("ess_share", "accepted", "r_hat", "variance_ratio"),
-                  lines=("method",), columns=("metric", "dataset"), where={"epsilon": "1"}),
+            Table("AUC", (*LEARNERS, "expm-picture"), ("auc",), columns=("dataset",), where={"epsilon": "|0.1|1"}),
         ),
     ),
     Topic(
@@ -153,6 +152,12 @@ TOPICS: tuple[Topic, ...] = (
                   ("columns", "columns_wrong", "columns_made_anew", "unreadable_share", "missing_error", "tvd1",
                    "tvd1_max", "planned_tvd1", "inside_tvd1", "planned_tvd2", "inside_tvd2"),
                   lines=("file", "dataset", "epsilon")),
+            Table("Hostile files and documents", ("fuzz-sources", "loaders"),
+                  ("cases", "cases_refused", "faults", "untyped"),
+                  lines=("metric",),
+                  columns=("method",)),
+            Table("Seconds of one pass, and over those of the version before", ("speed-reading",),
+                  ("read_s", "over_earlier"), lines=("dataset",)),
             Table("The ledger", ("ledger",), ("spent_over_cap", "kills_survived", "overhead_ms"), lines=("dataset",),
                   columns=("metric", "method")),
         ),

@@ -115,8 +115,9 @@ TOPICS: tuple[Topic, ...] = (
     ),
     Topic(
         "Private learners",
-        "AUC of a predictor itself trained under a budget; how chains and flows mixed is in the files. A flow's parameter "
-        "is no budget: what ExpM+NF makes is empirical only, however it scores. Further budgets are in the files.",
+        "AUC of a predictor itself trained under a budget; how chains and flows mixed is in the files. A flow's "
+        "parameter is no budget: what ExpM+NF makes is empirical only, however it scores. Further budgets are in "
+        "the files.",
         (
             Table("AUC", (*LEARNERS, "expm-picture"), ("auc",), columns=("dataset",), where={"epsilon": "|0.1|1"}),
         ),

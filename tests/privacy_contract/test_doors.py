@@ -312,7 +312,7 @@ def test_audit_categories():
     entry = Categories("b", sigmas=(1.0,) * 25, threshold=20)
     draws = []
     for rows in (20, 19):
-        table = pa.table({n: texts * rows for n in names})
+        table = pa.table(dict.fromkeys(names, texts * rows))
         passed = []
         for i in range(80):
             plan = Plan("test", (entry,), checks.FREE)

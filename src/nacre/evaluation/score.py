@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from nacre.evaluation.comparison import Sides, gathered, jobs
 from nacre.evaluation.downstream import TRAIN_ROWS, scores
 from nacre.evaluation.parallel import run_jobs

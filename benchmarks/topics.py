@@ -115,12 +115,12 @@ TOPICS: tuple[Topic, ...] = (
     ),
     Topic(
         "Private learners",
-        "AUC of a predictor itself trained under a budget; A flow's parameter is no budget: what "
+        "AUC of a predictor itself trained under a budget. A flow's parameter is no budget: what "
         "ExpM+NF makes is empirical only, however it scores. Further budgets, and how chains mixed, are in the files.",
         (
             Table("AUC", LEARNERS, ("auc",), columns=("dataset",), where={"epsilon": "|0.1|1"}),
-            Table("Mixing on two parameters", ("expm-picture",), ("accepted", "ess_share", "variance_ratio"), lines=("metric",),
-                  columns=("method",)),
+            Table("Mixing on two parameters", ("expm-picture",), ("accepted", "ess_share", "variance_ratio"),
+                  lines=("metric",), columns=("method",)),
         ),
     ),
     Topic(

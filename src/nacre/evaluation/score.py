@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from nacre.evaluation.comparison import Sides, gathered, jobs
 from nacre.evaluation.downstream import TRAIN_ROWS, scores
 from nacre.evaluation.parallel import run_jobs
@@ -80,8 +78,7 @@ class Judge:
             seed=p.seed,
             n_jobs=p.n_jobs,
         )
-        figures = {model: {s: np.array(v) for s, v in per.items()} for model, per in found.items()}
-        return {name: float(value) for name, value in summary(figures).items()}
+        return {name: float(value) for name, value in summary(found).items()}
 
     def distances(self, synthetic: pd.DataFrame) -> dict[str, float]:
         """DISTANCES by the same computations as those of `evaluate`, on all columns and rows."""

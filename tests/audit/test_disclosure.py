@@ -9,9 +9,11 @@ from scipy.stats import binom, mannwhitneyu
 from tests.privacy_contract import tables
 
 from nacre.audit import attributes as attacks
+from nacre.audit import records
 from nacre.audit.disclosure import CONTROLS, SENTENCE, STAMP, controls, disclosure
-from nacre.audit.presence import _auc, _found_at, _published_radius, curve, nearest, presence, rate_of
-from nacre.audit.records import Records, Scale, Space
+from nacre.audit.presence import _published_radius, curve, presence
+from nacre.audit.rates import area, found_at, rate_of
+from nacre.audit.records import Records, Scale, Space, nearest
 from nacre.errors import DataError
 from nacre.table import Boolean, Numeric, Schema
 
@@ -49,10 +51,10 @@ def test_intervals_are_those_of_clopper_and_pearson():
 def test_the_curve_agrees_with_brute_force():
     rng = np.random.default_rng(0)
     near, far = rng.integers(0, 12, 40) / 4.0, rng.integers(2, 14, 50) / 4.0
-    auc, error = _auc(near, far)
+    auc, error = area(near, far)
     assert auc == pytest.approx(mannwhitneyu(far, near).statistic / (40 * 50))
     assert 0 < error < 0.1
-    found = _found_at(near, far, 0.05)
+    found = found_at(near, far, 0.05)
     best = max(int((near < t).sum()) for t in [*far, 99.0] if (far < t).sum() <= 0.05 * 50)
     assert found.hits == best
     radius, hits, alarms = _published_radius(near, far)
@@ -67,13 +69,14 @@ def test_the_curve_rises_to_everybody_and_a_precision_of_one_half():
     assert hits[-1] == alarms[-1] == 60 and [(near <= radii[3]).sum(), (far <= radii[3]).sum()] == [hits[3], alarms[3]]
 
 
-def test_nearest_distances_do_not_depend_on_pieces():
+def test_nearest_distances_do_not_depend_on_pieces(monkeypatch):
     rng = np.random.default_rng(1)
     a, b = rng.random((500, 3)), rng.random((500, 3))
     brute = np.sqrt(((a[:, None] - b[None]) ** 2).sum(-1)).min(1)
     for cells in (1 << 22, 20_000, 40):
-        assert np.allclose(nearest(a, b, cells=cells), brute, rtol=0, atol=1e-9)
-    assert nearest(a[7:], a, own=np.arange(7, 500), cells=64).min() > 0 and not nearest(a, a).any()
+        monkeypatch.setattr(records, "CELLS", cells)
+        assert np.allclose(nearest(a, b), brute, rtol=0, atol=1e-9)
+    assert nearest(a[7:], a, own=np.arange(7, 500)).min() > 0 and not nearest(a, a).any()
 
 
 def test_controls_come_out_as_they_must(whole):

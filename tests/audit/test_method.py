@@ -16,9 +16,9 @@ from nacre.audit import ceilings
 from nacre.audit import method as methods
 from nacre.audit.bounds import Bound, one_run_epsilon
 from nacre.audit.canaries import random_rows, worst_case
-from nacre.audit.likelihood_ratio import Witness
+from nacre.audit.likelihood_ratio import RatioRoom
 from nacre.audit.method import Effort, audit_method
-from nacre.audit.one_run import SCORED, Choir, coins, guess, one_run_mu, refutes_gdp
+from nacre.audit.one_run import SCORED, CanaryRoom, coins, guess, one_run_mu, refutes_gdp
 from nacre.errors import DomainNotDeclared, NacreError
 from nacre.learners.exponential import Rejection
 from nacre.learners.planned import Planned
@@ -43,7 +43,7 @@ def ratios(planned, runs, neighbours="add_or_remove_one"):
     worlds, seen = worst_case(SCHEMA, neighbours), np.empty((2, runs))
     for world in (0, 1):
         for i in range(runs):
-            room = Witness(worlds, world, planned.plan, SCHEMA, early=True)
+            room = RatioRoom(worlds, world, planned.plan, SCHEMA, early=True)
             methods.run(planned, room, 0)
             seen[world, i] = room.ratio
     return seen
@@ -70,8 +70,8 @@ def test_every_door_is_looked_at():
     public = {n: f for n, f in inspect.getmembers(Curator, inspect.isfunction) if not n.startswith("_")}
     doors = {n for n, f in public.items() if "._open(" in inspect.getsource(f)} - {"reveal"}
     assert {"counts_together", "total", "select", "sample", "descend", "teach", "bounds", "categories"} == doors
-    assert doors <= set(vars(Witness))
-    assert doors & {"counts_together", *SCORED} <= set(vars(Choir))
+    assert doors <= set(vars(RatioRoom))
+    assert doors & {"counts_together", *SCORED} <= set(vars(CanaryRoom))
 
 
 @pytest.mark.slow
@@ -97,12 +97,12 @@ def test_black_box_and_one_run(monkeypatch):
     monkeypatch.setattr(methods, "run", lambda planned, room, seed: (room, SCHEMA))
     monkeypatch.setattr(methods, "drawn", lambda model, schema, rows, rng: model._tables[int(model._rows.whole_world)])
 
-    class Copying(Witness):
+    class Copying(RatioRoom):
         def __init__(self, tables, world, plan, schema, **settings):
             super().__init__(tables, world, plan, schema, **settings)
             self._rows.whole_world = world
 
-    monkeypatch.setattr(methods, "Witness", Copying)
+    monkeypatch.setattr(methods, "RatioRoom", Copying)
     assert audit_method(job(epsilon=2.0), Effort(runs=0, releases=150), 1e-3).refuted
 
 
@@ -190,10 +190,10 @@ def test_every_bound_names_its_ceiling():
 def test_a_bound_says_what_it_cannot_show():
     """One that could not have refuted its claim, and answers that a view does not look at."""
     bound = Bound("epsilon", 0.5, 0.95, 5.5)
-    blind = methods.Finding("one run", bound, 1, 4.45, 2e-9, ("select",))
+    blind = methods.ViewBound("one run", bound, 1, 4.45, 2e-9, ("select",))
     assert not blind.can_fail and "could not have refuted the claim" in blind.said
     assert "answers of select are left out" in blind.said
-    able = methods.Finding("one run", bound, 1, 5.6)
+    able = methods.ViewBound("one run", bound, 1, 5.6)
     assert able.can_fail and "could not" not in able.said and "left out" not in able.said
     told = methods.MethodAudit("m", 5.5, 1e-5, "add_or_remove_one", 0.95, (blind, able)).to_json()["findings"]
     assert [f["can_fail"] for f in told] == [False, True] and told[0]["left_out"] == ["select"]
@@ -205,7 +205,7 @@ def test_a_canary_is_scored_by_all_tables_of_a_pass():
     rows, cliques = random_rows(schema, 40, 0), [[("age",)], [("city",), ("age", "city")]]
     entries = (Counts("one", sigmas=(2.0,)), Counts("two", sigmas=(3.0, 4.0)))
     plan = Plan("twice", entries, Budget(None), rows=500)
-    together, apart = (Choir(rows, rows, plan, schema, NoiseSource(1)) for _ in range(2))
+    together, apart = (CanaryRoom(rows, rows, plan, schema, NoiseSource(1)) for _ in range(2))
     together.counts_together(list(zip(entries, cliques)))
     for entry, some in zip(entries, cliques):
         apart.counts(entry, some)

@@ -11,7 +11,7 @@ import pyarrow.csv
 import pytest
 from tests.privacy_contract import tables
 
-from nacre.audit import owner
+from nacre.audit import owner, records
 from nacre.audit.density import closest
 from nacre.audit.owner import NO_EVIDENCE, audit_report, audit_tables
 from nacre.cli import run as command
@@ -113,11 +113,12 @@ def test_a_table_of_one_column():
     assert not any(a.name.startswith("Attributes") for a in found) and len(found) == 4
 
 
-def test_distances_by_brute_force():
+def test_distances_by_brute_force(monkeypatch):
+    monkeypatch.setattr(records, "CELLS", 40)
     rng = np.random.default_rng(0)
     rows, pool = rng.normal(size=(7, 3)), rng.normal(size=(30, 3))
     wanted = np.stack([np.sort(np.linalg.norm(pool - r, axis=1))[:4] for r in rows])
-    assert closest(rows, pool, 4, cells=40) == pytest.approx(wanted)
+    assert closest(rows, pool, 4) == pytest.approx(wanted)
 
 
 def test_command_for_tables_and_for_a_mechanism(tmp_path, capsys):

@@ -57,7 +57,8 @@ def hiding_run(monkeypatch):
 
     def run(file, asked, *rest):
         terms.append(asked)
-        made = real(file, replace(asked, method="independent", options={}), *rest)
+        quick = replace(asked.terms, method="independent", options={})
+        made = real(file, replace(asked, terms=quick), *rest)
         extras = {**made.certificate.extras, "hidden": {"sets": [["age"]], "alpha": 0.05}}
         return replace(made, certificate=replace(made.certificate, extras=extras))
 
@@ -78,8 +79,8 @@ def test_the_control_of_a_report_is_not_charged(call, small, tmp_path, monkeypat
                "age", "--schema", small / "people.json", "--report", tmp_path / "r.json", "--ledger", books,
                "--population", "people", "--request", "one")  # fmt: skip
     assert end.code == 0, end.err
-    assert [bool(t.ledger) for t in terms] == ([True] if mandatory else [True, False])
-    assert mandatory or terms[-1].options["weight"] == 0
+    assert [bool(t.account.url) for t in terms] == ([True] if mandatory else [True, False])
+    assert mandatory or terms[-1].terms.options["weight"] == 0
     (told,) = call("ledger", "status", books, "--json").json["populations"]
     assert told["reservations"]["settled"] == 1
     assert ("no control was fitted" in (tmp_path / "r.json").read_text()) == mandatory

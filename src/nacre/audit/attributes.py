@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from nacre.audit.presence import Rate, rate_of
-from nacre.audit.records import Records, Scale, Space
+from nacre.audit.rates import Rate, rate_of
+from nacre.audit.records import Records, Scale, Space, blocks
 from nacre.errors import DataError
 
 NEIGHBOURS = 5
@@ -122,15 +122,10 @@ def guess(
     )
 
 
-def _closest(rows: np.ndarray, pool: np.ndarray, cells: int = 1 << 22) -> np.ndarray:
+def _closest(rows: np.ndarray, pool: np.ndarray) -> np.ndarray:
     """The five nearest rows of the pool, [n, 5]; all of them, repeated, where the pool is smaller."""
-    from scipy.spatial.distance import cdist
-
     take = min(NEIGHBOURS, len(pool))
-    step = max(1, cells // max(1, len(pool)))
-    found = [
-        np.argpartition(cdist(rows[a : a + step], pool), take - 1, axis=1)[:, :take] for a in range(0, len(rows), step)
-    ]
+    found = [np.argpartition(distances, take - 1, axis=1)[:, :take] for distances in blocks(rows, pool)]
     return np.resize(np.concatenate(found), (len(rows), take))[:, np.arange(NEIGHBOURS) % take]
 
 

@@ -19,13 +19,13 @@ def _near(rows: Any, target: Any, schema: Any) -> Mapping[str, float]:
     found = {}
     for name in schema.modelled:
         column = schema.columns[name]
-        if column.kind == "tensor":
+        if not column.counted:
             gap = np.abs(rows[name].values - target[name].values[0]).mean(axis=tuple(range(1, rows[name].values.ndim)))
-            found[name] = float((gap <= 0.1 * (column.bounds[1] - column.bounds[0])).mean())
+            found[name] = float((gap <= 0.1 * (column.ends[1] - column.ends[0])).mean())
             continue
         grid = Grid.of(column)
         codes, wanted = grid.codes(rows[name]), int(grid.codes(target[name])[0])
-        reach = 0 if column.kind in ("categorical", "boolean") else 0.1 * grid.cells
+        reach = 0 if column.labelled else 0.1 * grid.cells
         found[name] = float((np.abs(codes - wanted) <= reach).mean())
     return found
 
@@ -35,12 +35,11 @@ def nearest_to(canaries: Any, rows: Any, schema: Any) -> np.ndarray:
     total = 0.0
     for name in schema.modelled:
         column = schema.columns[name]
-        if column.kind == "tensor":
+        if not column.counted:
             flat = [v[name].values.reshape(len(v[name].values), -1) for v in (canaries, rows)]
             total = total + np.abs(flat[0][:, None] - flat[1][None]).mean(axis=2)
             continue
         grid = Grid.of(column)
         gap = np.abs(grid.codes(canaries[name])[:, None] - grid.codes(rows[name])[None])
-        label = column.kind in ("categorical", "boolean")
-        total = total + (gap > 0 if label else gap / max(1, grid.cells - 1))
+        total = total + (gap > 0 if column.labelled else gap / max(1, grid.cells - 1))
     return np.asarray(total).min(axis=1)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nacre.audit.presence import Rate, _auc, _found_at
-from nacre.audit.records import Records, Scale, Space
+from nacre.audit.rates import Rate, area, found_at
+from nacre.audit.records import Records, Scale, Space, blocks
 
 NEIGHBOURS = 5
 SMALL = 1e-6
@@ -36,8 +36,8 @@ def density_ratio(
     scale = Scale.of(synthetic, space)
     pools = [scale.points(r) for r in (synthetic, reference)]
     near, far = (-score(scale.points(r), *pools) for r in (members, others))
-    auc, error = _auc(near, far)
-    return DensityRatio(auc, error, {rate: _found_at(near, far, rate) for rate in (0.01, 0.001)}, len(near), len(far))
+    auc, error = area(near, far)
+    return DensityRatio(auc, error, {rate: found_at(near, far, rate) for rate in (0.01, 0.001)}, len(near), len(far))
 
 
 def score(rows: np.ndarray, synthetic: np.ndarray, reference: np.ndarray) -> np.ndarray:
@@ -47,13 +47,7 @@ def score(rows: np.ndarray, synthetic: np.ndarray, reference: np.ndarray) -> np.
     return (far - near).mean(axis=1)
 
 
-def closest(rows: np.ndarray, pool: np.ndarray, take: int, cells: int = 1 << 22) -> np.ndarray:
+def closest(rows: np.ndarray, pool: np.ndarray, take: int) -> np.ndarray:
     """Distances to the nearest `take` rows of the pool, nearest first: [n, take]."""
-    from scipy.spatial.distance import cdist
-
-    step = max(1, cells // max(1, len(pool)))
-    parts = [
-        np.sort(np.partition(cdist(rows[a : a + step], pool), take - 1, axis=1)[:, :take], axis=1)
-        for a in range(0, len(rows), step)
-    ]
+    parts = [np.sort(np.partition(distances, take - 1, axis=1)[:, :take], axis=1) for distances in blocks(rows, pool)]
     return np.concatenate(parts)

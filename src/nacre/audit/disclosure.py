@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from nacre.audit.attributes import Attributes, attributes
-from nacre.audit.presence import Presence, Rate, presence
+from nacre.audit.presence import Presence, presence
+from nacre.audit.rates import Rate
 from nacre.audit.records import Records, Scale, Space
 from nacre.errors import DataError
 from nacre.table import Schema

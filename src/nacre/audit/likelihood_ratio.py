@@ -23,7 +23,7 @@ class Enough(Exception):
     """All planned doors were opened: what follows is post-processing and tells no more."""
 
 
-class Still(NoiseSource):
+class NoNoise(NoiseSource):
     """Words for which every rounded Gaussian is 0: a room with this source answers exactly. For made-up tables only."""
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Still(NoiseSource):
         return np.full(n, 2**64 - 2**13, dtype=np.uint64)
 
 
-class Witness(MadeUpRoom):
+class RatioRoom(MadeUpRoom):
     """Answers from `tables[world]`; `ratio` is the log-likelihood ratio of everything answered so far.
 
     `early`: raise `Enough` once all entries are spent. Constants that do not depend on what was drawn are left out of
@@ -53,7 +53,7 @@ class Witness(MadeUpRoom):
         super().__init__(MemoryRows(tables[world]), plan, schema, noise)
         self._tables, self._world = tables, world
         self._divided_by: Any = None
-        self._rooms = tuple(MadeUpRoom(MemoryRows(t), plan, schema, Still()) for t in tables)
+        self._rooms = tuple(MadeUpRoom(MemoryRows(t), plan, schema, NoNoise()) for t in tables)
         self._early, self._names = early, {e.name for e in plan.entries}
         self._scales: Sequence[float] = ()
         self.ratio = 0.0
@@ -114,11 +114,11 @@ class Witness(MadeUpRoom):
         return self._seen(told["inner"], float(told["ratios"][0]))
 
     def teach(self, entry: Any, lesson: Any, state: Any, update: Any, **settings: Any) -> Any:
-        from nacre.audit import shadow_teachers as lessons
+        from nacre.audit import shadow_teachers
         from nacre.privacy.training import stream
 
         self._divided_by = stream.draw_key(self._noise)
-        watched, start = lessons.of_worlds(
+        watched, start = shadow_teachers.of_worlds(
             entry, lesson, update, state, self._rooms, self._divided_by, settings, self._world
         )
         told = super().teach(entry, watched.inner, start, watched.watching, **settings)

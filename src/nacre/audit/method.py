@@ -1,8 +1,8 @@
 """An audit of a mechanism itself: a function of the method, its plan and made-up rows, so that it may be published.
 
-White box: worst-case neighbours, and everything that leaves the curator (`witness`). Black box: the same neighbours,
-and synthetic rows alone. One run: many canaries in one table. All bounds of an audit hold together with the stated
-confidence; tests, thresholds and numbers of guesses are fixed before the runs that they judge.
+White box: worst-case neighbours, and everything that leaves the curator (`likelihood_ratio`). Black box: the same
+neighbours, and synthetic rows alone. One run: many canaries in one table. All bounds of an audit hold together with the
+stated confidence; tests, thresholds and numbers of guesses are fixed before the runs that they judge.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from nacre.audit import ceilings
 from nacre.audit.bounds import Bound, Guesses, family, one_run_epsilon
 from nacre.audit.canaries import random_rows, without, worst_case
 from nacre.audit.canary_scores import alike, nearest_to
-from nacre.audit.likelihood_ratio import Enough, Witness
-from nacre.audit.one_run import SCORED, Choir, coins, firsts, guess, one_run_mu
+from nacre.audit.likelihood_ratio import Enough, RatioRoom
+from nacre.audit.one_run import SCORED, CanaryRoom, coins, firsts, guess, one_run_mu
 from nacre.errors import NacreError
 from nacre.privacy import discovery
 from nacre.privacy.accounting.accountant import Gaussian
 from nacre.privacy.certificate.rounding import down, exact
 from nacre.privacy.certificate.wording import audit_sentence
+from nacre.privacy.plan import Descend
 from nacre.progress import Progress, silent
 from nacre.table.encoding import Encoded, encode
 from nacre.table.values.decoding import decode
@@ -36,7 +37,7 @@ LEAST = 100  # runs below which an audit says nothing
 
 
 @dataclass(frozen=True)
-class Finding:
+class ViewBound:
     """One bound, the view it was taken from, what it rests on, and the most that it could have been.
 
     `delta` is the one that a bound on epsilon holds at; None for mu. `left_out`: doors of the plan whose answers this
@@ -76,7 +77,7 @@ class MethodAudit:
     delta: float
     neighbours: str
     confidence: float
-    findings: tuple[Finding, ...]
+    findings: tuple[ViewBound, ...]
     seeded: bool = False
 
     @property
@@ -135,7 +136,7 @@ def audit_method(
     plan = job.plan
     mu = claimed_mu(plan)
     each = _checked(plan, effort, mu, alpha)
-    findings: list[Finding] = []
+    findings: list[ViewBound] = []
     if effort.runs:
         findings += _white(job, effort.runs, mu, each, seed, progress)
     if effort.releases:
@@ -205,26 +206,26 @@ def claimed_mu(plan: Any) -> float | None:
 # ------------------------------------------------------------------------------------------------ the three views
 
 
-def _white(job: Any, runs: int, mu: float | None, alpha: float, seed: int, told: Progress) -> list[Finding]:
+def _white(job: Any, runs: int, mu: float | None, alpha: float, seed: int, told: Progress) -> list[ViewBound]:
     tables = worst_case(job.schema, job.plan.budget.neighbours)
     ratios = np.empty((2, runs))
     for i in range(runs):
         for world in (0, 1):
-            room = Witness(tables, world, job.plan, job.schema, early=True)
+            room = RatioRoom(tables, world, job.plan, job.schema, early=True)
             run(job, room, seed)
             ratios[world, i] = room.ratio
         told("white box", i + 1, runs)
     return judged("white box", ratios[0], ratios[1], job.plan.budget, mu, alpha, middle=0.0)
 
 
-def _black(job: Any, runs: int, mu: float | None, alpha: float, seed: int, told: Progress) -> list[Finding]:
+def _black(job: Any, runs: int, mu: float | None, alpha: float, seed: int, told: Progress) -> list[ViewBound]:
     """The statistic: the mean over columns of the share of synthetic rows near the canary."""
     tables = worst_case(job.schema, job.plan.budget.neighbours)
     target = encode(tables[1].slice(tables[1].num_rows - 1), job.schema)
     seen = np.empty((2, runs))
     for i in range(runs):
         for world in (0, 1):
-            room = Witness(tables, world, job.plan, job.schema)
+            room = RatioRoom(tables, world, job.plan, job.schema)
             model, schema = run(job, room, seed)
             rows = drawn(model, schema, SYNTHETIC, np.random.default_rng([seed, world, i]))
             seen[world, i] = alike(encode(rows, job.schema), target, job.schema)
@@ -232,15 +233,15 @@ def _black(job: Any, runs: int, mu: float | None, alpha: float, seed: int, told:
     return judged("black box", seen[0], seen[1], job.plan.budget, mu, alpha)
 
 
-def _one_run(job: Any, present: np.ndarray, mu: float | None, alpha: float, seed: int) -> list[Finding]:
+def _one_run(job: Any, present: np.ndarray, mu: float | None, alpha: float, seed: int) -> list[ViewBound]:
     """Each canary is in by a coin of its own (`present`); a fifth of them is called in, a fifth out. Where units are
     groups, one record of each is a canary, and an empty row holds its place."""
-    group = max((getattr(e, "group", 1) for e in job.plan.entries), default=1)
+    group = max((e.group for e in job.plan.entries if isinstance(e, Descend)), default=1)
     canaries = len(present)
     rows = random_rows(job.schema, canaries * group, seed)
     asked = np.arange(canaries) if group == 1 else firsts(canaries * group, group, seed)
     table = rows.filter(present) if group == 1 else without(rows, asked[~present])
-    room = Choir(table, rows, job.plan, job.schema)
+    room = CanaryRoom(table, rows, job.plan, job.schema)
     model, schema = run(job, room, seed)
     scores = room.scores[asked]
     if not room.scored:
@@ -255,7 +256,7 @@ def _one_run(job: Any, present: np.ndarray, mu: float | None, alpha: float, seed
         else:
             value, delta = one_run_mu(canaries, guesses, right, alpha), None
         bound = Bound(most.metric, value, 1 - alpha, most.claim)
-        found.append(Finding("one run", bound, 1, most.value, delta, unseen))
+        found.append(ViewBound("one run", bound, 1, most.value, delta, unseen))
     return found
 
 
@@ -267,7 +268,7 @@ def judged(
     mu: float | None,
     alpha: float,
     middle: float | None = None,
-) -> list[Finding]:
+) -> list[ViewBound]:
     """Bounds from scores of both worlds: a threshold chosen on a quarter of the runs, tried on the rest.
 
     `middle` is the threshold for μ where it is known beforehand (0 for a log-likelihood ratio): all runs then count.
@@ -276,13 +277,13 @@ def judged(
     guesses = _guesses(absent[cut:], present[cut:], threshold(absent[:cut], present[:cut], budget.delta))
     bound = Bound("epsilon", guesses.epsilon(budget.delta, alpha), 1 - alpha, budget.epsilon)
     most = Guesses(len(present) - cut, len(present) - cut, 0, len(absent) - cut)
-    found = [Finding(view, bound, 2 * (len(absent) - cut), most.epsilon(budget.delta, alpha), budget.delta)]
+    found = [ViewBound(view, bound, 2 * (len(absent) - cut), most.epsilon(budget.delta, alpha), budget.delta)]
     if mu is not None:
         first = 0 if middle is not None else cut
         at = float(np.median(np.concatenate([absent[:cut], present[:cut]]))) if middle is None else middle
         bound = Bound("mu", _guesses(absent[first:], present[first:], at).mu(alpha), 1 - alpha, mu)
         most = Guesses(len(present) - first, len(present) - first, 0, len(absent) - first)
-        found.append(Finding(view, bound, 2 * (len(absent) - first), most.mu(alpha)))
+        found.append(ViewBound(view, bound, 2 * (len(absent) - first), most.mu(alpha)))
     return found
 
 

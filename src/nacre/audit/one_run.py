@@ -20,7 +20,7 @@ from nacre.errors import NacreError
 from nacre.privacy.passes import feature_sums
 from nacre.privacy.training import unit_arrays
 
-SCORED = ("counts", "total", "descend", "teach")  # doors whose answers `Choir` looks at
+SCORED = ("counts", "total", "descend", "teach")  # doors whose answers `CanaryRoom` looks at
 
 
 def one_run_mu(canaries: int, guesses: int, right: int, alpha: float = 0.05) -> float:
@@ -74,7 +74,7 @@ def firsts(rows: int, group: int, seed: int) -> np.ndarray:
     return unit_arrays.groups_of(rows, group, seed)[:, 0]
 
 
-class Choir(MadeUpRoom):
+class CanaryRoom(MadeUpRoom):
     """A curator that scores canaries by the answers of `counts`, `total`, `descend` and `teach`: Σ ⟨answer,
     contribution⟩/σ².
 
@@ -137,9 +137,9 @@ class Choir(MadeUpRoom):
         return told["inner"]
 
     def teach(self, entry: Any, lesson: Any, state: Any, update: Any, **settings: Any) -> Any:
-        from nacre.audit import shadow_teachers as lessons
+        from nacre.audit import shadow_teachers
 
-        watched, start = lessons.of_canaries(entry, lesson, update, state, self._room, settings)
+        watched, start = shadow_teachers.of_canaries(entry, lesson, update, state, self._room, settings)
         told = super().teach(entry, watched.inner, start, watched.watching, **settings)
         self.scores += np.asarray(told["ratios"], np.float64)
         self.scored = True

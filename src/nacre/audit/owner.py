@@ -15,8 +15,8 @@ import numpy as np
 from nacre.audit.attributes import NORMAL
 from nacre.audit.density import density_ratio
 from nacre.audit.disclosure import Disclosure, disclosure
-from nacre.audit.presence import nearest, rate_of
-from nacre.audit.records import Records, Scale, Space
+from nacre.audit.rates import rate_of
+from nacre.audit.records import Records, Scale, Space, nearest
 from nacre.audit.recovery import recover
 from nacre.engines import open_rows
 from nacre.errors import DataError, OwnerWarning
@@ -200,7 +200,7 @@ def _excess(scores: list[Score]) -> str:
 
 def _recovery(synthetic: Any, real: Any, schema: Schema) -> Attack:
     """What the release says of the population: useful, and not what differential privacy hides."""
-    columns = [n for n in schema.modelled if schema.columns[n].kind != "tensor"]
+    columns = [n for n in schema.modelled if schema.columns[n].counted]
     scores = []
     for name in columns:
         found = [r for r in recover(synthetic, real, schema, [name]) if r.what != "share of null"]

@@ -11,24 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nacre.audit.records import Records, Scale, Space
+from nacre.audit.rates import Rate, area, found_at, rate_of
+from nacre.audit.records import Records, Scale, Space, nearest
 
 LEAST = 20  # accused people behind a precision
 PRECISION = 0.55
-
-
-@dataclass(frozen=True)
-class Rate:
-    """k of n, with a Clopper-Pearson interval of 95 %."""
-
-    hits: int
-    of: int
-    low: float
-    high: float
-
-    @property
-    def value(self) -> float:
-        return self.hits / self.of if self.of else float("nan")
 
 
 @dataclass(frozen=True)
@@ -61,13 +48,13 @@ def presence(synthetic: Records, table: Records, members: np.ndarray, others: Re
     radius, hits, alarms = _published_radius(near, far)
     quantile = None if radius is None else float(np.mean(real < radius))
     accused = hits + alarms
-    auc, error = _auc(near, far)
+    auc, error = area(near, far)
     return Presence(
         members=len(near),
         others=len(far),
         auc=auc,
         auc_error=error,
-        at={rate: _found_at(near, far, rate) for rate in (0.01, 0.001)},
+        at={rate: found_at(near, far, rate) for rate in (0.01, 0.001)},
         radius=radius,
         radius_quantile=quantile,
         found=rate_of(hits, len(near)),
@@ -76,48 +63,6 @@ def presence(synthetic: Records, table: Records, members: np.ndarray, others: Re
         ks_p=_one_sided_ks(near, far),
         copies=rate_of(int((near < real).sum()), len(near)),
     )
-
-
-def rate_of(hits: int, of: int, level: float = 0.95) -> Rate:
-    """Clopper-Pearson: the beta quantiles, [0, 1] when nothing was tried."""
-    from scipy.stats import beta
-
-    tail = (1 - level) / 2
-    low = 0.0 if hits == 0 or of == 0 else float(beta.ppf(tail, hits, of - hits + 1))
-    high = 1.0 if hits == of or of == 0 else float(beta.ppf(1 - tail, hits + 1, of - hits))
-    return Rate(int(hits), int(of), low, high)
-
-
-def nearest(rows: np.ndarray, pool: np.ndarray, own: np.ndarray | None = None, cells: int = 1 << 22) -> np.ndarray:
-    """Distance of every row to the closest row of the pool, but for its `own` place there; in pieces that fit into
-    memory."""
-    from scipy.spatial.distance import cdist
-
-    step = max(1, cells // max(1, len(pool)))
-    found = np.empty(len(rows))
-    for a in range(0, len(rows), step):
-        distances = cdist(rows[a : a + step], pool)
-        if own is not None:
-            distances[np.arange(len(distances)), own[a : a + step]] = np.inf
-        found[a : a + step] = distances.min(axis=1)
-    return found
-
-
-def _auc(near: np.ndarray, far: np.ndarray) -> tuple[float, float]:
-    """P(member closer than other), ties half; standard error by the placements of both sides (DeLong)."""
-    ordered = np.sort(far)
-    above = len(far) - (np.searchsorted(ordered, near, "left") + np.searchsorted(ordered, near, "right")) / 2
-    ordered = np.sort(near)
-    below = (np.searchsorted(ordered, far, "left") + np.searchsorted(ordered, far, "right")) / 2
-    spread = np.var(above / len(far), ddof=1) / len(near) if len(near) > 1 else np.inf
-    spread += np.var(below / len(near), ddof=1) / len(far) if len(far) > 1 else np.inf
-    return float(above.mean() / len(far)), float(np.sqrt(spread))
-
-
-def _found_at(near: np.ndarray, far: np.ndarray, rate: float) -> Rate:
-    """Members closer than all but `rate` of the others: at most that share of false alarms."""
-    allowed = int(rate * len(far) + 1e-9)
-    return rate_of(int((near < np.sort(far)[min(allowed, len(far) - 1)]).sum()), len(near))
 
 
 def curve(near: np.ndarray, far: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

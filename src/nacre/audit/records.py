@@ -6,6 +6,7 @@ which they are compared. A missing number stands at the mean, with its absence a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +15,10 @@ import numpy as np
 from nacre.engines import open_rows
 from nacre.errors import DataError
 from nacre.table import Schema
-from nacre.table.columns import Datetime, Numeric
 from nacre.table.encoding import encode
 from nacre.table.grid import Grid
 
+CELLS = 1 << 22  # of a block of distances: bounds memory
 LABEL = np.sqrt(0.5)  # two different labels are 1 apart
 
 
@@ -51,7 +52,7 @@ class Space:
 
     @staticmethod
     def of(schema: Schema) -> Space:
-        numbers = tuple(n for n in schema.modelled if isinstance(schema.columns[n], Numeric | Datetime))
+        numbers = tuple(n for n in schema.modelled if schema.columns[n].measured)
         labels = tuple(n for n in schema.modelled if n not in numbers)
         ends = [_ends(schema, n) for n in numbers]
         sizes = tuple(Grid.of(schema.columns[n]).cells for n in labels)
@@ -102,9 +103,29 @@ class Scale:
         return np.concatenate(parts, axis=1)
 
 
-def _ends(schema: Schema, name: str) -> tuple[Any, Any]:
-    column = schema.columns[name]
-    ends = column.ends if isinstance(column, Datetime) else column.bounds  # type: ignore[union-attr]
+def _ends(schema: Schema, name: str) -> tuple[float, float]:
+    ends = schema.columns[name].ends
     if ends is None:
         raise DataError(f"column {name!r}: bounds are not declared; an audit needs the complete schema of the release")
     return ends
+
+
+def blocks(rows: np.ndarray, pool: np.ndarray) -> Iterator[np.ndarray]:
+    """Distances of some rows at a time to all of the pool, in pieces that fit into memory."""
+    from scipy.spatial.distance import cdist
+
+    step = max(1, CELLS // max(1, len(pool)))
+    for start in range(0, len(rows), step):
+        yield cdist(rows[start : start + step], pool)
+
+
+def nearest(rows: np.ndarray, pool: np.ndarray, own: np.ndarray | None = None) -> np.ndarray:
+    """Distance of every row to the closest row of the pool, but for its `own` place there."""
+    found: list[np.ndarray] = []
+    done = 0
+    for distances in blocks(rows, pool):
+        if own is not None:
+            distances[np.arange(len(distances)), own[done : done + len(distances)]] = np.inf
+        found.append(distances.min(axis=1))
+        done += len(distances)
+    return np.concatenate(found) if found else np.empty(0)

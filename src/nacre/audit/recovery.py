@@ -111,7 +111,7 @@ def _beside(guessed: dict[str, dict[str, Interval]], real: dict[str, Values], sc
     found = []
     for name, values in real.items():
         truth = {what: value for what, (value, _, _) in _estimates(schema, name, values).items()}
-        numeric = schema.columns[name].kind in ("numeric", "datetime")
+        numeric = schema.columns[name].measured
         here = values.values[~values.null].astype(np.float64)
         unit = (float(here.std()) if len(here) else 0.0) or 1.0
         for what, (value, low, high) in guessed[name].items():
@@ -156,15 +156,14 @@ def _estimates(schema: Schema, name: str, values: Values, weights: np.ndarray | 
     if column.nullable:
         found["share of null"] = _share(n * share[values.null].sum(), n)
     here = ~values.null
-    if column.kind in ("numeric", "datetime"):
+    if column.measured:
         if here.any():
             x = values.values[here].astype(np.float64)
             found |= _numbers(np.sort(x)) if weights is None else _weighted_numbers(x, w[here])
         return found
-    labels = getattr(column, "labels", None) or ("False", "True")
     known = here & (values.values >= 0)
-    counts = np.bincount(values.values[known].astype(np.int64), share[known], minlength=len(labels))
-    return found | {f"share of {label}": _share(n * c, n) for label, c in zip(labels, counts)}
+    counts = np.bincount(values.values[known].astype(np.int64), share[known], minlength=len(column.labels))
+    return found | {f"share of {label}": _share(n * c, n) for label, c in zip(column.labels, counts)}
 
 
 def _weighted_numbers(x: np.ndarray, w: np.ndarray) -> dict[str, Interval]:

@@ -28,9 +28,8 @@ def grouped(command: Callable[..., Any]) -> Callable[..., Any]:
     """The command with the fields of its groups as options of their own, in their place, but for those that say how a
     table is written: they come last."""
     parameters = inspect.signature(command, eval_str=True).parameters.values()
-    every = [e for p in parameters for e in _expanded(p.name, p.annotation, p.default)]
-    how = {f.name for f in dataclasses.fields(Reading)}
-    every.sort(key=lambda p: p.name in how)
+    found = [e for p in parameters for e in _expanded(p.name, p.annotation, p.default)]
+    every = [p for last in (False, True) for p, reading in found if reading is last]
 
     @functools.wraps(command)
     def called(**given: Any) -> Any:
@@ -41,14 +40,14 @@ def grouped(command: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
-def _expanded(name: str, kind: Any, default: Any) -> list[inspect.Parameter]:
+def _expanded(name: str, kind: Any, default: Any, reading: bool = False) -> list[tuple[inspect.Parameter, bool]]:
+    """The options of a parameter, each with whether it says how a table is written."""
     if not dataclasses.is_dataclass(kind):
-        return [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)]
-    hints = get_type_hints(kind, include_extras=True)
-    found = []
+        return [(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind), reading)]
+    hints, found = get_type_hints(kind, include_extras=True), []
     for f in dataclasses.fields(kind):
-        lacking = f.default is dataclasses.MISSING
-        found += _expanded(f.name, hints[f.name], inspect.Parameter.empty if lacking else f.default)
+        start = inspect.Parameter.empty if f.default is dataclasses.MISSING else f.default
+        found += _expanded(f.name, hints[f.name], start, reading or kind is Reading)
     return found
 
 

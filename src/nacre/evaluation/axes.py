@@ -4,31 +4,29 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
-from nacre.table import Datetime, Numeric
+from nacre.table.columns.base import Column
 
 MARKS = 5
 _DAY = 86_400_000_000  # microseconds
 _MONTHS = (1, 3, 6, 12, 24, 60, 120, 240, 600, 1200)
 
 
-def ticks(edges: np.ndarray, column: Any) -> tuple[tuple[float, str], ...]:
+def ticks(edges: np.ndarray, column: Column) -> tuple[tuple[float, str], ...]:
     """At most about `MARKS` round values between the ends, as places in [0, 1] and texts."""
     low, high = float(edges[0]), float(edges[-1])
-    if isinstance(column, Datetime):
+    if column.moments:
         found = _dates(low, high)
     else:
-        whole = isinstance(column, Numeric) and column.integer
-        found = [(v, number(v)) for v in _round_values(low, high, whole)]
+        found = [(v, number(v)) for v in _round_values(low, high, column.whole)]
     return tuple(((v - low) / (high - low), words) for v, words in found)
 
 
-def bins(edges: np.ndarray, column: Any) -> tuple[str, ...]:
+def bins(edges: np.ndarray, column: Column) -> tuple[str, ...]:
     """What each bar holds. The outermost ones hold all that lies beyond."""
-    if isinstance(column, Numeric) and column.integer:
+    if column.whole:
         lows, highs = edges[:-1] + 0.5, edges[1:] - 0.5
         words = [number(a) if a == b else f"{number(a)} to {number(b)}" for a, b in zip(lows.tolist(), highs.tolist())]
     else:
@@ -39,9 +37,9 @@ def bins(edges: np.ndarray, column: Any) -> tuple[str, ...]:
     return tuple(words)
 
 
-def value(place: float, column: Any) -> str:
+def value(place: float, column: Column) -> str:
     """A place on the axis of a column, for people."""
-    if isinstance(column, Datetime):
+    if column.moments:
         return str(np.datetime64(int(place), "us").astype("datetime64[D]"))
     return number(place)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,8 @@ import numpy as np
 
 from nacre.engines import open_rows
 from nacre.errors import SchemaError
-from nacre.table import Boolean, Categorical, Datetime, Numeric, Schema
+from nacre.table import Schema
+from nacre.table.columns.base import Column
 from nacre.table.encoding import Values
 
 if TYPE_CHECKING:
@@ -96,23 +96,18 @@ def frame_of(table: Any, schema: Schema) -> pd.DataFrame:
     found = {}
     for name in table.column_names:
         column = schema.columns[name]
-        found[name] = _series(unbounded(column).encode(table.column(name)), column)
+        found[name] = _series(column.unbounded().encode(table.column(name)), column)
     return pd.DataFrame(found)
 
 
-def unbounded(column: Any) -> Any:
-    """A number or date without its bounds, so that encoding clamps nothing; any other column as it is."""
-    return dataclasses.replace(column, bounds=None, provenance={}) if isinstance(column, Numeric | Datetime) else column
-
-
-def _series(v: Values, column: Any) -> Any:
+def _series(v: Values, column: Column) -> pd.Series | pd.Categorical | np.ndarray:
     import pandas as pd
 
-    if isinstance(column, Categorical | Boolean):
-        names = column.labels if isinstance(column, Categorical) else ("False", "True")
+    if column.labelled:
+        names = column.labels
         codes = np.where(v.null, -1, np.where(v.values < 0, len(names), v.values))
         return pd.Categorical.from_codes(codes.tolist(), categories=[*names, OUTSIDE])
-    if isinstance(column, Datetime):
+    if column.moments:
         instants = np.where(v.null, np.datetime64("NaT"), v.values.astype("datetime64[us]"))
         return pd.Series(instants).dt.tz_localize("UTC")
     return np.where(v.null, np.nan, v.values.astype(np.float64))

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nacre.errors import DomainNotDeclared, SchemaError
+from nacre.table import Schema
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from nacre.table import Schema
 
 MISSING = -1  # code of a null
 UNKNOWN = -2  # code of a value outside the declared categories
@@ -159,22 +162,12 @@ def _from_plain(name: str, fact: Any) -> Variable:
     return Variable(name, categories=tuple(str(label) for label in fact), nullable=True)
 
 
-def _from_schema(schema: Any) -> Iterator[Variable]:
-    from nacre.table.columns import Boolean, Categorical, Datetime, Identifier, Numeric, Tensor
-
+def _from_schema(schema: Schema) -> Iterator[Variable]:
     for name, column in schema.columns.items():
         null = column.nullable
-        match column:
-            case Identifier() | Tensor():
-                continue
-            case Numeric():
-                yield Variable(name, bounds=column.bounds, integer=column.integer, nullable=null)
-            case Datetime():
-                ends = None if column.ends is None else (column.ends[0] / 1e6, column.ends[1] / 1e6)
-                yield Variable(name, bounds=ends, nullable=null, time=True, zone=column.tz)
-            case Boolean():
-                yield Variable(name, categories=("False", "True"), nullable=null)
-            case Categorical():
-                yield Variable(name, categories=column.labels or None, nullable=null, other=column.other)
-            case _:
-                raise SchemaError(f"column {name!r}: cannot compare a {type(column).__name__}")
+        if column.labelled:
+            yield Variable(name, categories=column.labels or None, nullable=null, other=column.others)
+        elif column.measured:
+            unit = 1e6 if column.moments else 1  # microseconds become seconds
+            ends = None if column.ends is None else (column.ends[0] / unit, column.ends[1] / unit)
+            yield Variable(name, ends, None, column.whole, null, column.moments, column.zone)

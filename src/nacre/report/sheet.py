@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from nacre.certificates import verified
 from nacre.report.cards import profile_cards
 from nacre.report.markup import bullets, document, facts_table, part, table, text
 from nacre.report.promise import chip, promise
 from nacre.report.report import Profile
+from nacre.table import Schema
+from nacre.table.columns.base import Column
+
+if TYPE_CHECKING:
+    from nacre.privacy.certificate.statement import Certificate
 
 TITLE = "About this synthetic table"
 _MAY = (
@@ -34,7 +39,7 @@ _PROTECTED_USE = (
 )
 
 
-def sheet_html(certificate: Any, schema: Any, columns: Sequence[Profile], facts: Mapping[str, str]) -> str:
+def sheet_html(certificate: Certificate, schema: Schema, columns: Sequence[Profile], facts: Mapping[str, str]) -> str:
     """The whole sheet as text. CertificateError where the certificate contradicts itself or the schema.
 
     `columns` come from `profile_columns`; a `Comparison`, which holds shares of private rows, is refused with
@@ -67,7 +72,7 @@ def sheet_html(certificate: Any, schema: Any, columns: Sequence[Profile], facts:
 _LEAD = "Shares of the synthetic rows alone. The outermost bars of numbers and dates hold all that lies beyond."
 
 
-def _described(schema: Any) -> str:
+def _described(schema: Schema) -> str:
     """The columns as the schema of the release has them: kind, limits or categories, whether a value may be missing."""
     rows = [
         (f"<bdi>{text(name)}</bdi>", text(column.kind), text(_limits(column), 200), "yes" if column.nullable else "no")
@@ -81,15 +86,14 @@ def _described(schema: Any) -> str:
     )
 
 
-def _limits(column: Any) -> str:
-    labels = getattr(column, "labels", None) or getattr(column, "categories", None)
-    if labels:
-        shown = ", ".join(str(v) for v in labels[:8])
-        return shown if len(labels) <= 8 else f"{shown} and {len(labels) - 8:,} more"
-    bounds = getattr(column, "bounds", None)
-    return f"{_end(bounds[0])} to {_end(bounds[1])}" if bounds else "false, true" if column.kind == "boolean" else "any"
+def _limits(column: Column) -> str:
+    if words := column.words:
+        shown = ", ".join(words[:8])
+        return shown if len(words) <= 8 else f"{shown} and {len(words) - 8:,} more"
+    ends = column.stated_ends
+    return f"{_end(ends[0])} to {_end(ends[1])}" if ends else "any"
 
 
-def _end(value: Any) -> str:
+def _end(value: float | str) -> str:
     whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
     return f"{value:,.0f}" if whole else str(value)

@@ -41,7 +41,7 @@ def describe(c: Any) -> str:
     """The certificate in plain words."""
     lines = [f"nacre certificate: method {c.method}", f"Guarantee: {label(c)}"]
     lines += [f"  because {reason}" for reason in c.reasons]
-    if c.epsilon is not None:
+    if c.epsilon is not None and c.delta is not None:
         lines += [
             f"Promise: ({exact(c.epsilon)}, {exact(c.delta)})-differential privacy for {whose(c.unit)}",
             f"Neighbours: {c.neighbours} ({neighbours_words(c)})",

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from nacre.errors import LedgerTampered
+from nacre.table.documents import parse
 
 # A reservation goes reserved -> opened -> settled, or reserved -> refunded. Nothing else takes place.
 POLICY, RESERVED, OPENED, SETTLED, REFUNDED = "policy", "reserved", "opened", "settled", "refunded"
@@ -41,10 +42,10 @@ class Row:
     @property
     def facts(self) -> dict[str, Any]:
         try:
-            told = json.loads(self.body)
+            told = parse(self.body, len(self.body))
             if not isinstance(told, dict):
                 raise ValueError("no object")
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             raise LedgerTampered(f"{where(self)}: its text cannot be read ({error})") from None
         return told
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from nacre.privacy.ledger.chain import COLUMNS, Row
 
-VERSION = 2  # 1 had the same tables; what its triggers did not refuse, `rules` does
-READABLE = (1, VERSION)
+VERSION = 3  # 1 and 2 had the same tables; what their triggers did not refuse, `rules` does
+READABLE = (1, 2, VERSION)
 KINDS = "'policy', 'reserved', 'opened', 'settled', 'refunded'"
 # A reservation costs something, a refund gives it back, all else is free; the sums never fall below nothing.
 # The caps stand in the anchor as well, and the triggers of each database refuse a sum above them: a second lock.

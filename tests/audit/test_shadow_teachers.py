@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from tests.privacy_contract import tables
 
-from nacre.audit import doors
 from nacre.audit import method as methods
 from nacre.audit.canaries import random_rows, worst_case
-from nacre.audit.likelihood_ratio import Witness
+from nacre.audit.likelihood_ratio import RatioRoom
 from nacre.audit.method import Effort, audit_method
-from nacre.audit.one_run import Choir
+from nacre.audit.one_run import CanaryRoom
 from nacre.privacy.budget import Budget
+from nacre.privacy.doors import descend, teach
 from nacre.privacy.plan import Plan, Teach
 from nacre.privacy.training import descent
 from nacre.privacy.training.teaching import Lesson
@@ -71,8 +71,8 @@ class Loud:
         return self
 
     def fit(self, room: Any, plan: Plan, seed: int) -> Any:
-        lesson = Lesson(nothing, doors._most, doors._loud, units=64)
-        return room.teach(plan["t"], lesson, {"seen": np.zeros(1, np.float32)}, update, records=doors._values)
+        lesson = Lesson(nothing, teach._most, teach._loud, units=64)
+        return room.teach(plan["t"], lesson, {"seen": np.zeros(1, np.float32)}, update, records=descend.values)
 
 
 @pytest.mark.parametrize("neighbours", ["add_or_remove_one", pytest.param("replace_one", marks=pytest.mark.slow)])
@@ -84,7 +84,7 @@ def test_the_ratio_of_lessons_has_its_law(neighbours):
     for world, sign in ((0, -1), (1, 1)):
         seen = []
         for _ in range(n):
-            room = Witness(worlds, world, job.plan, SCHEMA, early=True)
+            room = RatioRoom(worlds, world, job.plan, SCHEMA, early=True)
             methods.run(job, room, 0)
             seen.append(room.ratio)
         assert np.mean(seen) == pytest.approx(sign * mu**2 / 2, abs=5 * mu / np.sqrt(n))
@@ -96,7 +96,7 @@ def test_one_run_scores_the_answers_of_teachers():
     entry = Teach("t", parts=20_000, steps=2, size=400, clip=1.0, sigma=0.5)
     rows = random_rows(schema, 400, 0)
     present = np.random.default_rng(0).random(400) < 0.5
-    room = Choir(rows.filter(present), rows, Plan("one", (entry,), Budget(None), rows=200), schema)
+    room = CanaryRoom(rows.filter(present), rows, Plan("one", (entry,), Budget(None), rows=200), schema)
     room.teach(entry, Lesson(empty, kept, spoken, units=1), {"seen": np.zeros(400, np.float32)}, update, records=coded)
     assert room.scored
     order = np.argsort(room.scores)
@@ -109,7 +109,7 @@ def test_one_run_of_a_method_with_teachers_sees_them(method, monkeypatch):
     small = {"steps": 3, "width": 64, "parts": 4, "rows": 2, **({"batch": 3} if method == "gswgan" else {})}
     schema = tables.schema(rows=100)
     job = prepare(schema.names, schema, Terms(1.0, 1e-9, method=method, domain="declared", options=small))
-    moved, real = [], Choir.teach
+    moved, real = [], CanaryRoom.teach
 
     def teach(room, *given, **settings):
         before = room.scores.copy()
@@ -117,6 +117,6 @@ def test_one_run_of_a_method_with_teachers_sees_them(method, monkeypatch):
         moved.append(np.ptp(room.scores - before))
         return told
 
-    monkeypatch.setattr(Choir, "teach", teach)
+    monkeypatch.setattr(CanaryRoom, "teach", teach)
     found = audit_method(job, Effort(runs=0, canaries=200), 1e-2)
     assert len(moved) == 1 and moved[0] > 0 and not found.refuted

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from benchmarks.peers import adult, build, covertype, launch, registry, study
+from benchmarks.peers import build, launch, registry, study
 
-from benchmarks import catalogue, data, protocol, results_page
+from benchmarks import catalogue, data, protocol, results_page, studies
 from benchmarks import methods as made_by
 from benchmarks import results as result_files
 from nacre.evaluation.score import Protocol
@@ -309,11 +309,11 @@ def test_every_peer_has_an_adapter_and_pins_without_addresses():
 
 
 def test_the_cases_cover_every_peer_at_every_budget():
-    asked = {(c.method, c.epsilon) for c in adult.STUDY.cases}
+    asked = {(c.method, c.epsilon) for c in studies.PEERS_ADULT.cases}
     for peer in registry.PEERS.values():
         assert {e for name, e in asked if name == peer.name} == ({0.1, 1.0, 10.0} if peer.private else {None})
-    assert {c.method for c in covertype.STUDY.cases} <= {"real", *registry.PEERS}
-    assert all(c.seeds == 1 for s in (adult.STUDY, covertype.STUDY) for c in s.cases)
+    assert {c.method for c in studies.PEERS_COVERTYPE.cases} <= {"real", *registry.PEERS}
+    assert all(c.seeds == 1 for s in (studies.PEERS_ADULT, studies.PEERS_COVERTYPE) for c in s.cases)
 
 
 @pytest.mark.slow  # two virtual environments with pip in them

@@ -26,7 +26,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks.catalogue import Options
 from benchmarks.reading.seed_files import packed, seeds, zipped
+from benchmarks.results import Results, Setting
 
 SLOW = 2.0  # seconds that a case may take
 BATCH = 2_000
@@ -226,14 +228,32 @@ def _one_by_one(batch: range, good: dict[str, list[bytes]], found: Found) -> Non
             found.add(told)
 
 
+ONLY = ("sources",)
+CASES = 1_000_000
+
+
+def run(options: Options, results: Results) -> None:
+    """The whole campaign; `--quick` takes 4,000 cases. Faults are printed with their seeds."""
+    if not options.of(ONLY) or results.has("sources", 1):
+        return
+    found = Found()
+    for found in campaign(1, float("inf"), 4_000 if options.quick else CASES):
+        print(f"\r{found.cases:,} cases, {len(found.faults)} faults", end="", file=sys.stderr, flush=True)
+    for fault in found.faults:
+        print(json.dumps(fault), flush=True)
+    figures = {"cases_read": found.read, "cases_refused": found.refused, "faults": len(found.faults)}
+    results.add(Setting("reading", "damaged files"), 1, {**figures, "longest_s": found.slowest}, "sources")
+
+
 def main() -> int:
     asked = argparse.ArgumentParser(description="Read damaged files.")
     asked.add_argument("--seed", type=int, default=1)
-    asked.add_argument("--seconds", type=float, default=600)
+    asked.add_argument("--seconds", type=float, help="600, or as long as it takes where --cases says how many")
     asked.add_argument("--cases", type=int)
     given = asked.parse_args()
     found = Found()
-    for found in campaign(given.seed, given.seconds, given.cases):
+    seconds = given.seconds or (600.0 if given.cases is None else float("inf"))
+    for found in campaign(given.seed, seconds, given.cases):
         print(f"\r{found.cases:,} cases, {len(found.faults)} faults", end="", file=sys.stderr, flush=True)
     print(json.dumps(found.told(), indent=1))
     return 1 if found.faults else 0

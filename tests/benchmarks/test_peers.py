@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from benchmarks.peers import adult, build, covertype, launch, registry, study
+from benchmarks.peers import build, launch, registry, study
 
-from benchmarks import catalogue, data, protocol, results_page
+from benchmarks import catalogue, data, protocol, results_page, studies
 from benchmarks import methods as made_by
 from benchmarks import results as result_files
 from nacre.evaluation.score import Protocol
@@ -259,8 +259,8 @@ def test_a_study_keeps_figures_of_the_one_and_the_reason_of_the_other(monkeypatc
     assert good["outcome"] == "finished" and good["version"] == "1.2" and good["spent"] == "epsilon = 1"
     assert "no bottom" in bad["outcome"] and bad["reads_domain"] and not bad["reports_spend"]
     page = results_page.render([document])
-    assert "| tiny | good | fake 1.2 | 1 | finished | no | yes | some notes |" in page
-    assert "| yes | no | some notes |" in next(line for line in page.splitlines() if line.startswith("| tiny | bad |"))
+    assert "| good | fake | no | yes | some notes | tiny | ε 1: finished (1.2) |" in page
+    assert "| yes | no | some notes |" in next(line for line in page.splitlines() if line.startswith("| bad |"))
 
     calls = tmp_path / "runs" / "tiny" / "tiny-0" / "rows.parquet.calls"
     script(WORKS, "crashes.py")  # mended
@@ -309,11 +309,11 @@ def test_every_peer_has_an_adapter_and_pins_without_addresses():
 
 
 def test_the_cases_cover_every_peer_at_every_budget():
-    asked = {(c.method, c.epsilon) for c in adult.STUDY.cases}
+    asked = {(c.method, c.epsilon) for c in studies.PEERS_ADULT.cases}
     for peer in registry.PEERS.values():
         assert {e for name, e in asked if name == peer.name} == ({0.1, 1.0, 10.0} if peer.private else {None})
-    assert {c.method for c in covertype.STUDY.cases} <= {"real", *registry.PEERS}
-    assert all(c.seeds == 1 for s in (adult.STUDY, covertype.STUDY) for c in s.cases)
+    assert {c.method for c in studies.PEERS_COVERTYPE.cases} <= {"real", *registry.PEERS}
+    assert all(c.seeds == 1 for s in (studies.PEERS_ADULT, studies.PEERS_COVERTYPE) for c in s.cases)
 
 
 @pytest.mark.slow  # two virtual environments with pip in them

@@ -6,10 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from benchmarks.sketch import adult, covertype
 
 from benchmarks import __main__ as command
-from benchmarks import catalogue, data, methods, protocol, results_page
+from benchmarks import catalogue, data, methods, protocol, studies, topics
 from benchmarks import results as result_files
 from nacre.errors import DataError, NacreError
 from nacre.evaluation.score import Protocol
@@ -220,8 +219,8 @@ def test_schemas_are_public_and_complete(name):
 
 
 def test_studies_name_known_methods_and_metrics():
-    for study in (adult.STUDY, covertype.COLLAPSED, covertype.UNCOLLAPSED):
+    for study in (studies.SKETCH_ADULT, studies.COLLAPSED, studies.UNCOLLAPSED):
         assert {c.method for c in study.cases} <= set(methods.METHODS)
         assert study.cases[0].method == "real"
         assert {f"{g}_gap" for g in study.gaps} <= set(METRICS)
-    assert {"auc_hgb", "auc_mean10", "f1_tree", "f1_forest", "tvd2", "kendall_rmse"} <= set(results_page.COLUMNS)
+    assert {"auc_hgb", "auc_mean10", "f1_tree", "f1_forest", "tvd2", "kendall_rmse"} <= set(topics.UTILITY)

@@ -148,3 +148,40 @@ def test_parts_of_a_dataset_and_of_shards_agree_too(tmp_path):
     changed = dataclasses.replace(shard.pieces[0], path=str(tmp_path / "1" / "1.parquet"))
     with pytest.raises(DataError, match="is stored as string, but as int64 in the table"):
         list(dataclasses.replace(shard, pieces=(changed,)).batches())
+
+
+def test_names_of_folders_are_texts(tmp_path):
+    """Arrow reads `zip=007` as 7 unless some folder has another name: one row would change all others."""
+    import pyarrow.dataset as ds
+
+    for name in ("007", "12"):
+        (tmp_path / f"zip={name}").mkdir()
+        pq.write_table(pa.table({"a": [1]}), tmp_path / f"zip={name}" / "t.parquet")
+    with pytest.raises(DataError, match=r"column 'zip' is made of the names of folders.*declare it as text"):
+        open_rows(ds.dataset(tmp_path, partitioning="hive"))
+    declared = ds.partitioning(pa.schema([("zip", pa.string())]), flavor="hive")
+    (one, two) = open_rows(ds.dataset(tmp_path, partitioning=declared)).batches()
+    assert one["zip"].to_pylist() + two["zip"].to_pylist() == ["007", "12"]
+
+
+def test_datasets_that_are_not_whole_or_hold_text_files_are_refused(tmp_path):
+    import pyarrow.dataset as ds
+
+    (tmp_path / "a.csv").write_text("a\n1\n")
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "b.parquet")
+    typed = ds.dataset(tmp_path / "b.parquet")
+    with pytest.raises(DataError, match="dataset of text files has types that depend on its rows"):
+        open_rows(ds.dataset([ds.dataset(tmp_path / "a.csv", format="csv"), typed]))
+    for part in (typed.filter(ds.field("a") > 1), typed.scanner()):
+        with pytest.raises(DataError, match="only a whole Arrow dataset"):
+            open_rows(part)
+
+
+def test_floats_are_not_made_whole_numbers_by_a_dataset(tmp_path):
+    """2**53 + 1 is another number in a part that one missing value made floats: persons would change names."""
+    import pyarrow.dataset as ds
+
+    pq.write_table(pa.table({"who": [2**53 + 1]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"who": [float(2**53 + 1), None]}), tmp_path / "b.parquet")
+    with pytest.raises(DataError, match=r"b\.parquet: column 'who' is stored as double, but as int64 in the dataset"):
+        open_rows(ds.dataset(tmp_path, format="parquet"))

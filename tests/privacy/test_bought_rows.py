@@ -119,6 +119,11 @@ def test_what_was_bought_carries_its_cost_and_counts_as_read_when_its_noise_was_
     second = nacre.fit(table, epsilon=2.0, delta=1e-6, method="independent", schema=first.schema)
     (said,) = [a for a in second.certificate.assumptions if "bought by an earlier run" in a]
     assert f"({up(paid.epsilon)}, {up(paid.delta)}), add_or_remove_one" in said and "adds to this promise" in said
+    other = nacre.fit(
+        table, epsilon=2.0, delta=1e-6, method="independent", schema=first.schema, neighbours="zero_out"
+    ).certificate
+    (said,) = [a for a in other.assumptions if "bought by an earlier run" in a]
+    assert "under a promise other than this one, which does not cover them" in said and "adds" not in said
     seeded = nacre.fit(table, epsilon=2.0, delta=1e-6, method="independent", noise_seed=1).schema
     assert "bought" not in seeded.facts().values() and not seeded.purchases
     with pytest.raises(DomainNotDeclared, match="was read from the data"):

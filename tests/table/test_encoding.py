@@ -313,6 +313,13 @@ def test_polars_text_types_are_read():
     assert found["a"].values.tolist() == [1, -1, 0] and found["b"].values.tolist() == [1, 2, 3]
 
 
+def test_zero_has_no_sign():
+    """Lists of categories keep the first of two equal zeros: a row of -0.0 would change the bits of all rows of 0."""
+    column = Numeric((0.0, 1.0), nullable=True)
+    for array in (pa.array([-0.0, 0.0, None]), pa.array(["-0", "0.0", "-0.0"]), pa.array([-0.0]).dictionary_encode()):
+        assert not np.signbit(column.encode(array).values).any()
+
+
 @pytest.mark.parametrize("column", [Datetime(nullable=True), Tensor((2,), nullable=True)])
 def test_nan_is_missing_also_where_no_number_can_be_read(column):
     """pandas stores None as NaN as soon as one number is in the column: no other row may make it unreadable."""

@@ -207,3 +207,19 @@ def test_truth_words():
 def test_formats_that_cannot_be_read(make, said):
     with pytest.raises(SchemaError, match=said):
         make()
+
+
+@pytest.mark.parametrize(
+    ("format", "texts"),
+    [
+        (NumberFormat(prefix="$", thousands=","), ["$1,941.32", "-$5", "x", "", None]),
+        (NumberFormat(decimal=","), ["3,14", "-2", None]),
+        (DateFormat("%d.%m.%Y"), ["31.12.2020", "x", None]),
+        (TruthFormat("ja", "nein"), ["Ja", "nein", "x", None]),
+    ],
+)
+def test_texts_are_read_alike_in_every_type_of_text(format, texts):
+    """pandas and polars store texts with offsets of 64 bits."""
+    more = (None,) if isinstance(format, DateFormat) else ()
+    short, long = (format.read(pa.array(texts, kind), *more) for kind in (pa.string(), pa.large_string()))
+    assert all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in zip(short, long))

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from nacre.errors import DataError
@@ -39,9 +40,42 @@ def test_pandas_types_do_not_depend_on_the_nulls_that_occur():
 @pytest.mark.parametrize("value", [Decimal("1.50"), True, dt.datetime(2020, 1, 2), 2**70])
 def test_objects_of_several_types_are_refused(value, stray):
     """Arrow would infer one type for the column from all of its rows, or end the process."""
-    frame = pd.DataFrame({"a": pd.Series([value, None, value, stray], dtype=object), "b": [1, 2, 3, 4]})
-    with pytest.raises(DataError, match=r"column 'a' holds Python objects \(.*one row could change .* such as "):
-        to_arrow(frame)
+    for values in ([value, None, value, stray], [stray, None, value, value]):
+        frame = pd.DataFrame({"a": pd.Series(values, dtype=object), "b": [1, 2, 3, 4]})
+        with pytest.raises(DataError, match=r"column 'a' holds Python objects \(.*one row could change .* such as "):
+            to_arrow(frame)
+
+
+def test_sparse_columns_are_read_as_dense_ones():
+    """One missing value would make floats of them, and of 2**53 + 1 another label."""
+    for values in ([2**53 + 1, 7], ["a", "b"], ["a", "\ud800"], [True, False]):
+        for column in (values, [*values, None]):
+            dense = pd.DataFrame({"a": pd.Series(column, dtype=None if isinstance(values[0], int) else object)})
+            sparse = pd.DataFrame({"a": pd.arrays.SparseArray(dense["a"].to_numpy())})
+            assert repr(to_arrow(sparse)["a"].to_pylist()) == repr(to_arrow(dense)["a"].to_pylist())
+    whole, floats = (pd.DataFrame({"a": pd.arrays.SparseArray(v)}) for v in ([2**53 + 1], [2**53 + 1, None]))
+    assert to_arrow(whole).schema == to_arrow(floats).schema
+
+
+def test_texts_that_are_spelt_out_stay_apart():
+    """What is no text must not look like a text that somebody else has, whatever stands in the other rows."""
+    words = ["\ud800", "\0eda080", "a\0b", "a"]
+    together = to_arrow(pd.DataFrame({"a": pd.Series(words, dtype=object)}))["a"].to_pylist()
+    assert len(set(together)) == len(words) and together[3] == "a"
+    alone = [to_arrow(pd.DataFrame({"a": pd.Series([w], dtype=object)}))["a"].to_pylist()[0] for w in words]
+    assert alone == together
+
+
+def test_what_a_library_cannot_compute_is_refused():
+    for bad in (pd.DataFrame({"a": pd.Series([Decimal("sNaN")], dtype=object)}),
+                pl.LazyFrame({"a": ["x"]}).with_columns(pl.col("a").cast(pl.Int8))):  # fmt: skip
+        with pytest.raises(DataError, match=r"decimals that are no numbers|the polars query fails"):
+            to_arrow(bad)
+
+
+def test_runs_of_pandas_are_no_crash():
+    table = pa.table({"a": pc.run_end_encode(pa.array([1, 1, 2]))})
+    assert to_arrow(table.to_pandas(types_mapper=pd.ArrowDtype))["a"].to_pylist() == [1, 1, 2]
 
 
 def test_objects_of_one_sort_are_read_one_by_one():

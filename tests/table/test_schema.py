@@ -165,3 +165,9 @@ def test_the_schema_in_the_documents_is_one():
     assert Schema.from_json(schema.to_json()) == schema
     shown = {key for spec in json.loads(text)["columns"].values() for key in spec} | set(json.loads(text))
     assert all(f"`{key}`" in page or f"**`{key}`**" in page for key in shown - {"format", "columns", "kind"})
+
+
+def test_null_words_of_persons_are_for_the_whole_table():
+    """The doors name persons before they know of such words: all rows of "NA" would be one person's."""
+    with pytest.raises(SchemaError, match="column 'id' has null words, which would be one person; declare them for"):
+        Schema({"id": Identifier(null_words=("NA",)), "a": Boolean()}, unit=Unit("id", 2))

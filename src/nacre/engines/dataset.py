@@ -13,7 +13,7 @@ from nacre.engines.shards import even_cuts, known
 from nacre.errors import DataError
 from nacre.table.sources import BATCH_ROWS, Options
 from nacre.table.sources.checks import READ_ERRORS, check_names, first_line, slices
-from nacre.table.sources.storage import Agreement, plain
+from nacre.table.sources.storage import Agreement, family, plain
 
 
 @dataclass(frozen=True)
@@ -42,21 +42,39 @@ class Fragments:
 class DatasetRows(Fragments, Stored):
     """A whole `pyarrow.dataset.Dataset`.
 
-    A dataset of text files is refused: Arrow takes the types of its columns from some of the rows, and one row must not
-    change how the others are read. Name the files instead.
+    Parts of text files are refused: Arrow takes the types of their columns from some of the rows, and one row must not
+    change how the others are read. Name the files instead. So are columns that are names of folders and no texts: from
+    all names together Arrow finds whether `part=007` is a number.
     """
 
     def __init__(self, dataset: Any):
+        try:
+            schema, fragments = dataset.schema, tuple(dataset.get_fragments())
+        except (AttributeError, ValueError):  # a scanner, or a dataset with a filter or a projection
+            raise DataError(
+                "only a whole Arrow dataset can be read, without filter or projection; give the dataset itself, or the "
+                "table that .to_table() makes"
+            ) from None
+        check_names("the dataset", schema.names, Options())  # type: ignore[arg-type]
+        super().__init__(schema, fragments)
+        self._check_formats()
+        self._check_parts()
+
+    def _check_formats(self) -> None:
         import pyarrow.dataset as ds
 
-        if isinstance(getattr(dataset, "format", None), (ds.CsvFileFormat, ds.JsonFileFormat)):
+        if any(isinstance(getattr(f, "format", None), (ds.CsvFileFormat, ds.JsonFileFormat)) for f in self.fragments):
             raise DataError(
                 "an Arrow dataset of text files has types that depend on its rows; open the files by their names, a "
                 "list of them or a pattern such as 'parts/*.csv'"
             )
-        check_names("the dataset", dataset.schema.names, Options())  # type: ignore[arg-type]
-        super().__init__(dataset.schema, tuple(dataset.get_fragments()))
-        self._check_parts()
+        for name in {n for f in self.fragments for n in ds.get_partition_keys(f.partition_expression)}:
+            if family(self.arrow_schema.field(name).type) != "text":
+                raise DataError(
+                    f"column {name!r} is made of the names of folders, and its type would depend on which there are; "
+                    f"declare it as text: partitioning=ds.partitioning(pa.schema([({name!r}, pa.string())]), "
+                    "flavor='hive')"
+                )
 
     def _check_parts(self) -> None:
         """Arrow would convert what a part stores in another way, and give one person two names."""
@@ -66,9 +84,21 @@ class DatasetRows(Fragments, Stored):
             for fragment in self.fragments:
                 names = [n for n in self.column_names if n in fragment.physical_schema.names]
                 stored = pa.schema([fragment.physical_schema.field(n) for n in names])
-                parts.add(stored, getattr(fragment, "path", "a part of the dataset"))
+                where = getattr(fragment, "path", "a part of the dataset")
+                parts.add(stored, where)
+                self._check_floats(stored, where)
         except READ_ERRORS as error:
             raise DataError(f"the dataset cannot be read ({first_line(error)}); check its files") from None
+
+    def _check_floats(self, stored: pa.Schema, where: Any) -> None:
+        """Arrow makes whole numbers of floats that stand for several, and nobody would see it any more."""
+        for field in stored:
+            kind = self.arrow_schema.field(field.name).type
+            if pa.types.is_floating(field.type) != pa.types.is_floating(kind) and not pa.types.is_null(field.type):
+                raise DataError(
+                    f"{where}: column {field.name!r} is stored as {field.type}, but as {kind} in the dataset; the "
+                    "parts of one table must store a column in one way: write them again with one type, or as text"
+                )
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         rows = 0

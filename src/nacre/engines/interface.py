@@ -105,16 +105,10 @@ class View(Stored):
 class _Brought(View):
     """Rows that somebody brings, who knows no more of them."""
 
+    assumptions, stored_as = Stored.assumptions, Stored.stored_as
+
     def __init__(self, rows: Rows):
         self.rows = rows
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        return ()
-
-    @property
-    def stored_as(self) -> tuple[pa.Schema, ...]:
-        return (self.arrow_schema,)
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         return self.rows.batches(columns)

@@ -178,6 +178,27 @@ def _plans() -> list[Metric]:
     ]
 
 
+def _law() -> list[Metric]:
+    """How tables are read, searched for a break of the law and for a crash."""
+    moved = "largest movement of what a door adds up, of one row or person more, over what the promise declares"
+    pairs, cases, speed = "pairs of neighbouring tables", "damaged files", "the earlier version, same rows, by turns"
+
+    def fact(name: str, unit: str, text: str) -> Metric:
+        return Metric(name, "none", (0.0, INF), unit, ("private",), text)
+
+    return [
+        Metric("moved_over_declared", "lower", (0.0, INF), "1", ("private",), moved),
+        fact("pairs_read", "pairs", f"{pairs} of which both were read"),
+        fact("tables_refused", "tables", "of these tables, refused with an error of nacre's own"),
+        fact("cases_read", "files", f"{cases} that were read"),
+        fact("cases_refused", "files", f"{cases} that were refused with an error of nacre's own"),
+        Metric("faults", "lower", (0.0, INF), "files", ("private",), f"{cases} that did neither within two seconds"),
+        Metric("longest_s", "lower", (0.0, INF), "s", ("clock",), "wall time of the table or file that took longest"),
+        Metric("read_s", "lower", (0.0, INF), "s", ("clock",), "processor time of one pass over all columns, encoded"),
+        Metric("over_earlier", "lower", (0.0, INF), "1", ("clock",), f"processor time over that of {speed}"),
+    ]
+
+
 def _reading() -> list[Metric]:
     """How the columns of a table come back."""
     wrong = "columns with a value in another writing or kind than the table's, or with a label it never had"
@@ -190,4 +211,4 @@ def _reading() -> list[Metric]:
     ]
 
 
-METRICS = (*_costs(), *_calls(), *_books(), *_attacked(), *_settings(), *_learners(), *_plans(), *_reading())
+METRICS = (*_costs(), *_calls(), *_books(), *_attacked(), *_settings(), *_learners(), *_plans(), *_law(), *_reading())

@@ -79,6 +79,7 @@ def _nothing(certificate: Certificate) -> Words:
 
 
 def _promised(c: Certificate) -> Words:
+    assert c.epsilon is not None and c.delta is not None  # a promise has both
     who, factor = whose(c.unit), math.exp(c.epsilon)
     that = "that row" if not c.unit.get("column") else f"that {c.unit['column']}"
     pair = NEIGHBOUR_WORDS.get(c.neighbours, "two neighbouring tables").format(whose=who, that=that)
@@ -129,7 +130,7 @@ def _limits(c: Certificate, who: str) -> tuple[str, ...]:
 def numbers(c: Certificate) -> list[tuple[str, str]]:
     """The promise in numbers: pairs of name and figure. Without a promise no epsilon and no delta appear."""
     found = [("Guarantee", c.guarantee), ("Method", c.method)]
-    if c.epsilon is not None:
+    if c.epsilon is not None and c.delta is not None:
         found += [
             ("Epsilon", exact(c.epsilon)),
             ("Delta", exact(c.delta)),

@@ -26,7 +26,7 @@ def chip(certificate: Certificate) -> str:
     kind = "good" if level.startswith("proven") else "bad" if level == "none" else ""
     promise = (
         f" (epsilon {exact(certificate.epsilon)}, delta {exact(certificate.delta)})"
-        if certificate.epsilon is not None
+        if certificate.epsilon is not None and certificate.delta is not None
         else ""
     )
     return f'<span class="chip {kind}">Guarantee: {text(level)}{promise}</span>'
@@ -50,7 +50,7 @@ def promise(certificate: Certificate) -> str:
 
 def _attackers(c: Certificate) -> str:
     """What the best test for the presence of a unit can detect."""
-    if c.epsilon is None:
+    if c.epsilon is None or c.delta is None:
         return ""
     rows = [
         (f"{100 * a:g} %", words.at_most_percent(words.detection(c.epsilon, c.delta, a))) for a in words.FALSE_ALARMS

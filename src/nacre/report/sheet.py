@@ -10,7 +10,7 @@ from nacre.report.cards import profile_cards
 from nacre.report.markup import bullets, document, facts_table, part, table, text
 from nacre.report.promise import chip, promise
 from nacre.report.report import Profile
-from nacre.table import Datetime, Schema
+from nacre.table import Schema
 from nacre.table.columns.base import Column
 
 if TYPE_CHECKING:
@@ -90,10 +90,8 @@ def _limits(column: Column) -> str:
     if words := column.words:
         shown = ", ".join(words[:8])
         return shown if len(words) <= 8 else f"{shown} and {len(words) - 8:,} more"
-    if column.ends is None:
-        return "any"
-    low, high = column.bounds if isinstance(column, Datetime) and column.bounds else column.ends
-    return f"{_end(low)} to {_end(high)}"
+    ends = column.stated_ends
+    return f"{_end(ends[0])} to {_end(ends[1])}" if ends else "any"
 
 
 def _end(value: float | str) -> str:

@@ -6,6 +6,7 @@ from nacre.engines import Rows, stored
 from nacre.errors import DataError
 from nacre.privacy.certificate import assumed
 from nacre.privacy.passes.units import refuse_blurred_persons, refuse_repeated_persons
+from nacre.privacy.plan import Plan
 from nacre.table import Schema
 from nacre.table.sources import storage
 
@@ -29,7 +30,7 @@ def _refuse_unreadable_types(rows: Rows, schema: Schema) -> None:
 
     for name in schema.modelled:
         stored = rows.arrow_schema.field(name).type
-        if schema.columns[name].kind != "tensor" and unreadable_type(stored):
+        if not schema.columns[name].shape and unreadable_type(stored):
             raise DataError(
                 f"column {name!r} is stored as {stored}, which cannot be read as numbers, labels or dates; convert it "
                 "(a length of time: to its number of seconds), or declare it as an identifier"
@@ -51,6 +52,6 @@ def check_rows(rows: Rows, schema: Schema) -> None:
     check_persons(rows, schema)
 
 
-def assumptions(schema: Schema, rows: Rows) -> tuple[str, ...]:
+def assumptions(schema: Schema, rows: Rows, plan: Plan) -> tuple[str, ...]:
     """What the promise rests on besides the proofs."""
-    return assumed.of_table(schema, storage.told(rows.arrow_schema), stored(rows).assumptions)
+    return assumed.of_table(schema, storage.told(rows.arrow_schema), stored(rows).assumptions, plan)

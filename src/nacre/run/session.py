@@ -42,7 +42,7 @@ class Session:
     ) -> Certificate:
         """What was promised, on a table that turned out to be of this schema: the end of a run, whose debit is settled.
         `rests_on`: its assumptions, where they are not those of any table."""
-        stated = assumptions(self.schema, self.rows) if rests_on is None else rests_on
+        stated = assumptions(self.schema, self.rows, self.plan) if rests_on is None else rests_on
         self.schema = schema
         seeded = self.noise.seeded
         made = certify(self.plan, schema, seeded=seeded, noise=self.noise.description, assumptions=stated)

@@ -22,8 +22,9 @@ _UNPRICED = "at a cost that the schema does not state; if from these rows, it ad
 # Sentences with a part of their own; the last is that of the version before.
 _PUBLIC = re.compile(r"the facts marked public in the schema(, those attested apart,)? were not taken from this table")
 _ATTESTATION = re.compile(rf"\d+ facts {_ATTESTED} .+, because: .+")
-_EARLIER = re.compile(rf"\d+ facts of the schema were {_BOUGHT}, ({_UNPRICED}|at \(.+: if from these rows, that cost "
-                      r"adds to this promise)")  # fmt: skip
+_ADDS = "if from these rows, that cost adds to this promise"
+_OTHER = "if from these rows, under a promise other than this one, which does not cover them"
+_EARLIER = re.compile(rf"\d+ facts of the schema were {_BOUGHT}, ({_UNPRICED}|at \(.+: ({_ADDS}|{_OTHER}))")
 _STORAGE = re.compile(
     r"column names and how the table stores its columns are public \(.*\)|"
     r"column names, and whether the file stores a column as text, numbers or dates, are public"
@@ -31,13 +32,14 @@ _STORAGE = re.compile(
 _BUYS = {"kind": "kinds", "bounds": "kinds", "categories": "domain", "rows": "rows"}  # which entry buys a fact
 
 
-def of_table(schema: Any, stored: str, told: Iterable[str]) -> tuple[str, ...]:
-    """What a run on a table rests on. `stored`: the types of its columns, in words; `told`: what its files add."""
+def of_table(schema: Any, stored: str, told: Iterable[str], plan: Any = None) -> tuple[str, ...]:
+    """What a run on a table rests on. `stored`: the types of its columns, in words; `told`: what its files add; `plan`:
+    whose promise it is."""
     earlier = bought(schema)
     return (
         public(schema),
         *attested(schema),
-        *([f"{earlier} facts of the schema were {_BOUGHT}, {price(schema)}"] if earlier else []),
+        *([f"{earlier} facts of the schema were {_BOUGHT}, {price(schema, plan)}"] if earlier else []),
         f"column names and how the table stores its columns are public ({stored})",
         *told,
         *([PER_ROW] if schema.unit is None else []),
@@ -62,15 +64,18 @@ def bought(schema: Any) -> int:
     return sum(source == "bought" for source in schema.facts().values())
 
 
-def price(schema: Any) -> str:
-    """What facts bought earlier have cost, as far as the schema says it."""
+def price(schema: Any, plan: Any = None) -> str:
+    """What facts bought earlier have cost, as far as the schema says it. A price under another promise is none here: a
+    person with several rows, or whether a row is there at all, may not have been what it protects."""
     if not schema.purchases:
         return _UNPRICED
     paid = "; ".join(
         f"at ({up(p.epsilon)}, {up(p.delta)}), {p.neighbours}{f', {p.cap} rows of a unit' * (p.cap > 1)}"
         for p in schema.purchases
     )
-    return f"{paid}: if from these rows, that cost adds to this promise"
+    promise = None if plan is None else (plan.budget.neighbours, plan.cap)
+    same = promise is None or all((p.neighbours, p.cap) == promise for p in schema.purchases)
+    return f"{paid}: {_ADDS if same else _OTHER}"
 
 
 def check(stated: Any, schema: Any = None) -> None:

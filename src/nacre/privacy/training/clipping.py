@@ -6,12 +6,6 @@ unit moves the sum by at most C (dphflow.md 3.9, E11). Layers come in two forms 
 
 - `Whole`: the contributions themselves, [batch, ...] (from `vmap`);
 - `nacre.nets.taps.Outer`: inputs and output gradients of a dense layer, whose contributions are never formed.
-
-`size`                  coordinates of the layer
-`norm2() -> [batch]`    squared L2 norms, never below the true ones by more than float error
-`rows() -> two [batch, rows]`  squared norms of the rows, and the weights that share the threshold among them
-`total(scale)`          Σ_i scale_i · G_i as a tree, for scale [batch] or [batch, rows]; a unit of scale 0 is left out
-whole `whole()`               the tree of [batch, ...] arrays
 """
 
 from __future__ import annotations
@@ -21,13 +15,42 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 
 FLOAT_SLACK = 2.0**-8  # float32 norms and products: declared as part of the sensitivity
 _EXACT = jax.lax.Precision.HIGHEST  # TF32 would let a clipped norm reach 1.0006·C
+
+
+@runtime_checkable
+class Layer(Protocol):
+    """What the units of a batch contribute to one layer."""
+
+    @property
+    def size(self) -> int:
+        """Coordinates of the layer."""
+        ...
+
+    def norm2(self) -> jax.Array:
+        """Squared L2 norms [batch], never below the true ones by more than float error."""
+        ...
+
+    def rows(self) -> tuple[jax.Array, jax.Array]:
+        """Squared norms of the rows [batch, rows], and the weights that share the threshold among them."""
+        ...
+
+    def total(self, scale: jax.Array) -> Any:
+        """Σ_i scale_i · G_i as a tree, for scale [batch] or [batch, rows]; a unit of scale 0 is left out whole."""
+        ...
+
+    def whole(self) -> Any:
+        """The tree of [batch, ...] arrays."""
+        ...
+
+
+Layers = Mapping[str, Layer]
 
 
 @dataclass(frozen=True)
@@ -41,7 +64,7 @@ class Whole:
     def _leaves(self) -> list[jax.Array]:
         return [jnp.asarray(leaf) for leaf in jax.tree.leaves(self.tree)]
 
-    @cached_property
+    @property
     def size(self) -> int:
         return sum(math.prod(leaf.shape[1:]) for leaf in self._leaves)
 
@@ -94,13 +117,10 @@ def _kept(scale: jax.Array) -> jax.Array:
     return (scale != 0) if scale.ndim == 1 else (scale != 0).any(axis=1)
 
 
-Layers = Mapping[str, Any]
-
-
-def layers_of(tree: Any) -> dict[str, Any]:
+def layers_of(tree: Any) -> Layers:
     """The top-level entries of a batched tree as layers; a tree that is not a mapping is one layer, named ''."""
-    parts = dict(tree) if isinstance(tree, Mapping) else {"": tree}
-    return {name: part if hasattr(part, "norm2") else Whole(part) for name, part in parts.items()}
+    parts: Mapping[str, Any] = tree if isinstance(tree, Mapping) else {"": tree}
+    return {name: part if isinstance(part, Layer) else Whole(part) for name, part in parts.items()}
 
 
 def tree_of(totals: Mapping[str, Any]) -> Any:

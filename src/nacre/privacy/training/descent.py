@@ -15,7 +15,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -34,6 +34,17 @@ GRID_BITS = 20
 FORMED = 1 << 22  # numbers of contributions formed at once on a processor: beyond, a step takes several times as long
 
 Query = Callable[[Any, Any, jax.Array], Mapping[str, Any]]  # state, unit, key -> contribution to every part
+
+
+@runtime_checkable
+class Tapped(Protocol):
+    """A query that gives the layers of a whole batch by taps."""
+
+    def __call__(self, state: Any, unit: Any, key: jax.Array) -> Mapping[str, Any]: ...
+
+    def contributions(self, state: Any, units: Any, keys: jax.Array) -> Mapping[str, Any]: ...
+
+
 Update = Callable[[Any, Mapping[str, Any], jax.Array], Any]  # state, noisy parts, public key -> state
 Settle = Callable[[Mapping[str, Any], Any], Any]  # question, answer -> the answer, recorded or replayed
 Progress = Callable[[int, int], None]  # steps done, steps in all: nothing of the rows
@@ -109,10 +120,12 @@ class Descent(Stepwise):
     def placed(self, units: Units) -> Units:
         return device_units(units, self.devices)
 
-    def contributions(self, state: Any, units: Any, keys: jax.Array) -> dict[str, dict[str, Any]]:
+    def contributions(self, state: Any, units: Any, keys: jax.Array) -> dict[str, clipping.Layers]:
         """part -> layer -> contributions of the batch."""
-        tapped = getattr(self.query, "contributions", None)
-        found = tapped(state, units, keys) if tapped else jax.vmap(self.query, (None, 0, 0))(state, units, keys)
+        if isinstance(self.query, Tapped):
+            found = self.query.contributions(state, units, keys)
+        else:
+            found = jax.vmap(self.query, (None, 0, 0))(state, units, keys)
         return {name: clipping.layers_of(found[name]) for name in (p.name for p in self.entry.parts)}
 
     def clipped_sums(self, state: Any, units: Units, key: Any, step: Any) -> dict[str, Any]:
@@ -158,7 +171,7 @@ def chunk_size(entry: Descend, query: Query, state: Any, some: Any, units: float
     """How many units the first physical chunk holds, from public things: a batch; on a processor, where contributions
     are formed in full (no taps, or sparse clipping), what fits its caches. `some`: units that show their shapes."""
     size = poisson.physical_size(entry.q, units)
-    formed = not hasattr(query, "contributions") or any(p.clipping == "sparse" for p in entry.parts)
+    formed = not isinstance(query, Tapped) or any(p.clipping == "sparse" for p in entry.parts)
     if not formed or jax.default_backend() != "cpu":
         return size
     keys = jax.random.split(jax.random.key(0), len(jax.tree.leaves(some)[0]))
@@ -167,7 +180,7 @@ def chunk_size(entry: Descend, query: Query, state: Any, some: Any, units: float
     return min(size, max(16, FORMED // max(numbers, 1) // 8 * 8))
 
 
-def clipped_sum(part: Part, layers: Mapping[str, Any], mask: jax.Array, keys: jax.Array) -> Any:
+def clipped_sum(part: Part, layers: clipping.Layers, mask: jax.Array, keys: jax.Array) -> Any:
     if part.clip is None:
         return clipping.tree_of(clipping.unclipped(layers, mask))
     strategy = clipping.STRATEGIES[part.clipping]

@@ -20,7 +20,7 @@ import numpy as np
 
 from nacre.errors import PlanError
 from nacre.privacy.passes.captured import refuse_captured
-from nacre.privacy.training.descent import Descent, Stepwise
+from nacre.privacy.training.descent import Descent, Stepwise, Tapped
 from nacre.privacy.training.teaching import Parts, Teaching, divided
 from nacre.privacy.training.unit_arrays import Units
 
@@ -59,7 +59,7 @@ def _check_contributions(descent: Descent, state: Any, made_up: Units, where: st
             f"{where}: what one unit contributes changes with the other units of the batch (a batch norm, a mean or "
             "a rank over the batch); expected one unit at a time"
         )
-    if hasattr(descent.query, "contributions"):
+    if isinstance(descent.query, Tapped):
         alone = jax.jit(lambda s, u, k: _flat_trees(descent, jax.vmap(descent.query, (None, 0, 0))(s, u, k)))
         if not _close(found, alone(moved, units, keys)):
             raise PlanError(

@@ -32,7 +32,8 @@ def read(array: pa.Array, format: NumberFormat, integer: bool) -> casting.Parts:
         if mark:
             digits = pc.replace_substring(digits, mark, "")
     plain = pc.replace_substring(digits, ",", ".") if format.decimal == "," else digits
-    signed = pc.if_else(pa.array(below), pc.binary_join_element_wise("-", plain, ""), plain)
+    minus, none = (pa.scalar(word, plain.type) for word in ("-", ""))
+    signed = pc.if_else(pa.array(below), pc.binary_join_element_wise(minus, plain, none), plain)
     numbers = pc.if_else(pa.array(fits), signed, pa.scalar(None, signed.type))
     values, null, bad = casting.integers(numbers) if integer else casting.floats(numbers)
     return values, null, (bad & fits) | (~fits & ~empty)

@@ -38,6 +38,11 @@ class Unit(Rule):
             raise SchemaError(
                 f"unit: column {self.column!r} is {found}; name an identifier column, one name per person"
             )
+        if column.null_words:
+            raise SchemaError(
+                f"unit: column {self.column!r} has null words, which would be one person; declare them for the whole "
+                "table (--null, Options.null_words), so that such rows are nobody's"
+            )
         return self
 
     def to_json(self) -> dict[str, Any]:

@@ -63,7 +63,10 @@ def _from_polars(frame: Any) -> pa.Table:
     import polars
 
     if isinstance(frame, polars.LazyFrame):
-        frame = frame.collect()
+        try:
+            frame = frame.collect()
+        except (polars.exceptions.PolarsError, OSError) as error:
+            raise DataError(f"the polars query fails ({type(error).__name__}); collect it first") from None
     if not isinstance(frame, polars.DataFrame):
         raise DataError(f"a polars {type(frame).__name__} is not a table; give a DataFrame")
     for name, dtype in frame.schema.items():

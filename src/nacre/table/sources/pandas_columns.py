@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from nacre.errors import DataError
 
@@ -40,9 +41,12 @@ def _column(series: Any, name: str) -> pa.Array | pa.ChunkedArray:
         words = words.combine_chunks() if isinstance(words, pa.ChunkedArray) else words
         codes = series.cat.codes.to_numpy()
         return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32(), mask=codes < 0), words)
+    if isinstance(dtype, pandas.SparseDtype):
+        dense = np.asarray(series.array)
+        return _column(pandas.Series(dense, dtype=dense.dtype), name)
     if isinstance(dtype, np.dtype) and (dtype.kind in "iu" or dtype == np.float64):
         return pa.array(series.to_numpy().astype(np.float64))  # NaN is a missing value wherever floats are read
-    if pandas.api.types.is_object_dtype(dtype):
+    if isinstance(dtype, np.dtype) and dtype.kind == "O":
         return _objects(series, name)
     try:
         return pa.Array.from_pandas(series)
@@ -53,7 +57,10 @@ def _column(series: Any, name: str) -> pa.Array | pa.ChunkedArray:
 def _objects(series: Any, name: str) -> pa.Array:
     import pandas
 
-    missing = series.isna().to_numpy(dtype=bool)
+    try:
+        missing = series.isna().to_numpy(dtype=bool)
+    except ArithmeticError:  # of decimals, one that signals that it is no number
+        raise _refused(name, "decimals that are no numbers", f"frame[{name!r}].astype(str)") from None
     values = series.to_numpy(dtype=object)
     sort = pandas.api.types.infer_dtype(values[~missing], skipna=False)
     if sort == "string":
@@ -86,18 +93,19 @@ def _refused(name: str, held: str, fix: str) -> DataError:
 
 def _texts(values: np.ndarray, missing: np.ndarray) -> pa.Array:
     try:
-        return pa.array(values, pa.large_string(), mask=missing)
-    except UnicodeEncodeError:  # half of a surrogate pair: not text, and spelt out as bytes that are none
-        spelt = [None if m else _encodable(v) for v, m in zip(values, missing)]
-        return pa.array(spelt, pa.large_string())
-
-
-def _encodable(text: str) -> str:
-    try:
-        text.encode()
+        found = pa.array(values, pa.large_string(), mask=missing)
     except UnicodeEncodeError:
-        return "\0" + text.encode("utf-8", "surrogatepass").hex()
-    return text
+        found = None
+    if found is not None and not pc.any(pc.match_substring(found, "\0")).as_py():
+        return found
+    # Half of a surrogate pair is no text and is spelt out, behind a NUL; so is what holds a NUL: it may look like that.
+    return pa.array([None if m else _spelt(v) for v, m in zip(values, missing)], pa.large_string())
+
+
+def _spelt(text: str) -> str:
+    if "\0" not in text and not any("\ud800" <= c <= "\udfff" for c in text):
+        return text
+    return "\0" + text.encode("utf-8", "surrogatepass").hex()
 
 
 def _numbers(value: Any) -> list[float] | None:

@@ -37,7 +37,8 @@ def _plain(array: pa.Array, fill: object) -> np.ndarray:
 
 
 def floats(array: pa.Array) -> Parts:
-    """Numbers as float64. NaN is null; infinities stay, to be clamped."""
+    """Numbers as float64. NaN is null; infinities stay, to be clamped; zero has no sign: which of two equal zeros is
+    kept by a library that lists distinct values is for other rows to say."""
     kind = array.type
     if is_text(kind):
         return _text_floats(array)
@@ -45,7 +46,7 @@ def floats(array: pa.Array) -> Parts:
         array = array.cast(pa.int8())
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
         return unreadable(array, np.float64)
-    numbers = _plain(array.cast(pa.float64(), safe=False), np.nan)
+    numbers = _plain(array.cast(pa.float64(), safe=False), np.nan) + 0.0
     if array.null_count == 0 and not pa.types.is_floating(kind):
         return numbers, np.zeros(len(numbers), bool), np.zeros(len(numbers), bool)
     return numbers, np.isnan(numbers), np.zeros(len(numbers), bool)
@@ -54,7 +55,7 @@ def floats(array: pa.Array) -> Parts:
 def _text_floats(array: pa.Array) -> Parts:
     text = pc.ascii_trim_whitespace(array)
     readable = pc.match_substring_regex(text, _NUMBER)
-    numbers = _plain(pc.if_else(readable, pc.ascii_ltrim(text, "+"), None).cast(pa.float64()), np.nan)
+    numbers = _plain(pc.if_else(readable, pc.ascii_ltrim(text, "+"), None).cast(pa.float64()), np.nan) + 0.0
     empty = mask(pc.equal(text, "")) | nulls(array)
     return numbers, np.isnan(numbers), ~empty & ~mask(readable)
 

@@ -148,8 +148,9 @@ def _moment_text(array: pa.Array) -> pa.Array:
 def names(identifiers: pa.Array) -> pa.Array:
     """The names of persons, null where a row has none (null, NaN, the empty text, a float that stands for several).
 
-    A text that spells a whole number with a fraction of zeros (`17.0`) is the name of that number (`17`): libraries
-    write a column of numbers so as soon as one value is missing, and a person would have two names.
+    A text that spells a whole number with a fraction of zeros (`17.0`, `17,0`) or a power of ten (`1e+05`) is the name
+    of that number: libraries write a column of numbers so as soon as one value is missing, and a person would have two
+    names. `17.000` is nobody's: it may be 17 or 17 thousand.
     """
     plain = unpack(identifiers)
     while pa.types.is_dictionary(plain.type):
@@ -157,12 +158,32 @@ def names(identifiers: pa.Array) -> pa.Array:
     found = as_text(plain)
     if not is_text(plain.type):
         return found
-    found = pc.replace_substring_regex(found, r"^(-?[0-9]+)\.0+$", r"\1")
+    found = _whole_numbers(found)
     if _holds_bytes(identifiers.type) or not pc.any(pc.match_substring(found, _ESCAPE)).as_py():
         return found
     # `unpack` has spelt out bytes that hold a NUL; texts that hold one get the same name.
     spelt = [t if t is None or _ESCAPE not in t else _ESCAPE + t.encode().hex() for t in found.to_pylist()]
     return pa.array(spelt, found.type)
+
+
+def _whole_numbers(text: pa.Array) -> pa.Array:
+    """Texts of whole numbers as their digits."""
+    unclear = pc.match_substring_regex(text, r"^-?[1-9][0-9]{0,2}\.000$")
+    text = pc.replace_substring_regex(text, r"^(-?[0-9]+)(\.0+|,0)$", r"\1")
+    text = pc.if_else(pc.equal(text, "-0"), "0", text)
+    power = pc.match_substring_regex(text, r"^-?[0-9](\.[0-9]{1,20})?[eE]\+[0-9]{1,3}$")
+    if pc.any(power).as_py():
+        where = power.fill_null(False).to_pylist()
+        text = pa.array([_digits(t) if p else t for t, p in zip(text.to_pylist(), where)], text.type)
+    return pc.if_else(unclear, pa.scalar(None, text.type), text)
+
+
+def _digits(power: str) -> str | None:
+    """The digits of a whole number; None where it is so large that the float it was stands for several."""
+    number = Decimal(power)
+    if abs(number) >= _EXACT[64]:
+        return None
+    return str(int(number)) if number == int(number) else power
 
 
 def _holds_bytes(kind: pa.DataType) -> bool:

@@ -16,7 +16,9 @@ from tests.privacy_contract import tables
 
 import nacre
 from nacre.engines import MemoryRows, open_rows
+from nacre.engines import cluster as cluster_module
 from nacre.engines.cluster import Cluster
+from nacre.engines.sealed import seal
 from nacre.errors import DataError, NacreError
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
@@ -169,6 +171,24 @@ def test_a_task_that_kills_every_worker_is_given_up(cluster, folder):
     rows = open_rows(folder[0], engine=cluster)
     with pytest.raises(NacreError, match="a task failed 9 times"):
         list(rows.each(stubborn, [(rows.shards[0],)]))
+
+
+def test_an_answer_given_in_place_of_another_is_refused(cluster, monkeypatch):
+    """By whoever can exchange sealed messages without the key: rows would count twice. Tasks are no answers either."""
+    real, seen = ray.get, []
+
+    def replayed(done):
+        seen.append(real(done))
+        return seen[0]
+
+    monkeypatch.setattr(ray, "get", replayed)
+    with pytest.raises(DataError, match="not of this task"):
+        list(cluster.each(abs, [(-1,), (-2,)]))
+    sent: list[bytes] = []
+    monkeypatch.setattr(cluster_module, "seal", lambda key, text: sent.append(seal(key, text)) or sent[-1])
+    monkeypatch.setattr(ray, "get", lambda done: sent[0])
+    with pytest.raises(DataError, match="not of this task"):
+        list(cluster.each(abs, [(-1,)]))
 
 
 def test_a_table_in_memory_is_not_sent_to_workers(cluster, folder):

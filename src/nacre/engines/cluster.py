@@ -57,12 +57,12 @@ class Cluster:
         try:
             while True:
                 while len(waiting) < most and (i := next(todo, None)) is not None:
-                    waiting[remote.remote(key, seal(key, _dumps((task, given[i]))))] = i
+                    waiting[remote.remote(key, seal(key, _dumps((i, task, given[i]))))] = i
                 if not waiting:
                     return
                 (done,), _ = ray.wait(list(waiting), num_returns=1)
                 place = waiting.pop(done)
-                yield place, _result(ray, done, key)
+                yield place, _result(ray, done, key, place)
         finally:
             for left in waiting:
                 ray.cancel(left, force=False)
@@ -158,20 +158,26 @@ def workers_of(name: str) -> int:
 
 
 def _sealed_task(key: bytes, message: bytes) -> bytes:
-    """Runs in a worker. Whatever is raised is part of the sealed answer: a traceback in a log could quote a value."""
+    """Runs in a worker. Whatever is raised is part of the sealed answer: a traceback in a log could quote a value. The
+    number of the task is, too: rows of an answer that was given in place of another would count twice."""
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
     import pyarrow as pa
 
     pa.set_cpu_count(1)  # one core per worker
+    place = None
     try:
-        task, given = _loads(unseal(key, bytes(message)))
-        answer = (True, task(*given))
+        place, task, given = _loads(unseal(key, bytes(message)))
+        answer = (place, True, task(*given))
     except Exception as error:
-        answer = (False, error if isinstance(error, NacreError) else DataError(f"{type(error).__name__}: {error}"))
+        answer = (
+            place,
+            False,
+            error if isinstance(error, NacreError) else DataError(f"{type(error).__name__}: {error}"),
+        )
     return seal(key, _dumps(answer))
 
 
-def _result(ray: Any, done: Any, key: bytes) -> Any:
+def _result(ray: Any, done: Any, key: bytes, place: int) -> Any:
     try:
         message = ray.get(done)
     except ray.exceptions.RayError as error:
@@ -179,9 +185,11 @@ def _result(ray: Any, done: Any, key: bytes) -> Any:
             f"engine ray: a task failed {RETRIES + 1} times ({type(error).__name__}); is the memory of the workers too "
             "small? Nothing of it was used"
         ) from None
-    fine, found = _loads(unseal(key, bytes(message)))
-    if not fine:
+    number, fine, found = _loads(unseal(key, bytes(message)))
+    if fine is False:
         raise found
+    if number != place or fine is not True:
+        raise DataError("a message of the cluster was damaged or is not of this task; nothing of it was used")
     return found
 
 

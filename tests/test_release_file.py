@@ -188,6 +188,16 @@ def test_zip_bomb_that_says_so(good, tmp_path):
     refused(tmp_path, pack(parts), "schema.json is too large")
 
 
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_member_packed_by_another_method(good, tmp_path, method):
+    """Unpacked without a limit, whatever size they declare: two kilobytes of bzip2 are four gigabytes."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as archive:
+        for name, data in members(good).items():
+            archive.writestr(name, data)
+    refused(tmp_path, out.getvalue(), "another method than deflate")
+
+
 def test_zip_bomb_that_lies(good, tmp_path):
     """A member that unpacks to more than it declares is cut off at what it declares."""
     parts = members(good)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import math
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -21,7 +22,7 @@ from nacre.privacy.budget import Budget, Level
 from nacre.privacy.certificate.statement import certify
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.plan import Descend, Part, Plan, Scope
-from nacre.privacy.training import descent, poisson, unit_arrays
+from nacre.privacy.training import checkpoint, descent, poisson, unit_arrays
 from nacre.table import Unit
 
 ROWS = 200
@@ -357,6 +358,28 @@ def test_an_interrupted_run_goes_on_with_other_noise_and_the_same_rows_only(tmp_
     path.write_bytes(saved[:40])
     with pytest.raises(DataError, match="not a checkpoint"):
         logistic.fit(logistic.room(table, planned), planned, logistic.plain, checkpoint=path)
+
+
+def test_a_checkpoint_that_was_changed_is_refused(tmp_path, monkeypatch):
+    """In what it says of the steps (below zero, they would be more than were paid for), or in any bit of the state."""
+    monkeypatch.setattr(descent, "CHUNK_STEPS", 4)
+    path, table, planned = tmp_path / "run.checkpoint", logistic.people(60), logistic.entry()
+    with pytest.raises(Stop):
+        logistic.fit(logistic.room(table, planned), planned, logistic.plain, progress=stop_at(4), checkpoint=path)
+    saved = path.read_bytes()
+    assert b'\\"done\\": 4,' in saved
+    changed = [saved[:-1] + bytes([saved[-1] ^ 1])]  # the last byte is of the state
+    changed += [saved.replace(b'\\"done\\": 4,', b'\\"done\\":%2d,' % done) for done in (-4, 0, 8, 12, 99)]
+    for other in changed:
+        path.write_bytes(other)
+        with pytest.raises(DataError, match="file was changed"):
+            logistic.fit(logistic.room(table, planned), planned, logistic.plain, checkpoint=path)
+    monkeypatch.setattr(checkpoint, "_seal", lambda facts, leaves, units: "whoever has the rows can make one")
+    for done in (-4, 0, 12, True, 2.5, "4"):
+        job = SimpleNamespace(entry=planned, expected=1.0, seed=0)
+        checkpoint.Checkpoint(path).save(logistic.start(), done, job, None)
+        with pytest.raises(DataError, match="steps of 12 are done"):
+            checkpoint.Checkpoint(path).resume(logistic.start(), job, None)
 
 
 def test_a_run_that_ended_as_not_finite_cannot_be_gone_on_with(tmp_path, monkeypatch):

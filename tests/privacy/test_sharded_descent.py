@@ -18,6 +18,7 @@ def child(folder, devices: int) -> dict:
     """The figures of `sharded_child` in a process that sees so many devices."""
     path = folder / f"{devices}.json"
     flags = f"--xla_cpu_multi_thread_eigen=false --xla_force_host_platform_device_count={devices}"
+    flags = f"{os.environ.get('XLA_FLAGS', '')} {flags}"
     # NPROC: threads enough for all devices to wait at once. Few cores alone would give just one thread per device.
     environment = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "NPROC": "16"}
     command = [sys.executable, "-m", "tests.privacy.sharded_child", str(path)]

@@ -65,6 +65,20 @@ def packed_zip(path):
             out.write(b"\n" * 2**22)
 
 
+def zip_of_another_method(path):
+    """Python's bzip2 and LZMA members are unpacked without a limit: 300 MB at once from a kilobyte."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_BZIP2) as archive, archive.open("a.csv", "w") as out:
+        out.write(b"a,b\n1,2\n")
+        for _ in range(75):
+            out.write(b"\n" * 2**22)
+
+
+def workbook_of_another_method(path):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        for name in ("[Content_Types].xml", "xl/workbook.xml", "xl/worksheets/sheet1.xml"):
+            archive.writestr(name, b"<a/>")
+
+
 def many_members(path):
     with zipfile.ZipFile(path, "w") as archive:
         for i in range(20_000):
@@ -80,6 +94,8 @@ BOMBS = {
     "null rows": (null_rows, "a.arrow", "1,000,000,000 cells, more than 100 per byte"),
     "packed lines": (packed_lines, "a.csv.zst", "more than 1,000 times its size"),
     "packed zip": (packed_zip, "a.csv.zip", "more than 1,000 times its size"),
+    "zip of bzip2": (zip_of_another_method, "a.csv.zip", "packed by another method than deflate"),
+    "workbook of LZMA": (workbook_of_another_method, "a.xlsx", "packed by another method than deflate"),
     "many members": (many_members, "a.csv.zip", "the archive lists too many files"),
 }
 

@@ -26,6 +26,7 @@ _LIMITS = {  # what a member may unpack to
     "model.json": 8 << 20,
     "arrays.safetensors": 1 << 29,  # 2,000 columns of 20 groups with 1,024 particles take a third of it
 }
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # Python unpacks the others without a limit: 2 KB become 4 GB
 _FREE, _SHRINKS = 64 << 20, 64  # what unpacks to more than the first is at most so many times smaller when packed
 _DAMAGE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, OSError, EOFError, ValueError, RuntimeError)
 
@@ -80,6 +81,8 @@ def _check_members(archive: zipfile.ZipFile, where: Path) -> dict[str, int]:
     packed = os.path.getsize(where)
     sizes = {}
     for info in archive.infolist():
+        if info.compress_type not in _METHODS:
+            raise ReleaseFileError(f"{where}: member {info.filename} is packed by another method than deflate")
         # Deflate cannot shrink below about 1/1032; a member that says otherwise lies.
         most = min(_LIMITS[info.filename], 1100 * packed + 1024, max(_FREE, _SHRINKS * packed))
         if info.file_size > most or info.flag_bits & 1:

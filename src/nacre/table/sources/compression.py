@@ -14,6 +14,7 @@ from nacre.table.sources.options import Options
 _ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, ValueError)
 _MOST_DIRECTORY = 2**20  # bytes of a zip's list of members
 _BLOCK = 2**20
+_BLOCKWISE = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # Python unpacks the others without a limit: 2 KB become 4 GB
 
 
 class Unpacked:
@@ -108,7 +109,15 @@ def _beside(member: zipfile.ZipInfo) -> bool:
 
 def _archive(file: Any, path: Any) -> zipfile.ZipFile:
     check_directory(file, path)
-    return zipfile.ZipFile(file)
+    archive = zipfile.ZipFile(file)
+    check_methods(archive, path)
+    return archive
+
+
+def check_methods(archive: zipfile.ZipFile, path: Any) -> None:
+    """Raise DataError for members packed in a way that cannot be unpacked block by block."""
+    if any(member.compress_type not in _BLOCKWISE for member in archive.infolist()):
+        raise DataError(f"{path}: packed by another method than deflate; unpack it, or pack it again by deflate")
 
 
 def check_directory(file: Any, path: Any) -> None:

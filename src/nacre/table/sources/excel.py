@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from nacre.errors import DataError
 from nacre.table.sources.checks import READ_ERRORS, check_names, slices
-from nacre.table.sources.compression import check_directory
+from nacre.table.sources.compression import check_directory, check_methods
 from nacre.table.sources.options import Options
 from nacre.table.sources.storage import as_written
 
@@ -133,6 +133,7 @@ def _check_archive(path: Any, options: Options) -> None:
         with path.open("rb") as file:
             check_directory(file, path)
             with zipfile.ZipFile(file) as archive:
+                check_methods(archive, path)
                 for member in archive.infolist():
                     _check_member(archive, member, path, options)
     except (zipfile.BadZipFile, EOFError, RuntimeError, NotImplementedError, ValueError, OSError, zipfile.zlib.error):

@@ -19,7 +19,6 @@ from nacre.privacy.passes import units
 from nacre.table.sources import frames, pandas_columns, storage
 from nacre.table.values import casting, labels
 
-
 FILES = ("csv", "parquet", "folders", "excel", "dataset", "shards")  # slow to make
 
 

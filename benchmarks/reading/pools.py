@@ -22,7 +22,8 @@ from urllib.parse import quote
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nacre.engines.rows import FileRows, View, open_rows
+from nacre.engines.interface import View
+from nacre.engines.rows import FileRows, open_rows
 from nacre.table.sources import Options
 
 UTC = dt.UTC

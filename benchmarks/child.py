@@ -1,7 +1,12 @@
-"""Processes of their own for measurements: what a module of `benchmarks` prints last is its answer, as JSON."""
+"""Processes of their own for measurements: `python -m benchmarks.child MODULE TASK ARGUMENTS-AS-JSON [one-core]`.
+
+A task is a function of a module of `benchmarks`; what it returns is printed last, as JSON. Only the standard library is
+imported here: the environments of other packages start here too.
+"""
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
@@ -12,6 +17,7 @@ from typing import Any
 from benchmarks.places import ROOT
 
 LIMIT_S = 900
+ONE_CORE = "one-core"
 
 
 class ChildFailed(RuntimeError):
@@ -24,14 +30,17 @@ class ChildFailed(RuntimeError):
 
 def answer(
     module: str,
-    *words: str,
+    task: str,
+    arguments: Mapping[str, Any],
+    *,
     python: str = sys.executable,
     limit_s: float | None = None,
     environment: Mapping[str, str] | None = None,
+    one_core: bool = False,
 ) -> dict[str, Any]:
-    """What `python -m benchmarks.MODULE WORDS` finds out; other messages of it go where ours go."""
+    """What that task finds out; other messages of the process go where ours go."""
     done = subprocess.run(
-        [python, "-m", f"benchmarks.{module}", *words],
+        [python, "-m", "benchmarks.child", module, task, json.dumps(arguments), *[ONE_CORE] * one_core],
         cwd=ROOT,
         env={**os.environ, **(environment or {})},
         capture_output=True,
@@ -40,13 +49,18 @@ def answer(
         check=False,
     )
     if done.returncode:
-        raise ChildFailed(f"{module} {words[0]!r}", done.returncode, done.stderr)
+        raise ChildFailed(f"{module} {task!r}", done.returncode, done.stderr)
     sys.stderr.write(done.stderr)
     return json.loads(done.stdout.splitlines()[-1])
 
 
 def peer_answer(
-    variables: Sequence[str], module: str, *words: str, environment: Mapping[str, str] | None = None
+    variables: Sequence[str],
+    module: str,
+    task: str,
+    arguments: Mapping[str, Any],
+    environment: Mapping[str, str] | None = None,
+    one_core: bool = False,
 ) -> dict[str, Any]:
     """The same by the Python of another package, which the first of the variables that is set names; {"why"} if not.
 
@@ -56,6 +70,19 @@ def peer_answer(
     if python is None:
         return {"why": f"{variables[0]} names no environment with it"}
     try:
-        return answer(module, *words, python=python, limit_s=LIMIT_S, environment=environment)
+        return answer(
+            module, task, arguments, python=python, limit_s=LIMIT_S, environment=environment, one_core=one_core
+        )
     except ChildFailed as failed:
         return {"why": failed.why}
+
+
+def main(module: str, task: str, arguments: str, *how: str) -> None:
+    if ONE_CORE in how and hasattr(os, "sched_setaffinity"):  # before anything starts threads
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    found = getattr(importlib.import_module(f"benchmarks.{module}"), task)(**json.loads(arguments))
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -8,6 +8,7 @@ import platform
 import subprocess
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from benchmarks.places import RESULTS, ROOT, WORK
 from nacre.metrics import metric
 
 QUICK = ".quick"  # behind the names of files of quick runs
-ABOUT = ("command", "commit", "versions", "hardware")  # of a run
+ABOUT = ("command", "commit", "date", "versions", "hardware")  # of a run
 PACKAGES = ("nacre", "jax", "numpy", "scipy", "pandas", "pyarrow", "scikit-learn")
 
 
@@ -60,6 +61,7 @@ class Results:
         self._runs: dict[tuple[Setting, str], dict[str, Any]] = {}  # of which run the newest value is
         self._run: dict[str, Any] | None = None  # of the last line of the log
         self._commit = commit()  # of the code that was loaded, whatever is committed while it runs
+        self._date = datetime.now(UTC).date().isoformat()  # of its beginning
         self._done: set[tuple[str, int]] = set()
         self._before: dict[str, Any] = json.loads(self.path.read_text()) if keep and self.path.exists() else {}
         if resume and self.log.exists():
@@ -186,7 +188,7 @@ class Results:
         return self._this()
 
     def _this(self) -> dict[str, Any]:
-        return dict(zip(ABOUT, (self.command, self._commit, versions(), hardware())))
+        return dict(zip(ABOUT, (self.command, self._commit, self._date, versions(), hardware())))
 
     def document(self) -> dict[str, Any]:
         rows, earlier = self._figures()

@@ -1,52 +1,48 @@
-"""docs/results.md from benchmarks/results/*.json: our figures, with those of others beside them."""
+"""docs/results.md from benchmarks/results/*.json: a table per question, ours beside what others measured.
+
+What is asked, and which files answer it, stands in `topics.py`; here figures become cells. A figure that no table asks
+for is in its json file, which the page links.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmarks.catalogue import CATALOGUE
 from benchmarks.places import RESULTS, ROOT
+from benchmarks.topics import TOPICS, Table, Topic
+from nacre.errors import NacreError
 from nacre.metrics import METRICS, metric
 
 PAGE = ROOT / "docs" / "results.md"
-# The first columns of a comparison, in this order; what else was measured follows, but for DETAILS.
-COLUMNS = (
-    "auc_hgb", "auc_hgb_gap", "ap_hgb", "auc_lr", "auc_mean10", "auc_mean10_gap", "auc_mean9_no_gnb", "f1_lr",
-    "f1_tree", "f1_forest", "f1_hgb", "f1_macro", "f1_mean9", "auroc_mean9", "apc_mean9", "roc_hard_mean10",
-    "prc_hard_mean10", "range_query",
-    "marginal_l1", "fid_lenet", "fid_over_real", "fid_over_merf", "kid_lenet", "kid_over_merf", "cnn_accuracy", "tvd1",
-    "tvd2", "tvd2_holdout", "kendall_rmse", "kendall_mae", "fit_s", "train_s", "sample_s",
-    "run_s", "cpu_s", "step_ms", "step_processor_ms", "peak_mb",
-    "auroc", "auroc_given", "auroc_codes", "auroc_codes_given", "r2", "r2_given", "mse", "mmd_p", "ksd_p", "ks_hidden",
-    "ks_visible", "ks_given", "dwp_rmse", "recovered_error", "recovered_share",
-    "untilted_error",
-)  # fmt: skip
-# One learner of a suite whose mean is shown, differences from `real`, quartiles: in the json files alone, unless in
-# COLUMNS.
-DETAILS = re.compile(r"(auc|ap|f1)_(lr|gnb|bnb|svm|tree|forest|ada|lda|bag|gbm|mlp)|.*_gap|.*_q[123]")
-BLOCKS = (("presence_", "copies"), ("attribute_",))  # figures of these beginnings get a table of their own
-MANY = 12  # a study of more tables than this shows those with the same figures together
 ARROWS = {"higher": "↑", "lower": "↓", "none": ""}
+CEILINGS = {"real": 0, "bootstrap": 1}  # first in their table
+EMPIRICAL = "none (empirical only)"  # whatever a flow made: its parameter is no budget (specs/expm_nf.md)
 HEAD = """# Results
 
-Made by `python -m benchmarks page` from `benchmarks/results/*.json`; do not edit. Mean ± standard deviation
-over the seeds of the whole pipeline (split, noise, training). *Slanted* figures were reported by others or
-measured in an earlier study (see the source); the run on this page did not produce them. ↑: higher is
-better, ↓: lower is better. A number in brackets behind a figure says how many seeds have it, where fewer do
-than the line's `seeds`. `real` is the private table itself, `bootstrap` a resample of it, `independent`
-the one-way tables alone; a `gap` is the figure of `real` minus that of the method in the same run. Figures of
-single classifiers, quartiles and further gaps are in the json files where a mean over the suite stands here.
+Made by `python -m benchmarks page` from the files of the [last table](#the-files); do not edit. One table per question;
+losses stand where wins do. Every figure measured, with those of single classifiers, single classes, quartiles and every
+run's versions, is in those files.
+
+Mean ± standard deviation over the seeds of the whole pipeline (split, noise, training); a number in brackets says
+how many seeds a figure has, where fewer than the `seeds` of its line. *Slanted* figures were reported by others or
+measured in an earlier study (the source stands below the table): no run here produced them, and the settings may
+differ. ↑: higher is better, ↓: lower is better. `real` is the private table itself, `bootstrap` a resample of it,
+`independent` the one-way tables alone. An empty cell was not measured, or what was asked did not finish (then [The
+packages](#the-packages) say so).
 """
-EMPIRICAL = "none (empirical only)"  # whatever a flow made: its parameter is no budget (specs/expm_nf.md)
+Row = Mapping[str, Any]
+Key = tuple[Any, ...]
 
 
 def documents(folder: Path = RESULTS) -> list[dict[str, Any]]:
-    """The result files in order of name; smoke runs are left out."""
+    """The result files in order of name; smoke runs and figures of the source tree are left out."""
     paths = sorted(p for p in folder.glob("*.json") if not p.name.endswith(".quick.json"))
-    return [json.loads(p.read_text()) for p in paths]
+    return [d for d in map(json.loads, (p.read_text() for p in paths)) if "rows" in d]
 
 
 def write(folder: Path = RESULTS, page: Path = PAGE) -> Path:
@@ -55,45 +51,74 @@ def write(folder: Path = RESULTS, page: Path = PAGE) -> Path:
     return page
 
 
-def render(found: Iterable[Mapping[str, Any]]) -> str:
-    parts, used = [HEAD], set()
-    for document in found:
-        parts.append(_about(document))
-        rows = document["rows"]
-        datasets = list(dict.fromkeys(row["dataset"] for row in rows))
-        shown, apart = _together(rows, datasets) if len(datasets) > MANY else ([], datasets)
-        used |= {*_columns(r for r in rows if r["dataset"] not in apart)}
-        for dataset in apart:
-            own = [r for r in rows if r["dataset"] == dataset]
-            names = _columns(own) if _is_study(own) else []
-            shown += _wide(dataset, own, names) if names else [_long(dataset, own)]
-            used |= set(names) if names else {r["metric"] for r in own}
-        parts += [*shown, _peers(document.get("peers", ()))]
-    parts.append(_glossary(used))
-    return "\n".join(parts)
-
-
-def _columns(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    measured = list(dict.fromkeys(r["metric"] for r in rows))
-    more = [m for m in measured if m not in COLUMNS and not DETAILS.fullmatch(m)]
-    return [c for c in COLUMNS if c in measured] + more
-
-
-def _together(rows: list[Mapping[str, Any]], datasets: list[str]) -> tuple[list[str], list[str]]:
-    """One table for all the tables with the same figures, which must be few; the tables that remain alone."""
-    figures: dict[frozenset, list[str]] = {}
-    for dataset in sorted(datasets, key=_natural):
-        figures.setdefault(frozenset(_columns(r for r in rows if r["dataset"] == dataset)), []).append(dataset)
-    shown, alone = [], []
-    for names, own in figures.items():
-        if len(own) == 1 or len(names) > 4:
-            alone += own
+def render(found: Iterable[Mapping[str, Any]], topics: Iterable[Topic] = TOPICS) -> str:
+    files = {document["name"]: document for document in found}
+    parts, told = [HEAD], set()
+    for topic in topics:
+        answers = [(table, rows) for table in topic.tables if (rows := _rows(table, files))]
+        if not answers:
             continue
-        mine = [r for r in rows if r["dataset"] in own]
-        shown += _wide(
-            f"{len(own)} tables together", sorted(mine, key=lambda r: _natural(r["dataset"])), _columns(mine), True
-        )
-    return shown, [d for d in datasets if d in alone]
+        rows = [row for _, own in answers for row in own]
+        used = {row["metric"] for row in rows}
+        parts += [f"## {topic.title}\n{topic.text}\n", *(_table(table, own) for table, own in answers)]
+        parts.append(_sources(rows) + _glossary(used - told))
+        told |= used
+    parts += [_peers(files.values()), _files(files.values())]
+    return "\n".join(part for part in parts if part)
+
+
+def _rows(table: Table, files: Mapping[str, Mapping[str, Any]]) -> list[Row]:
+    """What the files have for a table: nothing, where they were not measured."""
+    rows = [{**row, "file": name} for name in table.files if name in files for row in files[name]["rows"]]
+    return [row for row in rows if row["metric"] in table.metrics and _kept(table, row)]
+
+
+def _table(table: Table, rows: list[Row]) -> str:
+    columns = sorted({_key(row, table.columns) for row in rows}, key=_places(table, rows, table.columns))
+    lines: dict[Key, dict[Key, list[Row]]] = {}
+    for row in rows:
+        lines.setdefault(_key(row, table.lines), {}).setdefault(_key(row, table.columns), []).append(row)
+    promised = any(row["guarantee"] is not None for row in rows)
+    head = [*(_named(field) for field in table.lines), *["guarantee"] * promised]
+    head += [_column(table, key) for key in columns] + ["seeds"]
+    shown = [head, ["---"] * len(head)]
+    for key in sorted(lines, key=_places(table, rows, table.lines)):
+        own = [row for cell in lines[key].values() for row in cell]
+        seeds = max(row["seeds"] for row in own)
+        cells = [_cell(lines[key].get(column, ()), seeds) for column in columns]
+        told = [_value(field, value) for field, value in zip(table.lines, key)]
+        shown.append([*told, *[_promise(own)] * promised, *cells, str(seeds or "")])
+    return f"### {table.title}\n{_markdown(shown)}"
+
+
+def _kept(table: Table, row: Row) -> bool:
+    return all(re.fullmatch(pattern, _value(field, row[field])) for field, pattern in table.where.items())
+
+
+def _key(row: Row, fields: Iterable[str]) -> Key:
+    return tuple(row[field] for field in fields)
+
+
+def _places(table: Table, rows: list[Row], fields: tuple[str, ...]) -> Callable[[Key], Key]:
+    """An order of lines or columns: files and metrics as they are asked for, budgets falling, ours before others'."""
+    theirs = {row["method"] for row in rows} - {row["method"] for row in rows if row["mean"] is not None}
+    asked = (*table.metrics, *table.files)
+
+    def place(field: str, value: Any) -> Key:
+        if field in ("epsilon", "delta"):
+            return (value is None, -(value or 0.0))
+        if field == "method":
+            return (value in theirs, value)
+        return (asked.index(value) if value in asked else -1, _natural(value))
+
+    cut = next((i for i, field in enumerate(fields) if field in ("epsilon", "method")), len(fields))
+
+    def key(values: Key) -> Key:
+        found = [place(field, value) for field, value in zip(fields, values)]
+        ceiling = CEILINGS.get(dict(zip(fields, values)).get("method", ""), 2)
+        return (*found[:cut], ceiling, *found[cut:])
+
+    return key
 
 
 def _natural(text: str) -> list[tuple[float, str]]:
@@ -101,124 +126,106 @@ def _natural(text: str) -> list[tuple[float, str]]:
     return [(float(part), "") if part[0].isdigit() else (-1.0, part) for part in re.findall(r"\d+(?:\.\d+)?|\D+", text)]
 
 
-def _is_study(rows: Iterable[Mapping[str, Any]]) -> bool:
-    """Comparisons of methods have a ceiling; the others (speed) are lists of figures."""
-    return any(r["method"] == "real" for r in rows)
+def _named(field: str) -> str:
+    return {"epsilon": "ε", "delta": "δ", "dataset": "table"}.get(field, field)
 
 
-def _about(document: Mapping[str, Any]) -> str:
-    told = [f"## {document['name']}\n\n{_run(document)}\n"]
-    told += [f"\nRun {i}: {_run(run)}\n" for i, run in enumerate(document.get("earlier", ()), 1)]
-    return "".join([*told, *(f"\n{note}\n" for note in document.get("notes", ()))])
+def _value(field: str, value: Any) -> str:
+    return _budget(value) if field in ("epsilon", "delta") else str(value)
 
 
-def _run(about: Mapping[str, Any]) -> str:
-    machine = about["hardware"]
-    versions = ", ".join(f"{k} {v}" for k, v in about["versions"].items())
-    commit, _, changes = about["commit"].partition("+")
-    return (
-        f"`{about['command']}`, commit `{commit[:12]}`{' with changes' * bool(changes)}, "
-        f"{machine['cores']} cores of {machine['cpu']}, accelerator {machine['accelerator']}; {versions}."
+def _column(table: Table, key: Key) -> str:
+    named = dict(zip(table.columns, key))
+    told = [f"ε {_budget(v) or 'none'}" if f == "epsilon" else str(v) for f, v in named.items() if f != "metric"]
+    if "metric" in named and (len(table.metrics) > 1 or not told):
+        told.append(named["metric"])
+    name = named.get("metric", table.metrics[0])
+    return ", ".join(told) + f" {ARROWS[metric(name).direction]}".rstrip()
+
+
+def _cell(rows: Iterable[Row], seeds: int) -> str:
+    """Ours, and behind it what others reported for the same."""
+    measured = [row for row in rows if row["mean"] is not None]
+    if len(measured) > 1:
+        raise NacreError(f"two figures in one cell of the results page: {measured}")
+    theirs = dict.fromkeys(f"*{_number(row['published'])}*" for row in rows if row["published"] is not None)
+    return " ".join([*(_figure(row, seeds) for row in measured), *theirs])
+
+
+def _figure(row: Row, seeds: int) -> str:
+    spread = f" ± {_number(row['std'])}" if row["std"] is not None else ""
+    return _number(row["mean"]) + spread + (f" ({row['seeds']})" if row["seeds"] < seeds else "")
+
+
+def _promise(rows: Iterable[Row]) -> str:
+    own = [row for row in rows if row["mean"] is not None]
+    if not own:
+        return "not checked"
+    told = (
+        EMPIRICAL if r["method"].startswith("expm-nf") and r["guarantee"] == "none" else r["guarantee"] for r in own
     )
+    return ", ".join(dict.fromkeys(text or "not checked" for text in told))
 
 
-def _source(row: Mapping[str, Any]) -> str:
-    """Who made a figure, and in which of the earlier runs."""
-    return row["source"] + (f", run {row['run'] + 1}" if "run" in row else "")
-
-
-def _wide(title: str, rows: list[Mapping[str, Any]], names: list[str], mixed: bool = False) -> list[str]:
-    """One line per method, budget and source (and table, where they are `mixed`); one column per metric. Lines without
-    a figure of a block are left out of it."""
-    lines: dict[tuple, dict[str, Mapping[str, Any]]] = {}
-    places = {row["dataset"]: i for i, row in reversed(list(enumerate(rows)))}
+def _sources(rows: Iterable[Row]) -> str:
+    """Whose the figures are that are not nacre's."""
+    methods: dict[str, dict[str, None]] = {}
     for row in rows:
-        key = (row["method"], row["epsilon"], row["delta"], row["guarantee"], _source(row))
-        lines.setdefault((row["dataset"], key), {})[row["metric"]] = row
-    ordered = sorted(lines, key=lambda line: (places[line[0]] if mixed else 0, _order(line[1])))
-    shown = []
-    for block in _blocks(names):
-        head = [
-            "method",
-            "ε",
-            "δ",
-            "guarantee",
-            *(f"{n} {ARROWS[metric(n).direction]}" for n in block),
-            "seeds",
-            "source",
-        ]
-        table = [head, ["---"] * len(head)]
-        for dataset, key in ordered:
-            figures = {n: row for n, row in lines[dataset, key].items() if n in block}
-            if figures:
-                table.append(_line(key, figures, block))
-                table[-1][:0] = [dataset] * mixed
-        if mixed:
-            table[0], table[1] = ["table", *head], ["---", *table[1]]
-        shown.append(_markdown(table))
-    return [f"### {title}\n\n" + "\n".join(shown)]
+        if row["source"] != "nacre":
+            methods.setdefault(row["source"].strip(), {})[f"`{row['method']}`"] = None
+    told = [f"{', '.join(names)}: {source}" for source, names in sorted(methods.items())]
+    return f"Not nacre's: {'; '.join(told)}.\n" if told else ""
 
 
-def _blocks(names: list[str]) -> list[list[str]]:
-    apart = [[n for n in names if n.startswith(block)] for block in BLOCKS]
-    rest = [n for n in names if not any(n in own for own in apart)]
-    return [own for own in (rest, *apart) if own]
-
-
-def _line(key: tuple, figures: Mapping[str, Mapping[str, Any]], names: list[str]) -> list[str]:
-    method, epsilon, delta, guarantee, source = key
-    seeds = max(row["seeds"] for row in figures.values())
-    cells = [_figure(figures[n], seeds) if n in figures else "" for n in names]
-    promise = EMPIRICAL if method.startswith("expm-nf") and guarantee == "none" else guarantee or "not checked"
-    return [method, _budget(epsilon), _budget(delta), promise, *cells, str(seeds or ""), source]
-
-
-def _long(dataset: str, rows: list[Mapping[str, Any]]) -> str:
-    """One line per figure, with its budget where any has one."""
-    private = any(r["epsilon"] is not None for r in rows)
-    table = [["method", *["ε"] * private, "metric", "value", "unit", "seeds", "source"]]
-    table.append(["---"] * len(table[0]))
-    for r in rows:
-        name = f"{r['metric']} {ARROWS[metric(r['metric']).direction]}"
-        budget = [_budget(r["epsilon"])] * private
-        unit = metric(r["metric"]).unit
-        table.append([r["method"], *budget, name, _figure(r), unit, str(r["seeds"] or ""), _source(r)])
-    return f"### {dataset}\n\n" + _markdown(table)
-
-
-def _peers(told: Iterable[Mapping[str, Any]]) -> str:
-    """What is true or false of each package, and what became of each run; one line where budgets agree."""
-    lines: dict[tuple[str, ...], list[str]] = {}
-    for t in told:
-        facts = (_yes(t["reads_domain"]), _yes(t["reports_spend"]), t["notes"])
-        key = (t["dataset"], t["method"], f"{t['package']} {t['version']}".strip(), t["outcome"], *facts)
-        lines.setdefault(key, []).append(_budget(t["epsilon"]))
+def _peers(found: Iterable[Mapping[str, Any]]) -> str:
+    """What is true or false of each package, and what became of each run; one line where nothing else differs."""
+    lines: dict[tuple[str, ...], dict[str, list[str]]] = {}
+    tables: dict[tuple[str, ...], dict[str, None]] = {}
+    for told in (t for document in found for t in document.get("peers", ())):
+        key = (told["method"], told["package"], _yes(told["reads_domain"]), _yes(told["reports_spend"]), told["notes"])
+        outcome = f"{told['outcome']} ({told['version']})" if told["version"] else told["outcome"]
+        lines.setdefault(key, {}).setdefault(outcome, []).append(_budget(told["epsilon"]))
+        tables.setdefault(key, {})[told["dataset"]] = None
     if not lines:
         return ""
-    head = ["table", "method", "package", "ε", "outcome", "domain read from the rows", "reports what it spent", "notes"]
+    head = ["method", "package", "domain read from the rows", "reports what it spent", "notes", "tables", "outcome"]
     table = [head, ["---"] * len(head)]
-    table += [[*key[:3], ", ".join(budgets), *key[3:]] for key, budgets in lines.items()]
-    return "### The packages\n\n" + _markdown(table)
+    for key, outcomes in lines.items():
+        became = [f"ε {', '.join(dict.fromkeys(b))}: {text}" if any(b) else text for text, b in outcomes.items()]
+        table.append([*key, "; ".join(tables[key]), "; ".join(became)])
+    return "## The packages\n" + _markdown(table)
 
 
 def _yes(fact: bool) -> str:
     return "yes" if fact else "no"
 
 
-def _order(key: tuple) -> tuple:
-    method, epsilon, delta, _, source = key
-    first = {"real": 0, "bootstrap": 1}.get(method, 2)
-    return (first, -(epsilon or 0.0), not source.startswith("nacre"), method, delta or 0.0)
+def _files(found: Iterable[Mapping[str, Any]]) -> str:
+    """Every result file, with the command and the day of its newest run, and under what conditions it ran."""
+    head = ["file", "what it measures", "command", "date", "commit", "machine", "earlier runs", "conditions"]
+    table = [head, ["---"] * len(head)]
+    for document in found:
+        name, machine = document["name"], document["hardware"]
+        accelerator = "" if machine["accelerator"] == "none" else f", {machine['accelerator']}"
+        days = sorted(run.get("date") or "" for run in document.get("earlier", ()))
+        table.append(
+            [
+                f"[{name}](../benchmarks/results/{name}.json)",
+                CATALOGUE[name].text if name in CATALOGUE else "",
+                f"`{document['command']}`",
+                document.get("date") or "",
+                _commit(document["commit"]),
+                f"{machine['cores']} cores of {machine['cpu']}{accelerator}",
+                f"{len(days)}, the first of {days[0]}" if days else "",
+                " ".join(document.get("notes", ())),
+            ]
+        )
+    return "## The files\n" + _markdown(table)
 
 
-def _figure(row: Mapping[str, Any], seeds: int = 0) -> str:
-    """Mean and spread; of how many seeds, where they are fewer than the `seeds` of its line."""
-    if row["mean"] is None:
-        return f"*{_number(row['published'])}*" if row["published"] is not None else ""
-    spread = f" ± {_number(row['std'])}" if row["std"] is not None else ""
-    beside = f" (*{_number(row['published'])}*)" if row["published"] is not None else ""
-    fewer = f" ({row['seeds']})" if row["seeds"] < seeds else ""
-    return _number(row["mean"]) + spread + fewer + beside
+def _commit(told: str) -> str:
+    commit, _, changes = told.partition("+")
+    return f"`{commit[:12]}`{' with changes' * bool(changes)}"
 
 
 def _number(value: float) -> str:
@@ -235,9 +242,9 @@ def _markdown(table: list[list[str]]) -> str:
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in table) + "\n"
 
 
-def _glossary(used: set[str]) -> str:
-    lines = [f"- `{m.name}`: {m.text} ({_reads(m.unit, m.reads)})." for m in METRICS.values() if m.name in used]
-    return "## What the figures are\n\n" + "\n".join(lines) + "\n"
+def _glossary(names: set[str]) -> str:
+    told = [f"`{m.name}`: {m.text} ({_reads(m.unit, m.reads)})" for m in METRICS.values() if m.name in names]
+    return f"What the figures are: {'; '.join(told)}.\n" if told else ""
 
 
 def _reads(unit: str, reads: tuple[str, ...]) -> str:

@@ -1,7 +1,7 @@
 """What a run leaves to `make test-all`, and how it compiles a program once where many fits need it."""
 
 import os
-import tempfile
+import shutil
 
 import pytest
 
@@ -49,17 +49,21 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.slow)
 
 
+WORTH_KEEPING_S = 0.1  # seconds of compiling
+MOST_KEPT = 2**30  # bytes of compiled programs, beyond which a run begins with none
+
+
 def pytest_configure(config):
-    """One folder of compiled programs for all workers of this run. The settings are read when jax is imported."""
-    if not hasattr(config, "workerinput"):
-        config.programs = tempfile.TemporaryDirectory(prefix="nacre-programs-")
-        os.environ["JAX_COMPILATION_CACHE_DIR"] = config.programs.name
-        os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.3"
-
-
-def pytest_unconfigure(config):
-    if hasattr(config, "programs"):
-        config.programs.cleanup()
+    """Compiled programs are shared by the workers of a run and kept for the next one: a program is found by its whole
+    text and the flags of the compiler. The settings are read when jax is imported."""
+    if hasattr(config, "workerinput"):
+        return
+    kept = config.rootpath / "build" / "programs"
+    if kept.exists() and sum(file.stat().st_size for file in kept.iterdir()) > MOST_KEPT:
+        shutil.rmtree(kept)
+    kept.mkdir(parents=True, exist_ok=True)
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = str(kept)
+    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = str(WORTH_KEEPING_S)
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -67,4 +71,4 @@ def programs_are_kept():
     """nacre keeps no program on disk that saw private rows; the rows of tests are made up, so theirs may be kept."""
     from nacre.privacy.training import unit_arrays
 
-    unit_arrays.NEVER = 0.3
+    unit_arrays.NEVER = WORTH_KEEPING_S

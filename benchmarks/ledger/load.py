@@ -1,7 +1,7 @@
 """Storms and killings for ledgers: many processes at once, and processes that die in the middle.
 
-`python -m benchmarks.ledger.load TASK JSON` runs one task in a process of its own and prints JSON: it forks, and a
-process that has threads of other libraries must not.
+`storm`, `kills` and `overhead` run in processes of their own: they fork, and a process that has threads of other
+libraries must not.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import multiprocessing
 import os
 import random
 import signal
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -171,14 +170,7 @@ def overhead(url: str, number: int, population: str, steps: bool = False) -> dic
     return {"ms": took}
 
 
-TASKS = {"storm": storm, "kills": kills, "overhead": overhead}
-
-
 def apart(task: str, state: Path, **arguments: Any) -> dict[str, Any]:
     """A task in a process of its own, with its own memory of ledgers."""
     environment = {"NACRE_STATE": str(state), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    return answer("ledger.load", task, json.dumps(arguments), environment=environment)
-
-
-if __name__ == "__main__":
-    print(json.dumps(TASKS[sys.argv[1]](**json.loads(sys.argv[2]))))
+    return answer("ledger.load", task, arguments, environment=environment)

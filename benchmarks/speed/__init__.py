@@ -1,1 +1,1 @@
-"""Times and memory; `X_step`, `X_peer`, `X_child` and `X_tasks` are the processes that `X` starts."""
+"""Times and memory; what `X_step`, `X_peer`, `X_child` and `X_tasks` hold runs in processes that `X` starts."""

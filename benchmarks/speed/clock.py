@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import resource
 import time
 from collections.abc import Callable
 from typing import Any
-
-
-def one_core() -> None:
-    """Before anything starts threads; on a machine with an accelerator it does no harm."""
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
 def accelerator() -> str | None:
@@ -36,10 +29,15 @@ def best(
     return min(took)
 
 
-def step_figures(seconds: float, steps: int) -> dict[str, float]:
-    """Of a run of so many steps, with the highest memory of this process so far."""
-    peak_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return {"step_ms": 1e3 * seconds / steps, "peak_mb": peak_kib / 1024}
+def peak_mb() -> float:
+    """Highest resident memory of this process so far, in MiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def of_steps(run: Callable[[], Any], steps: int, repeats: int, wall: bool) -> dict[str, float]:
+    """Of a run of so many steps: the best of several, in wall time (on an accelerator) or processor time."""
+    seconds = best(run, repeats, time.perf_counter if wall else time.process_time)
+    return {"step_ms": 1e3 * seconds / steps, "peak_mb": peak_mb()}
 
 
 def seconds_inside(kind: type, name: str) -> list[float]:

@@ -6,7 +6,6 @@ NACRE_DISTANCE_PEERS names. A package that is not installed, fails or does not f
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -62,7 +61,8 @@ def child(method: str, task: str, **arguments: Any) -> dict[str, float] | str:
         return "is not installed (make peers)"
     limit = LIMIT * (1 if method in PEERS else 10)
     try:
-        return answer("speed.distances_tasks", method, task, json.dumps(arguments), python=str(python), limit_s=limit)
+        asked = {"method": method, "task": task, **arguments}
+        return answer("speed.distances_tasks", "measure", asked, python=str(python), limit_s=limit)
     except subprocess.TimeoutExpired:
         return f"did not finish within {limit} s"
     except ChildFailed as failed:

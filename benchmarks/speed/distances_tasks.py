@@ -1,19 +1,18 @@
 """The three tasks of the distances benchmark, as nacre, as plain NumPy and as other packages do them.
 
-Run in a process of its own: `python -m benchmarks.speed.distances_tasks METHOD TASK JSON` prints seconds and peak
-memory. Other packages may live in another environment, so nacre is imported only where it is measured.
+`measure` runs in a process of its own. Other packages may live in another environment, so nacre is imported only where
+it is measured.
 """
 
 from __future__ import annotations
 
-import json
-import resource
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+from benchmarks.speed.clock import peak_mb
 
 Arrays = tuple[np.ndarray, ...]
 
@@ -149,9 +148,4 @@ def measure(method: str, task: str, n: int, d: int, draws: int = 0, again: bool 
         value = way(*arrays, **options)
         took.append(time.perf_counter() - start)
     first, seconds = took[0], took[-1]
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {"value": float(value), "wall_s": seconds, "first_call_s": first, "peak_mb": peak}
-
-
-if __name__ == "__main__":
-    print(json.dumps(measure(sys.argv[1], sys.argv[2], **json.loads(sys.argv[3]))))
+    return {"value": float(value), "wall_s": seconds, "first_call_s": first, "peak_mb": peak_mb()}

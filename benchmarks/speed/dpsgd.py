@@ -11,25 +11,22 @@ NACRE_JAX_PRIVACY_PYTHON have them; what is missing there is left out and said.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from benchmarks.catalogue import Options
-from benchmarks.child import LIMIT_S, answer, peer_answer
 from benchmarks.places import ROOT
-from benchmarks.results import Results, Setting
+from benchmarks.results import Results
 from benchmarks.speed.clock import accelerator
+from benchmarks.speed.steps import Peer, Step, measure
 
 OURS = ("plain-loop", "non-private", "dp-flat", "dp-per-layer", "dp-per-unit", "dp-sparse", "dp-vmap")
+READY = "batches given ready"
+OPACUS = Peer("Opacus", ("NACRE_OPACUS_PYTHON",), READY)
+NACRE_TOO = {"PYTHONPATH": str(ROOT / "src")}  # the losses that nacre's own steps use
 PEERS = {
-    "jax-privacy": "NACRE_JAX_PRIVACY_PYTHON",
-    "opacus": "NACRE_OPACUS_PYTHON",
-    "opacus-ghost": "NACRE_OPACUS_PYTHON",
-}
-PACKAGES = {"jax-privacy": "jax-privacy", "opacus": "Opacus", "opacus-ghost": "Opacus"}
-GIVEN = {
-    "epsilon": None,
-    "outcome": "ran",
-    "reads_domain": False,
-    "reports_spend": True,
-    "notes": "batches given ready",
+    "jax-privacy": Peer("jax-privacy", ("NACRE_JAX_PRIVACY_PYTHON",), READY, environment=NACRE_TOO),
+    "opacus": OPACUS,
+    "opacus-ghost": OPACUS,
 }
 LARGE = ("non-private", "dp-flat", "dp-per-layer", "dp-vmap")  # whose memory is compared at two sizes
 CASES = (
@@ -40,36 +37,19 @@ CASES = (
 ONLY = (*OURS, *PEERS)
 
 
+def steps(device: str | None, repeats: int) -> Iterator[Step]:
+    for model, records, method in CASES:
+        where = f"{model}, {records} records{f', {device}' if device else ''}"
+        asked = {"method": method, "model": model, "repeats": repeats, "records": records}
+        module = "speed.dpsgd_peer" if method in PEERS else "speed.dpsgd_step"
+        yield Step(method, where, f"{where}/{method}", module, asked, PEERS.get(method))
+
+
 def run(options: Options, results: Results) -> None:
-    repeats = 2 if options.quick else 40
     device = accelerator()
     if device:
         results.note(f"{device}: step_ms is wall time, best of several runs")
     else:
         results.note("step_ms is processor time on one core, best of several runs")
     results.note("the flow is not written for Opacus; where another package runs, batches are handed to it ready")
-    for model, records, method in CASES:
-        where = f"{model}, {records} records{f', {device}' if device else ''}"
-        case = f"{where}/{method}"
-        if not options.wants(method) or results.has(case, 0):
-            continue
-        found = measured(method, model, repeats, records)
-        if "why" in found:
-            results.note(f"{method} did not run: {found['why']}")
-            continue
-        setting = Setting(method, where, guarantee=None)
-        if "version" in found:
-            about = {"method": method, "package": PACKAGES[method], "version": found["version"], **GIVEN}
-            results.tell(f"{case}: package", about | {"dataset": setting.dataset})
-        results.add(setting, 0, {name: found[name] for name in ("step_ms", "peak_mb")}, case)
-        results.write()
-        print(f"{case}: {found['step_ms']:.2f} ms, {found['peak_mb']:.0f} MiB", flush=True)
-
-
-def measured(method: str, model: str, repeats: int, records: int) -> dict:
-    """{"step_ms", "peak_mb"}, of a peer its {"version"} too, or {"why"} it could not run."""
-    words = (method, model, str(repeats), str(records))
-    if method not in PEERS:
-        return answer("speed.dpsgd_step", *words, limit_s=LIMIT_S)
-    nacre_too = {"PYTHONPATH": str(ROOT / "src")} if method == "jax-privacy" else {}
-    return peer_answer([PEERS[method]], "speed.dpsgd_peer", *words, environment=nacre_too)
+    measure(steps(device, 2 if options.quick else 40), options, results)

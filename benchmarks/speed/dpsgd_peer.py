@@ -1,4 +1,4 @@
-"""One process of `speed-dpsgd` for another package, in an environment that has it: METHOD MODEL REPEATS RECORDS.
+"""One process of `speed-dpsgd` for another package, in an environment that has it.
 
 Batches are of a fixed size and handed over ready: what is timed is gradient, clipping, noise and update, in processor
 time or, where the package finds an accelerator, in wall time on that.
@@ -7,14 +7,11 @@ time or, where the package finds an accelerator, in wall time on that.
 from __future__ import annotations
 
 import itertools
-import json
-import sys
-import time
 from importlib.metadata import version
 
 import numpy as np
 
-from benchmarks.speed.clock import best, one_core, step_figures
+from benchmarks.speed.clock import of_steps
 
 BATCH, WIDTHS, STEPS = 256, (108, 256, 256, 1), 4
 
@@ -95,13 +92,9 @@ def jax_privacy(model: str):
     return run, jax.default_backend()
 
 
-def main(method: str, model: str, repeats: int) -> None:
+def step(method: str, model: str, repeats: int, records: int) -> dict[str, object]:
+    if records != BATCH:
+        raise ValueError(f"peers are timed with {BATCH} records a step, not {records}")
     run, device = jax_privacy(model) if method == "jax-privacy" else opacus(method == "opacus-ghost")
-    now = time.process_time if device == "cpu" else time.perf_counter
-    figures = step_figures(best(run, repeats, now), STEPS)
-    print(json.dumps(figures | {"version": version(method.partition("-ghost")[0])}))
-
-
-if __name__ == "__main__":
-    one_core()  # as for nacre
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+    figures = of_steps(run, STEPS, repeats, wall=device != "cpu")
+    return {**figures, "version": version(method.partition("-ghost")[0])}

@@ -1,10 +1,7 @@
-"""One process of `speed-dpsgd` for nacre: METHOD MODEL REPEATS RECORDS, prints {"step_ms", "peak_mb"} as JSON."""
+"""One process of `speed-dpsgd` for nacre."""
 
 from __future__ import annotations
 
-import json
-import sys
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from benchmarks.speed.clock import best, one_core, step_figures
+from benchmarks.speed.clock import of_steps
 from nacre.nets import dense, flow
 from nacre.nets.flow_shape import Shape
 from nacre.nets.taps import Tape, Tapped
@@ -91,22 +88,11 @@ def plain(loss: Any, parameters: Any, records: Any, batch: int) -> Callable[[], 
     return lambda: jax.block_until_ready(run(start, keys))
 
 
-def main(method: str, model: str, repeats: int, batch: int) -> None:
-    loss, parameters, records = made(model)
+def step(method: str, model: str, repeats: int, records: int) -> dict[str, float]:
+    loss, parameters, rows = made(model)
     steps = 2 if method in SLOW else STEPS
     if method == "plain-loop":
-        run = plain(loss, parameters, records, batch)
+        run = plain(loss, parameters, rows, records)
     else:
-        run = private(method, loss, parameters, records, batch, steps)
-    tell_time(run, steps, repeats)
-
-
-def tell_time(run: Callable[[], Any], steps: int, repeats: int) -> None:
-    """Print the best of several runs of so many steps: processor time, or wall time on an accelerator."""
-    now = time.process_time if jax.default_backend() == "cpu" else time.perf_counter
-    print(json.dumps(step_figures(best(run, repeats, now), steps)))
-
-
-if __name__ == "__main__":
-    one_core()
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
+        run = private(method, loss, parameters, rows, records, steps)
+    return of_steps(run, steps, repeats, wall=jax.default_backend() != "cpu")

@@ -1,8 +1,7 @@
-"""What `speed` times, in a process of its own: python -m benchmarks.speed.everyday_child TASK ARGUMENTS-AS-JSON."""
+"""What `speed` times, in a process of its own: every function is a task."""
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from pathlib import Path
@@ -97,15 +96,9 @@ def shards(folder: str, rows: int, count: int, schema: str) -> dict[str, float]:
     """Simulated people as `count` Parquet shards, and their schema."""
     import pyarrow.parquet as pq
 
-    from nacre.table.simulate import people as simulate
+    from nacre.table.simulate.people import people, people_schema
 
     for i in range(count):
-        pq.write_table(simulate.people(rows // count, seed=i), Path(folder) / f"part-{i:03d}.parquet")
-    simulate.people_schema(rows).save(schema)  # the simulated size is public
+        pq.write_table(people(rows // count, seed=i), Path(folder) / f"part-{i:03d}.parquet")
+    people_schema(rows).save(schema)  # the simulated size is public
     return {}
-
-
-TASKS = {f.__name__: f for f in (fit, cold, sample, evaluate, sketch, characters, noise, shards)}
-
-if __name__ == "__main__":
-    print(json.dumps(TASKS[sys.argv[1]](**json.loads(sys.argv[2]))))

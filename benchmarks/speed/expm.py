@@ -9,16 +9,27 @@ accelerator. Opacus runs where NACRE_OPACUS_PYTHON names an environment that has
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from benchmarks.catalogue import Options
-from benchmarks.child import LIMIT_S, answer, peer_answer
-from benchmarks.results import Results, Setting
+from benchmarks.results import Results
 from benchmarks.speed.clock import accelerator
+from benchmarks.speed.steps import Peer, Step, measure
 
 METHODS = ("sgd", "dpsgd", "expm-nf", "expm-nf-few", "opacus")
 MODELS = ("lr", "grud")
-PEER = "NACRE_OPACUS_PYTHON"
-PLAIN = {"epsilon": None, "outcome": "ran", "reads_domain": False, "reports_spend": True, "notes": "hooks"}
+PEER = Peer("Opacus", ("NACRE_OPACUS_PYTHON",), "hooks")
 ONLY = (*METHODS, *(f"{m}-gpu" for m in METHODS))
+
+
+def steps(device: str, repeats: int) -> Iterator[Step]:
+    for model in MODELS:
+        for method in METHODS:
+            name, where, asked = f"{method}{device}", f"{model}, one step", {"model": model, "repeats": repeats}
+            if method == "opacus":
+                yield Step(name, where, f"{model}/{name}", "speed.expm_peer", asked, PEER)
+            else:
+                yield Step(name, where, f"{model}/{name}", "speed.expm_step", {**asked, "method": method})
 
 
 def run(options: Options, results: Results) -> None:
@@ -27,27 +38,4 @@ def run(options: Options, results: Results) -> None:
         results.note("steps on the accelerator are wall times, best of several runs")
     else:
         results.note("steps on the processor are processor time of one core, best of several runs")
-    for model in MODELS:
-        for method in METHODS:
-            name = f"{method}{device}"
-            if not options.wants(name) or results.has(f"{model}/{name}", 0):
-                continue
-            found = measured(method, model, 2 if options.quick else 40)
-            if "why" in found:
-                results.note(f"{name} did not run: {found['why']}")
-                continue
-            setting = Setting(name, f"{model}, one step", guarantee=None)
-            version = found.pop("version", None)
-            if version:
-                about = {"method": name, "package": "Opacus", "version": version, "dataset": setting.dataset, **PLAIN}
-                results.tell(f"{model}/{name}: package", about)
-            results.add(setting, 0, found, f"{model}/{name}")
-            results.write()
-            print(f"{model}/{name}: {found['step_ms']:.2f} ms, {found['peak_mb']:.0f} MiB", flush=True)
-
-
-def measured(method: str, model: str, repeats: int) -> dict:
-    """{"step_ms", "peak_mb"}, with Opacus its version too, or {"why"} it could not run."""
-    if method == "opacus":
-        return peer_answer([PEER], "speed.expm_peer", model, str(repeats))
-    return answer("speed.expm_step", method, model, str(repeats), limit_s=LIMIT_S)
+    measure(steps(device, 2 if options.quick else 40), options, results)

@@ -1,4 +1,4 @@
-"""One process of `speed-expm` for Opacus, in an environment that has it: MODEL REPEATS, prints {"step_ms", "peak_mb"}.
+"""One process of `speed-expm` for Opacus, in an environment that has it.
 
 Batches are handed over ready; what is timed is gradient, clipping, noise and update. GRU-D is written for Opacus's own
 layers, with what the hidden state does not touch computed for all hours at once, as in nacre.
@@ -7,15 +7,12 @@ layers, with what the hidden state does not touch computed for all hours at once
 from __future__ import annotations
 
 import importlib.metadata
-import json
-import sys
-import time
 
 import numpy as np
 import torch
 from torch import nn
 
-from benchmarks.speed.clock import best, one_core, step_figures
+from benchmarks.speed.clock import of_steps
 
 HOURS, INPUTS, HIDDEN = 24, 104, 10
 BATCH = {"lr": 256, "grud": 128}
@@ -96,13 +93,7 @@ def steps(kind: str, device: str):
     return run
 
 
-def main(kind: str, repeats: int) -> None:
+def step(model: str, repeats: int) -> dict[str, object]:
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    now = time.perf_counter if device == "cuda" else time.process_time
-    figures = step_figures(best(steps(kind, device), repeats, now), STEPS)
-    print(json.dumps(figures | {"version": importlib.metadata.version("opacus")}))
-
-
-if __name__ == "__main__":
-    one_core()  # as for nacre
-    main(sys.argv[1], int(sys.argv[2]))
+    figures = of_steps(steps(model, device), STEPS, repeats, wall=device == "cuda")
+    return {**figures, "version": importlib.metadata.version("opacus")}

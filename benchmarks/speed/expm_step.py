@@ -1,4 +1,4 @@
-"""One process of `speed-expm` for nacre: METHOD MODEL REPEATS, prints {"step_ms", "peak_mb"} as JSON.
+"""One process of `speed-expm` for nacre.
 
 `expm-nf`: a training step of the flow (parameter draws, batch of rows, reverse KL, RMSProp), as `expm-icu` makes them,
 and `expm-nf-few` with a quarter of the draws. `dpsgd`: a whole step of
@@ -7,7 +7,6 @@ the door `descend`, with coins for all rows. `sgd`: the same without clip and no
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -17,8 +16,7 @@ import numpy as np
 
 from benchmarks.expm import icu_grid as grid
 from benchmarks.expm.icu_data import Data
-from benchmarks.speed.clock import one_core
-from benchmarks.speed.dpsgd_step import tell_time
+from benchmarks.speed.clock import of_steps
 from nacre.learners import flow as flows
 from nacre.learners.descending import DpSgd, Sgd
 from nacre.learners.exponential import prior_sd
@@ -58,13 +56,8 @@ def descents(model: str, data: Data, private: bool) -> Callable[[], Any]:
     return lambda: jax.block_until_ready(run(keys))
 
 
-def main(method: str, model: str, repeats: int) -> None:
+def step(method: str, model: str, repeats: int) -> dict[str, float]:
     data = made(model)
     flow = method.startswith("expm-nf")
     run = flow_steps(method, model, data) if flow else descents(model, data, method == "dpsgd")
-    tell_time(run, STEPS, repeats)
-
-
-if __name__ == "__main__":
-    one_core()
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+    return of_steps(run, STEPS, repeats, wall=jax.default_backend() != "cpu")

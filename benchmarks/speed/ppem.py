@@ -8,43 +8,29 @@ too). `finite_share`: of the seeds trained so, how many had a finite loss after 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from benchmarks.catalogue import Options
-from benchmarks.child import LIMIT_S, answer, peer_answer
-from benchmarks.results import Results, Setting, cores
+from benchmarks.results import Results, cores
 from benchmarks.speed.clock import accelerator
+from benchmarks.speed.steps import Peer, Step, measure
 
 OURS = {"nacre": 1, "nacre, five seeds": 5}
 PEER = "pytorch"
-ENVIRONMENTS = ("NACRE_TORCH_PYTHON", "NACRE_OPACUS_PYTHON")
+PYTORCH = Peer("PyTorch", ("NACRE_TORCH_PYTHON", "NACRE_OPACUS_PYTHON"), "eager mode", reports_spend=False)
 ONLY = ("nacre", PEER)
 
 
-def run(options: Options, results: Results) -> None:
-    own = accelerator()
-    places = {own: 0} if own else {f"{n} core{'s' * (n > 1)}": n for n in sorted({1, cores()})}
+def steps(own: str | None, repeats: int) -> Iterator[Step]:
+    places = {own: cores()} if own else {f"{n} core{'s' * (n > 1)}": n for n in sorted({1, cores()})}
     for where, count in places.items():
-        for method in (*OURS, PEER):
-            case = f"{where}/{method}"
-            if not options.wants(method.partition(",")[0]) or results.has(case, 0):
-                continue
-            found = measured(method, 2 if options.quick else 30, count)
-            if "why" in found:
-                results.note(f"{method} did not run on {where}: {found['why']}")
-                continue
-            version = found.pop("version", None)
-            if version:
-                about = {"method": method, "package": "PyTorch", "version": version, "dataset": where, **PLAIN}
-                results.tell(f"{case}: package", about)
-            results.add(Setting(method, where, guarantee=None), 0, found, case)
-            results.write()
-            print(case, found, flush=True)
+        sizes, alone = {"repeats": repeats, "cores": count}, count == 1
+        for method, seeds in OURS.items():
+            asked = {"seeds": seeds, **sizes}
+            yield Step("nacre", where, f"{where}/{method}", "speed.ppem_step", asked, one_core=alone, method=method)
+        asked = {"device": "cuda" if own else "cpu", **sizes}
+        yield Step(PEER, where, f"{where}/{PEER}", "speed.ppem_peer", asked, PYTORCH, one_core=alone)
 
 
-PLAIN = {"epsilon": None, "outcome": "ran", "reads_domain": False, "reports_spend": False, "notes": "eager mode"}
-
-
-def measured(method: str, repeats: int, count: int) -> dict:
-    sizes = (str(repeats), str(count or cores()))
-    if method in OURS:
-        return answer("speed.ppem_step", str(OURS[method]), *sizes, limit_s=LIMIT_S)
-    return peer_answer(ENVIRONMENTS, "speed.ppem_peer", "cuda" if accelerator() else "cpu", *sizes)
+def run(options: Options, results: Results) -> None:
+    measure(steps(accelerator(), 2 if options.quick else 30), options, results)

@@ -1,4 +1,4 @@
-"""One process of `speed-ppem` in plain PyTorch, in an environment that has it: DEVICE REPEATS CORES, prints JSON.
+"""One process of `speed-ppem` in plain PyTorch, in an environment that has it.
 
 The same step as `ppem_step`, written as one would: the same networks, batches, losses, gradient penalties, Stein
 penalty, optimiser and averaged generators, eager mode, rows in memory of the device. No nacre, no JAX. Where there are
@@ -7,15 +7,13 @@ several cores, the better of one thread and one for each core counts.
 
 from __future__ import annotations
 
-import json
-import sys
 import time
 
 import numpy as np
 import torch
 from torch import nn
 
-from benchmarks.speed.clock import best, one_core
+from benchmarks.speed.clock import best
 
 ROWS, HIDDEN, VISIBLE, CLASSES, BATCH, LATENT, WIDTH = 227_845, 2, 27, 2, 256, 128, 256
 TURNS, MARGIN, STEEP, WEIGHT, LEVEL, ANCHOR, BANDWIDTH, MEMORY = 5, 10.0, 1.0, 10.0, 3.8415, 1e-3, 1.0, 0.999
@@ -151,17 +149,12 @@ def measured(device, repeats, now):
     return best(run, repeats, now) / STEPS
 
 
-def main(device, repeats, cores):
+def step(device, repeats, cores):
     torch.manual_seed(0)
     found = []
     for threads in sorted({1, cores}):
         torch.set_num_threads(threads)
         found.append(measured(device, repeats, time.process_time if cores == 1 else time.perf_counter))
-    step = min(found)
-    print(json.dumps({"step_ms": 1e3 * step, "trained_rows_per_s": TURNS * BATCH / step, "version": torch.__version__}))
-
-
-if __name__ == "__main__":
-    if sys.argv[3] == "1":
-        one_core()
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    seconds = min(found)
+    rows = TURNS * BATCH / seconds
+    return {"step_ms": 1e3 * seconds, "trained_rows_per_s": rows, "version": torch.__version__}

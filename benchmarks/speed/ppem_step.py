@@ -1,4 +1,4 @@
-"""One process of `speed-ppem` for nacre: SEEDS REPEATS CORES, prints step_ms, trained_rows_per_s and finite_share.
+"""One process of `speed-ppem` for nacre.
 
 A step is five steps of the energies and one of the generators on batches of 256 rows of a made-up table with the shape
 of credit-card payments: 227,845 rows, 2 hidden and 27 visible numbers, a class of one row in 600. Several seeds are one
@@ -7,8 +7,6 @@ compiled loop (vmap). On one core the time is processor time, which a busy machi
 
 from __future__ import annotations
 
-import json
-import sys
 import time
 from functools import partial
 from typing import Any
@@ -17,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks.speed.clock import best, one_core
+from benchmarks.speed.clock import best
 from nacre.synthesizers.parts.adversarial import Data, prepared
 from nacre.synthesizers.parts.heads import Heads
 from nacre.synthesizers.ppem import training
@@ -54,7 +52,7 @@ def several(states: Any, data: Data, lanes: training.Lane, first: Any, length: i
     return jax.tree.map(lambda leaf: leaf[None], one(state, lane))
 
 
-def main(seeds: int, repeats: int, cores: int) -> None:
+def step(seeds: int, repeats: int, cores: int) -> dict[str, float]:
     now = time.process_time if cores == 1 else time.perf_counter
     data = prepared(*arrays(), 2, [1.0, 1.0])
     lanes = [training.Lane(jax.random.key(s), jnp.float32(10.0), jnp.float32(0.0)) for s in range(seeds)]
@@ -62,16 +60,10 @@ def main(seeds: int, repeats: int, cores: int) -> None:
     states = jax.vmap(lambda k: training.start(CONFIG, k))(stacked.key)
     length = 4 if jax.default_backend() == "cpu" else 200
     run = partial(training._chunk, config=CONFIG, length=length)
-    step = best(lambda: jax.block_until_ready(run(states, data, stacked, 0, 1e4)), repeats, now) / length
+    seconds = best(lambda: jax.block_until_ready(run(states, data, stacked, 0, 1e4)), repeats, now) / length
     finite = np.ones(seeds, bool)
     for look in range(LOOKS if repeats > 2 else 2):
         states, losses = several(states, data, stacked, look * length, length)
         finite &= np.isfinite(np.asarray(losses)).all(axis=1)
-    rows = CONFIG.turns * BATCH * seeds / step
-    print(json.dumps({"step_ms": 1e3 * step, "trained_rows_per_s": rows, "finite_share": float(finite.mean())}))
-
-
-if __name__ == "__main__":
-    if sys.argv[3] == "1":
-        one_core()
-    main(int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
+    rows = CONFIG.turns * BATCH * seeds / seconds
+    return {"step_ms": 1e3 * seconds, "trained_rows_per_s": rows, "finite_share": float(finite.mean())}

@@ -9,7 +9,6 @@ Ray these cases are left out, and say so). Figures of a Ray case hold all proces
 from __future__ import annotations
 
 import importlib.util
-import json
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -69,7 +68,7 @@ def _child(method: str, files: list[str], rows: int) -> dict[str, float]:
 
 def _python(task: str, **arguments: Any) -> dict[str, float]:
     environment = {"OMP_NUM_THREADS": "1", "RAY_USAGE_STATS_ENABLED": "0"}
-    return answer("speed.scale_child", task, json.dumps(arguments), environment=environment)
+    return answer("speed.scale_child", task, arguments, environment=environment)
 
 
 def picture(results: Results) -> str:

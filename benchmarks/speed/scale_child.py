@@ -1,8 +1,7 @@
-"""What `scale` measures, in a process of its own: python -m benchmarks.speed.scale_child TASK ARGUMENTS-AS-JSON."""
+"""What `scale` measures, in a process of its own: `write` and `fit` are tasks."""
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import threading
@@ -92,10 +91,10 @@ def write(folder: str, rows: int, files: int) -> dict[str, float]:
     """Simulated people as Parquet files."""
     import pyarrow.parquet as pq
 
-    from nacre.table.simulate import people as simulate
+    from nacre.table.simulate.people import people
 
     for i in range(files):
-        pq.write_table(simulate.people(rows, seed=i), Path(folder) / f"part-{i:03d}.parquet")
+        pq.write_table(people(rows, seed=i), Path(folder) / f"part-{i:03d}.parquet")
     return {}
 
 
@@ -122,9 +121,3 @@ def fit(engine: str | None, files: list[str], rows: int) -> dict[str, float]:
         "peak_mb": watch.peak, "planned_time": planned.seconds / seconds,
         "planned_memory": planned.memory_mb / watch.peak, **shared,
     }  # fmt: skip
-
-
-TASKS = {f.__name__: f for f in (write, fit)}
-
-if __name__ == "__main__":
-    print(json.dumps(TASKS[sys.argv[1]](**json.loads(sys.argv[2]))))

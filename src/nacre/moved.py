@@ -63,6 +63,7 @@ privacy.work privacy.passes.work
 rebalancing release.rebalance
 release_file release.file
 report.findings report.report
+report.tiles report.weaknesses
 report.words report.plain_words
 sketch_checks sites.checks
 sketching sites.shared

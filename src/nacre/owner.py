@@ -133,11 +133,11 @@ def _fate(column: Column) -> Fate:
     """What is done with values outside the domain of this column."""
     sources = {column.provenance.get(fact, "public") for fact in ("bounds", "categories")}
     source = "bought" if "bought" in sources else "read" if "read" in sources else "declared"
-    if column.kind != "categorical":
+    if not column.labelled:
         where = f"outside the {source} range"
         return Fate(2, f"lies {where}", f"lie {where}", "clamped")
     where = f"not among the {source} categories"
-    done = (1, "left out") if column.other is None else (3, f"counted as {column.other!r}")
+    done = (1, "left out") if column.others is None else (3, f"counted as {column.others!r}")
     return Fate(done[0], f"is {where}", f"are {where}", done[1])
 
 

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from tests.privacy_contract import tables
 
-from nacre.audit import doors
 from nacre.audit import method as methods
 from nacre.audit.canaries import random_rows, worst_case
 from nacre.audit.likelihood_ratio import RatioRoom
 from nacre.audit.method import Effort, audit_method
 from nacre.audit.one_run import CanaryRoom
 from nacre.privacy.budget import Budget
+from nacre.privacy.doors import descend, teach
 from nacre.privacy.plan import Plan, Teach
 from nacre.privacy.training import descent
 from nacre.privacy.training.teaching import Lesson
@@ -71,8 +71,8 @@ class Loud:
         return self
 
     def fit(self, room: Any, plan: Plan, seed: int) -> Any:
-        lesson = Lesson(nothing, doors._most, doors._loud, units=64)
-        return room.teach(plan["t"], lesson, {"seen": np.zeros(1, np.float32)}, update, records=doors._values)
+        lesson = Lesson(nothing, teach._most, teach._loud, units=64)
+        return room.teach(plan["t"], lesson, {"seen": np.zeros(1, np.float32)}, update, records=descend.values)
 
 
 @pytest.mark.parametrize("neighbours", ["add_or_remove_one", pytest.param("replace_one", marks=pytest.mark.slow)])

@@ -259,8 +259,8 @@ def test_a_study_keeps_figures_of_the_one_and_the_reason_of_the_other(monkeypatc
     assert good["outcome"] == "finished" and good["version"] == "1.2" and good["spent"] == "epsilon = 1"
     assert "no bottom" in bad["outcome"] and bad["reads_domain"] and not bad["reports_spend"]
     page = results_page.render([document])
-    assert "| tiny | good | fake 1.2 | 1 | finished | no | yes | some notes |" in page
-    assert "| yes | no | some notes |" in next(line for line in page.splitlines() if line.startswith("| tiny | bad |"))
+    assert "| good | fake | no | yes | some notes | tiny | ε 1: finished (1.2) |" in page
+    assert "| yes | no | some notes |" in next(line for line in page.splitlines() if line.startswith("| bad |"))
 
     calls = tmp_path / "runs" / "tiny" / "tiny-0" / "rows.parquet.calls"
     script(WORKS, "crashes.py")  # mended

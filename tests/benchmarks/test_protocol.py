@@ -9,7 +9,7 @@ import pytest
 from benchmarks.sketch import adult, covertype
 
 from benchmarks import __main__ as command
-from benchmarks import catalogue, data, methods, protocol, results_page
+from benchmarks import catalogue, data, methods, protocol, topics
 from benchmarks import results as result_files
 from nacre.errors import DataError, NacreError
 from nacre.evaluation.score import Protocol
@@ -224,4 +224,4 @@ def test_studies_name_known_methods_and_metrics():
         assert {c.method for c in study.cases} <= set(methods.METHODS)
         assert study.cases[0].method == "real"
         assert {f"{g}_gap" for g in study.gaps} <= set(METRICS)
-    assert {"auc_hgb", "auc_mean10", "f1_tree", "f1_forest", "tvd2", "kendall_rmse"} <= set(results_page.COLUMNS)
+    assert {"auc_hgb", "auc_mean10", "f1_tree", "f1_forest", "tvd2", "kendall_rmse"} <= set(topics.UTILITY)

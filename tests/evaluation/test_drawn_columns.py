@@ -127,3 +127,10 @@ def test_a_far_value_does_not_flatten_a_profile():
     column = profile_columns(pa.table({"x": values}), Schema({"x": Numeric((0.0, 2e6))}))[0]
     assert (column.shares > 0.01).sum() > 8
     assert column.shares[-1] >= 0.01  # what lies beyond is still counted
+
+
+def test_declared_edges_clamp_nothing_that_is_drawn():
+    """Edges bring the bounds with them: without both, values beyond them are drawn where they lie."""
+    (drawn,) = compare_columns(pa.table({"x": [1.0] * 50 + [900.0] * 50}), pa.table({"x": [1.0, 900.0]}),
+                               Schema({"x": Numeric(edges=(0, 5, 10))}))  # fmt: skip
+    assert drawn.ends == ("1", "900")

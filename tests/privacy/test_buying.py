@@ -49,12 +49,12 @@ def test_a_column_without_a_frequent_text_is_a_name_if_nothing_was_declared():
 def test_bounds_lie_on_the_step_and_in_the_years_that_two_digits_mean():
     histogram = np.zeros(probe.size("magnitude"))
     histogram[probe.codes(pa.array([0.3, 17.2, 941.0]), "magnitude")] = 1e5
-    column = buying.with_bounds(Numeric(decimals=1, provenance={"decimals": "bought"}), histogram, 5.0)
+    column = Numeric(decimals=1, provenance={"decimals": "bought"}).bounded_by(histogram[:-1], 5.0)
     assert column.bounds[0] <= 0.3 and column.bounds[1] >= 941.0
     assert all(round(b, 1) == b for b in column.bounds) and column.provenance["bounds"] == "bought"
     months = np.zeros(probe.size("month"))
     months[probe.codes(pa.array(["1901-05-01", "2050-06-01"]), "month")] = 1e5
-    dated = buying.with_bounds(Datetime(format="%d/%m/%y %H:%M"), months, 5.0)
+    dated = Datetime(format="%d/%m/%y %H:%M").bounded_by(months[:-1], 5.0)
     assert dated.bounds == ("1969-01-01", "2050-06-30T23:59")
 
 

@@ -55,9 +55,9 @@ def _corners(schema: Schema, high: np.ndarray) -> Any:
     rng = np.random.default_rng(0)
     made = {}
     for name in schema.modelled:
-        column: Any = schema.columns[name]
-        if column.kind == "tensor":
-            low, top = column.bounds or (0.0, 1.0)
+        column = schema.columns[name]
+        if column.shape:
+            low, top = column.ends or (0.0, 1.0)
             shape = (len(high),) + (1,) * len(column.shape)
             values = np.where(high.reshape(shape), top, low) * np.ones((1, *column.shape))
             made[name] = Values.of(values.astype(np.float32))

@@ -21,7 +21,7 @@ def _near(rows: Any, target: Any, schema: Any) -> Mapping[str, float]:
         column = schema.columns[name]
         if not column.counted:
             gap = np.abs(rows[name].values - target[name].values[0]).mean(axis=tuple(range(1, rows[name].values.ndim)))
-            found[name] = float((gap <= 0.1 * (column.bounds[1] - column.bounds[0])).mean())
+            found[name] = float((gap <= 0.1 * (column.ends[1] - column.ends[0])).mean())
             continue
         grid = Grid.of(column)
         codes, wanted = grid.codes(rows[name]), int(grid.codes(target[name])[0])

@@ -24,6 +24,7 @@ from nacre.privacy import discovery
 from nacre.privacy.accounting.accountant import Gaussian
 from nacre.privacy.certificate.rounding import down, exact
 from nacre.privacy.certificate.wording import audit_sentence
+from nacre.privacy.plan import Descend
 from nacre.progress import Progress, silent
 from nacre.table.encoding import Encoded, encode
 from nacre.table.values.decoding import decode
@@ -235,7 +236,7 @@ def _black(job: Any, runs: int, mu: float | None, alpha: float, seed: int, told:
 def _one_run(job: Any, present: np.ndarray, mu: float | None, alpha: float, seed: int) -> list[ViewBound]:
     """Each canary is in by a coin of its own (`present`); a fifth of them is called in, a fifth out. Where units are
     groups, one record of each is a canary, and an empty row holds its place."""
-    group = max((getattr(e, "group", 1) for e in job.plan.entries), default=1)
+    group = max((e.group for e in job.plan.entries if isinstance(e, Descend)), default=1)
     canaries = len(present)
     rows = random_rows(job.schema, canaries * group, seed)
     asked = np.arange(canaries) if group == 1 else firsts(canaries * group, group, seed)

@@ -8,10 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from nacre.errors import NacreError
-from nacre.table import Between, Boolean, Categorical, Column, Condition, Numeric, Schema
+from nacre.table import Between, Column, Condition, Schema
 from nacre.table.naming import choices
-
-_TRUE, _FALSE = ("true", "yes", "t", "y", "1"), ("false", "no", "f", "n", "0")
 
 
 def parse_where(texts: Sequence[str], schema: Schema) -> dict[str, Condition]:
@@ -58,7 +56,7 @@ def _shares(text: str, column: Column, where: str) -> dict[Condition, float]:
 
 def _pairs(text: str, column: Column) -> list[str]:
     """The text cut at its commas, but for those in labels."""
-    labels = column.code_of if isinstance(column, Categorical) and not column.missing else {}
+    labels = _labels(column)
     found: list[str] = []
     for part in text.split(","):
         begun = f"{found[-1].rpartition('|')[2]}," if found else ""
@@ -86,7 +84,7 @@ def _condition(text: str, column: Column, where: str) -> Condition:
 
 
 def _spelled(text: str, column: Column, where: str) -> Any:
-    labels = column.code_of if isinstance(column, Categorical) and not column.missing else {}
+    labels = _labels(column)
     if text in labels:  # a label may look like a range or a list
         return text
     if not text:
@@ -103,22 +101,12 @@ def _spelled(text: str, column: Column, where: str) -> Any:
 
 def _value(text: str, column: Column, where: str) -> Any:
     """One value as the column's kind has it."""
-    if isinstance(column, Categorical) and text in column.code_of:
-        return text
-    if text.lower() == "null":
-        return None
-    if isinstance(column, Boolean):
-        if text.lower() not in (*_TRUE, *_FALSE):
-            raise NacreError(f"{where}: {text!r} is not a truth value; write true or false")
-        return text.lower() in _TRUE
-    if isinstance(column, Numeric):
-        try:
-            number = float(text)
-            whole = column.integer and number == int(number)
-        except (ValueError, OverflowError):
-            raise NacreError(f"{where}: {text!r} is not a number; write numbers, or a range as low..high") from None
-        return int(number) if whole else number
-    return text  # a label or an instant, which the condition checks
+    return None if text.lower() == "null" and text not in _labels(column) else column.parsed(text, where)
+
+
+def _labels(column: Column) -> tuple[str, ...]:
+    """Labels that stand for themselves: there is no other way to write them."""
+    return () if column.spelt else column.labels
 
 
 def _share(text: str, where: str) -> float:

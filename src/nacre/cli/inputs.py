@@ -94,7 +94,7 @@ def schema_for(columns: Sequence[str], declared: Declared, base: Schema | None =
             raise SchemaError(f"{option} {name!r}: there is no such column; choose among {choices(name, schema.names)}")
     changes: dict[str, Any] = {}
     if named := [*identifiers, *([unit] if unit else [])]:
-        names = {n: Identifier(person=n == unit) for n in named if schema.columns[n].kind != "identifier"}
+        names = {n: Identifier(person=n == unit) for n in named if schema.columns[n].learnt}
         changes["columns"] = {**schema.columns, **names}
     if unit is not None and cap is not None:
         changes["unit"] = Unit(unit, cap)

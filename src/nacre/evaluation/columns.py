@@ -65,7 +65,8 @@ def _compare(name: str, column: Column, real: Values, synthetic: Values, fenced:
     return Comparison(
         name,
         column.title,
-        *shares,
+        shares[0],
+        shares[1],
         ends=_ends(edges, column),
         nulls=nulls,
         ticks=axes.ticks(edges, column),

@@ -28,6 +28,8 @@ from nacre.table.naming import choices
 
 ROWS = 100_000  # of each table, unless asked for more: marginals then have a standard error below 0.002
 
+SchemaGiven = Schema | str | os.PathLike | None
+
 
 @dataclass(frozen=True)
 class Tables:
@@ -53,7 +55,7 @@ def evaluate(
     *,
     train: Any,
     holdout: Any = None,
-    schema: Schema | str | os.PathLike | None = None,
+    schema: SchemaGiven = None,
     target: str | None = None,
     suites: Sequence[str] = ("default",),
     seed: int = 0,
@@ -87,7 +89,8 @@ def evaluate(
     if _same(train, holdout):
         raise NacreError("the holdout is the private table itself: give real rows that were not used, or no holdout")
     train, holdout = _real(train, reading), _real(holdout, reading)
-    tables, notes = _open(synthetic, train, holdout, schema, target, rows, seed, progress)
+    sources = {"synthetic": synthetic, "train": train, "holdout": holdout}
+    tables, notes = _open(sources, schema, target, rows, seed, progress)
     models = _models(tables, suites, notes)
     compared = jobs(tables.sides(), suites)
     trial = usefulness.Trial.of(tables, models) if models else None
@@ -110,7 +113,7 @@ def evaluate(
 
 
 def _open(
-    synthetic: Any, train: Any, holdout: Any, schema: Any, target: str | None, rows: Any, seed: int, progress: Progress
+    sources: dict[str, Any], schema: SchemaGiven, target: str | None, rows: int | None, seed: int, progress: Progress
 ) -> tuple[Tables, list[str]]:
     if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 10):
         raise NacreError(f"rows={rows!r}: expected the most rows of a table to use, at least 10, or None for all")
@@ -120,8 +123,8 @@ def _open(
         from nacre.engines import open_rows
 
         progress("reading the real table", 0, None)
-        train = open_rows(train)
-        schema = Schema.draft(train)
+        sources["train"] = open_rows(sources["train"])
+        schema = Schema.draft(sources["train"])
         notes.append("No schema was given: ranges and categories were read from the real table.")
     else:
         schema = Schema.given(schema)
@@ -129,7 +132,6 @@ def _open(
     if target is not None and target not in domain.names:
         raise SchemaError(f"target {target!r}: no such column to predict; choose among {choices(target, domain.names)}")
     seeds = np.random.SeedSequence(seed).generate_state(3).tolist()
-    sources = {"synthetic": synthetic, "train": train, "holdout": holdout}
     read_in = {}
     for (what, source), own in zip(sources.items(), seeds, strict=True):
         if source is not None:

@@ -8,6 +8,7 @@ without penalty.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,15 @@ READ = 100_000
 DECILES = np.arange(1, 10) / 10
 
 Scores = Callable[[Any, Sequence[str]], tuple[np.ndarray, np.ndarray] | None]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How a set is tested: at its share of α, on at most so many rows."""
+
+    level: float
+    rows: int
+    seed: int
 
 
 def hidden_marginals(
@@ -53,13 +63,13 @@ def hidden_marginals(
     made = {of: read(t, schema, names, of, READ, seed + 1) for of, t in tables.items()}
     found = []
     for one in hide:
-        level = alpha / len(hide)
-        stein = _stein(train, schema, scores, one, level, rows, seed) if scores is not None else []
+        test = Setting(alpha / len(hide), rows, seed)
+        stein = _stein(train, schema, scores, one, test) if scores is not None else []
         domain = Domain.of(Schema({n: schema.columns[n] for n in one}))
         figures: list[Score] = [s for name in one for s in _missing(real, domain[name], "real")]
         told = False
         for of, sample in made.items():
-            tests, rejects = _mmd(real, sample, domain, of, level, rows, seed)
+            tests, rejects = _mmd(real, sample, domain, of, test)
             told = rejects if of == "synthetic" else told
             figures += tests
             figures += [s for name in one for s in _column(real, sample, domain[name], of)]
@@ -68,18 +78,16 @@ def hidden_marginals(
     return tuple(found)
 
 
-def _mmd(
-    real: Sample, made: Sample, domain: Domain, of: str, level: float, rows: int, seed: int
-) -> tuple[list[Score], bool]:
+def _mmd(real: Sample, made: Sample, domain: Domain, of: str, how: Setting) -> tuple[list[Score], bool]:
     from nacre.distances import mmd_biased, mmd_test
 
     features = Features.of(real.frame, domain, None)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(how.seed)
     x, y = (features(s.frame)[rng.permutation(s.rows)].astype(np.float64) for s in (real, made))
-    a, b = x[:rows], y[:rows]
-    test = mmd_test(a, b, level=level, seed=seed)
+    a, b = x[: how.rows], y[: how.rows]
+    test = mmd_test(a, b, level=how.level, seed=how.seed)
     small = [
-        mmd_test(x[i], y[j], permutations=199, level=level, seed=k).rejects
+        mmd_test(x[i], y[j], permutations=199, level=how.level, seed=k).rejects
         for k in range(REPEATS)
         for i, j in [(rng.choice(len(x), SMALL), rng.choice(len(y), SMALL))]
     ]
@@ -134,24 +142,22 @@ def _missing(sample: Sample, variable: Any, of: str) -> list[Score]:
     return [Score("null_share", float(np.mean(gone)), of, (variable.name,), rows=sample.rows)]
 
 
-def _stein(
-    train: Any, schema: Schema, scores: Scores, columns: Sequence[str], level: float, rows: int, seed: int
-) -> list[Score]:
+def _stein(train: Any, schema: Schema, scores: Scores, columns: Sequence[str], how: Setting) -> list[Score]:
     """Stein tests of a hidden set of real rows against the energy, at the set's share of α: all three scales that a
     paper may mean (specs/ppem.md E10)."""
     from nacre.distances import ksd_normalised_test, ksd_test
     from nacre.table.encoding import encode
 
-    table = read(train, schema, list(schema.modelled), "train", rows, seed).table.combine_chunks()
+    table = read(train, schema, list(schema.modelled), "train", how.rows, how.seed).table.combine_chunks()
     batches = table.to_batches()
     got = scores(encode(batches[0], schema).columns, columns) if batches else None
     if got is None:
         return []
     x, s = got
-    test = ksd_test(x, s, seed=seed, level=level)
-    whole = ksd_normalised_test(x, s, level=level)
+    test = ksd_test(x, s, seed=how.seed, level=how.level)
+    whole = ksd_normalised_test(x, s, level=how.level)
     parts = [slice(i, i + SMALL) for i in range(0, len(x) - SMALL + 1, SMALL)]
-    small = [ksd_normalised_test(x[p], s[p], level=level).rejects for p in parts]
+    small = [ksd_normalised_test(x[p], s[p], level=how.level).rejects for p in parts]
     n = len(x)
     found = [
         Score("ksd_p", test.p_value, "energy", rows=n),

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nacre.errors import DomainNotDeclared, SchemaError
-from nacre.table import Categorical, Schema
+from nacre.table import Schema
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from nacre.table import Schema
 
 MISSING = -1  # code of a null
 UNKNOWN = -2  # code of a value outside the declared categories
@@ -164,8 +166,7 @@ def _from_schema(schema: Schema) -> Iterator[Variable]:
     for name, column in schema.columns.items():
         null = column.nullable
         if column.labelled:
-            other = column.other if isinstance(column, Categorical) else None
-            yield Variable(name, categories=column.labels or None, nullable=null, other=other)
+            yield Variable(name, categories=column.labels or None, nullable=null, other=column.others)
         elif column.measured:
             unit = 1e6 if column.moments else 1  # microseconds become seconds
             ends = None if column.ends is None else (column.ends[0] / unit, column.ends[1] / unit)

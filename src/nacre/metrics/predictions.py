@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ TOLD = "trained on synthetic rows, tested on real ones"
 _HEADLINES = {"auc_mean10": 5, "auroc_mean9": 6, "auc_lr": 7, "auc_tree": 8, "auc_hgb": 9, "r2": 10, "r2_hgb": 11}
 _CELLS = 4_000_000  # of a block of weights: bounds memory
 Figures = dict[str, np.ndarray]
+Value = TypeVar("Value", float, np.ndarray)
 
 
 @dataclass(frozen=True)
@@ -190,7 +191,7 @@ def regression(y: np.ndarray, guess: np.ndarray, w: np.ndarray) -> Figures:
 # ---------------------------------------------------------------------------------------------------------- metrics
 
 
-def summary(found: Mapping[str, Figures]) -> Figures:
+def summary(found: Mapping[str, Mapping[str, Value]]) -> dict[str, Value]:
     """{model: {measure: figures}} flattened to `<measure>_<model>`, plus the means of complete suites."""
     if not found:
         return {}
@@ -208,8 +209,9 @@ def summary(found: Mapping[str, Figures]) -> Figures:
     return flat
 
 
-def _mean(found: Mapping[str, Figures], score: str, models: Sequence[str]) -> np.ndarray:
-    return np.mean([found[m][score] for m in models], axis=0)
+def _mean(found: Mapping[str, Mapping[str, Value]], score: str, models: Sequence[str]) -> Value:
+    each: list = [found[m][score] for m in models]
+    return np.mean(each, axis=0)
 
 
 def _described() -> list[Metric]:

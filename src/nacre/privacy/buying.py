@@ -9,52 +9,11 @@ import dataclasses
 import math
 from collections.abc import Collection, Mapping
 
-import numpy as np
-
-from nacre.table import Categorical, Column, Datetime, Identifier, Numeric
-from nacre.table.votes import probe
+from nacre.table import Categorical, Column, Identifier
 
 OTHERS = ("other", "others", "(other)", "other values", "none of these")  # the first that no label is called
 _CLEAR = 2.5  # standard errors by which the mass of texts that were not bought stands out
 _SOME = 0.001  # and the least share of it
-
-
-def with_bounds(column: Numeric | Datetime, histogram: np.ndarray, sigma: float) -> Column:
-    """The column with the ends of what stands out of the noise."""
-    values = histogram[:-1]  # the last cell holds what could not be read
-    if isinstance(column, Datetime):
-        return _bounded(column, _moments(column, *probe.month_bounds(values, sigma)))
-    low, high = probe.numeric_bounds(values, sigma, column.integer)
-    if column.decimals is None:
-        return _bounded(column, (low, high))
-    scale = 10**column.decimals
-    if max(abs(low), abs(high)) * scale > 2.0**52:  # more digits than a number keeps
-        return _bounded(_without_decimals(column), (low, high))
-    return _bounded(column, (math.floor(low * scale) / scale, math.ceil(high * scale) / scale))
-
-
-def _bounded(column: Column, bounds: tuple) -> Column:
-    return dataclasses.replace(column, bounds=bounds, provenance={**column.provenance, "bounds": "bought"})  # type: ignore[call-arg]
-
-
-def _without_decimals(column: Numeric) -> Numeric:
-    provenance = {fact: source for fact, source in column.provenance.items() if fact != "decimals"}
-    format = column.format
-    if format is not None and format.decimals is not None:
-        format = dataclasses.replace(format, decimals=None, least=format.decimals)
-    return dataclasses.replace(column, decimals=None, format=format, provenance=provenance)
-
-
-_LAST = {"hour": "T23:00", "minute": "T23:59", "s": "T23:59:59", "ms": "T23:59:59.999", "us": "T23:59:59.999999"}
-
-
-def _moments(column: Datetime, low: str, high: str) -> tuple[str, str]:
-    """Whole days as bounds of the column's unit; two digits of a year stand for a hundred years."""
-    if column.format is not None and any(t.directive == "y" for t in column.format.tokens):
-        first = column.format.first_year
-        ends = f"{first:04d}-01-01", f"{first + 99:04d}-12-31"
-        low, high = (min(max(day, ends[0]), ends[1]) for day in (low, high))
-    return low, high + _LAST.get(column.unit, "")
 
 
 @dataclasses.dataclass(frozen=True)

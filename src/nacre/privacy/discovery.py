@@ -22,7 +22,7 @@ from nacre.privacy.budget import Budget
 from nacre.privacy.certificate.rounding import exact
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Bounds, Categories, Counts, Entry, Plan, Scope, gaussian_share
-from nacre.table import Categorical, Datetime, Identifier, Numeric, Schema
+from nacre.table import Categorical, Identifier, Schema
 from nacre.table.naming import is_index
 from nacre.table.schema import MAX_COLUMNS, Purchase
 from nacre.table.sources import storage
@@ -189,15 +189,13 @@ def buy_domain(curator: Curator, plan: Plan, schema: Schema) -> Schema:
     columns |= {n: found[n].sourced("bought") for n, c in columns.items() if isinstance(c, Undeclared)}
     probes = {n: probe.of_column(c) for n, c in columns.items() if c.probe is not None}
     histograms = curator.bounds(plan["domain"], probes)
-    texts = curator.categories(
-        plan["domain"], [n for n, c in columns.items() if isinstance(c, Categorical) and c.missing]
-    )
+    texts = curator.categories(plan["domain"], [n for n, c in columns.items() if c.labelled and c.missing])
     sigma = plan["domain"].sigmas[0]
     seen = {name: _texts(counts, votes[name], plan, schema) for name, counts in texts.items()}
     _warn_of_lost(seen, plan)
     for name, column in columns.items():
-        if isinstance(column, (Numeric, Datetime)):
-            columns[name] = buying.with_bounds(column, histograms[name], sigma)
+        if column.probe is not None:  # the last cell holds what could not be read
+            columns[name] = column.bounded_by(histograms[name][:-1], sigma)
         elif isinstance(column, Categorical) and column.missing:
             columns[name] = buying.with_labels(column, seen[name], isinstance(schema.columns[name], Undeclared))
         declared = schema.columns[name]

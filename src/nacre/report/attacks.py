@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from nacre.metrics import metric
-from nacre.report.markup import number, part, prose, table, text
+from nacre.report.figures import scores_table
+from nacre.report.markup import part, prose, text
 from nacre.report.report import Attack
 
 NOT_PROOF = (
@@ -21,18 +21,5 @@ def attacks_part(attacks: tuple[Attack, ...]) -> tuple[str, str, str] | None:
 
 
 def _one(a: Attack) -> str:
-    rows = [
-        (
-            f"<code>{text(s.metric)}</code>",
-            text(", ".join(s.columns)),
-            text(s.of),
-            number(s.value) + ("" if s.low is None or s.high is None else f" ({number(s.low)} to {number(s.high)})"),
-            f"{s.rows:,}" if s.rows else "",
-            text(metric(s.metric).text, 200),
-        )
-        for s in a.scores
-    ]
-    heads = ("Figure", "Column", "Of", "Value", "Rows", "What it is")
-    return f"<h3>{text(a.name, 200)}</h3><p><strong>{prose(a.verdict)}</strong></p>" + table(
-        a.name, heads, rows, " ttnnt"
-    )
+    verdict = f"<h3>{text(a.name, 200)}</h3><p><strong>{prose(a.verdict)}</strong></p>"
+    return verdict + scores_table(a.name, a.scores)

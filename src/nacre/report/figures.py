@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from nacre.metrics import metric
 from nacre.metrics.predictions import MEASURES
@@ -168,6 +168,22 @@ def _with_interval(score: Score | None) -> str:
     if score.low is None or score.high is None:
         return value
     return f'{value}<br><span class="soft small">{number(score.low)} to {number(score.high)}</span>'
+
+
+def scores_table(caption: str, scores: Iterable[Score], of_words: Callable[[str], str] = str) -> str:
+    """Scores one by one: of tests and attacks."""
+    rows = []
+    for s in scores:
+        between = "" if s.low is None or s.high is None else f" ({number(s.low)} to {number(s.high)})"
+        rows.append((
+            f"<code>{text(s.metric)}</code>",
+            text(", ".join(s.columns)),
+            text(of_words(s.of)),
+            shown(s.metric, s.value) + between,
+            f"{s.rows:,}" if s.rows else "",
+            text(metric(s.metric).text, 200),
+        ))  # fmt: skip
+    return table(caption, ("Figure", "Column", "Of", "Value", "Rows", "What it is"), rows, " ttnnt")
 
 
 def pair_table(scores: Scores, most: int = 100) -> str:

@@ -67,7 +67,8 @@ def _triangle(names: Sequence[str], values: np.ndarray, ends: tuple[float, float
     cells = []
     for i in range(1, len(names)):
         for j in range(i):
-            cells.append(_cell(_LABEL + j * size, (i - 1) * size, size, float(values[i, j]), ends, names[i], names[j]))
+            place = (_LABEL + j * size, (i - 1) * size, size)
+            cells.append(_cell(place, float(values[i, j]), ends, names[i], names[j]))
     rows = "".join(
         f'<text class="name" style="font-size:{font:.1f}px" x="{_LABEL - 6}" y="{(i - 0.5) * size + font * 0.36:.1f}" '
         f'text-anchor="end">{short(name, _LETTERS)}</text>'
@@ -91,15 +92,16 @@ def _below(values: np.ndarray) -> np.ndarray:
     return values[np.tril_indices(len(values), -1)]
 
 
-def _cell(x: float, y: float, size: float, value: float, ends: tuple[float, float], a: str, b: str) -> str:
+def _cell(place: tuple[float, float, float], value: float, ends: tuple[float, float], a: str, b: str) -> str:
+    x, y, size = place
     width = max(size - 1, 0.5)
     says = f"<title>{short(a, 30)}, {short(b, 30)}: {number(value, 2)}</title>"
     if math.isnan(value):
         cross = f"M{x:.1f} {y:.1f}h{width:.1f}v{width:.1f}h-{width:.1f}zl{width:.1f} {width:.1f}"
         return f'<path class="nan" d="{cross}">{says}</path>'
-    place = value / max(abs(ends[0]), abs(ends[1]))
+    share = value / max(abs(ends[0]), abs(ends[1]))
     where = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{width:.1f}"'
-    return f'<rect class="cell {shade(place)}" {where}>{says}</rect>'
+    return f'<rect class="cell {shade(share)}" {where}>{says}</rect>'
 
 
 def _legend(ends: tuple[float, float], undefined: bool) -> str:

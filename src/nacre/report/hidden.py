@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from nacre.metrics import metric
 from nacre.privacy.certificate.rounding import exact
-from nacre.report.markup import part, prose, shown, table, text
+from nacre.report.figures import scores_table
+from nacre.report.markup import part, prose, text
 from nacre.report.report import Hidden
 
 NOT_DP = (
@@ -45,19 +45,6 @@ def hidden_part(sets: tuple[Hidden, ...]) -> tuple[str, str, str] | None:
 
 
 def _one(h: Hidden) -> str:
-    rows = [
-        (
-            f"<code>{text(s.metric)}</code>",
-            text(", ".join(s.columns)),
-            text(of_words(s.of)),
-            shown(s.metric, s.value),
-            f"{s.rows:,}" if s.rows else "",
-            text(metric(s.metric).text, 200),
-        )
-        for s in h.scores
-    ]
-    heads = ("Figure", "Column", "Of", "Value", "Rows", "What it is")
-    names = text(", ".join(h.columns), 200)
-    return f"<h3>{names}</h3><p><strong>{prose(verdict(h))}.</strong></p>" + table(
-        f"Hidden columns: {', '.join(h.columns)}", heads, rows, " ttnnt"
-    )
+    names = ", ".join(h.columns)
+    title = f"<h3>{text(names, 200)}</h3><p><strong>{prose(verdict(h))}.</strong></p>"
+    return title + scores_table(f"Hidden columns: {names}", h.scores, of_words)

@@ -14,7 +14,7 @@ from nacre.report.markup import bullets, document, facts_table, part, prose, tex
 from nacre.report.promise import chip, promise
 from nacre.report.ranking import describe, weakest
 from nacre.report.report import Report
-from nacre.report.tiles import in_short, tiles, weaknesses
+from nacre.report.weaknesses import in_short, tiles, weaknesses
 
 TITLE = "Evaluation of a synthetic table"
 BANNER = (

@@ -7,11 +7,15 @@ P[S | D] ≤ e^ε·P[S | D'] + δ, both ways.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nacre.privacy.certificate.rounding import exact, one_in, percent_up, up
 from nacre.privacy.certificate.wording import neighbours_words, rows_source
+
+if TYPE_CHECKING:
+    from nacre.privacy.certificate.statement import Certificate
 
 FALSE_ALARMS = (0.001, 0.01, 0.05, 0.1)
 LEVELS = {
@@ -39,7 +43,7 @@ class Words:
     not_promised: tuple[str, ...]
 
 
-def whose(unit: Any) -> str:
+def whose(unit: Mapping[str, Any]) -> str:
     """Whose data the promise is about."""
     if not unit.get("column"):
         return "one row"
@@ -56,12 +60,12 @@ def detection(epsilon: float, delta: float, false_alarm: float) -> float:
     return min(1.0, grown, 1 - math.exp(-epsilon) * max(0.0, 1 - delta - false_alarm))
 
 
-def plain(certificate: Any) -> Words:
+def plain(certificate: Certificate) -> Words:
     """The promise of a certificate, or that there is none."""
     return _promised(certificate) if certificate.epsilon is not None else _nothing(certificate)
 
 
-def _nothing(certificate: Any) -> Words:
+def _nothing(certificate: Certificate) -> Words:
     because = f" The reason: {'; '.join(certificate.reasons)}." if certificate.reasons else ""
     return Words(
         "No privacy promise is made.",
@@ -74,7 +78,8 @@ def _nothing(certificate: Any) -> Words:
     )
 
 
-def _promised(c: Any) -> Words:
+def _promised(c: Certificate) -> Words:
+    assert c.epsilon is not None and c.delta is not None  # a promise has both
     who, factor = whose(c.unit), math.exp(c.epsilon)
     that = "that row" if not c.unit.get("column") else f"that {c.unit['column']}"
     pair = NEIGHBOUR_WORDS.get(c.neighbours, "two neighbouring tables").format(whose=who, that=that)
@@ -98,7 +103,7 @@ def _promised(c: Any) -> Words:
     )
 
 
-def _limits(c: Any, who: str) -> tuple[str, ...]:
+def _limits(c: Certificate, who: str) -> tuple[str, ...]:
     limits = [
         "Facts about people in general are meant to come through. If a trait is common in a group, the release shows "
         "it, and it may be guessed of members of that group, whether or not they are in the table.",
@@ -122,10 +127,10 @@ def _limits(c: Any, who: str) -> tuple[str, ...]:
     return tuple(limits)
 
 
-def numbers(c: Any) -> list[tuple[str, str]]:
+def numbers(c: Certificate) -> list[tuple[str, str]]:
     """The promise in numbers: pairs of name and figure. Without a promise no epsilon and no delta appear."""
     found = [("Guarantee", c.guarantee), ("Method", c.method)]
-    if c.epsilon is not None:
+    if c.epsilon is not None and c.delta is not None:
         found += [
             ("Epsilon", exact(c.epsilon)),
             ("Delta", exact(c.delta)),
@@ -138,7 +143,7 @@ def numbers(c: Any) -> list[tuple[str, str]]:
     return [*found, ("Source of the noise", c.noise), ("Fingerprint of the schema", str(c.schema.get("digest", "")))]
 
 
-def _source(c: Any) -> str:
+def _source(c: Certificate) -> str:
     """Where the number of rows came from."""
     return {
         "bought": "learned with noise, paid for out of the budget",

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nacre.privacy.certificate.rounding import exact, up
 from nacre.privacy.certificate.wording import STORAGE, entry_words, facts_of
 from nacre.report import plain_words as words
 from nacre.report.markup import bullets, details, facts_table, prose, table, text
+
+if TYPE_CHECKING:
+    from nacre.privacy.certificate.statement import Certificate
 
 SOURCES = {
     "public": "not protected",
@@ -17,19 +20,19 @@ SOURCES = {
 }
 
 
-def chip(certificate: Any) -> str:
+def chip(certificate: Certificate) -> str:
     """The level of the guarantee as a label; colour repeats what the words say."""
     level = certificate.guarantee
     kind = "good" if level.startswith("proven") else "bad" if level == "none" else ""
     promise = (
         f" (epsilon {exact(certificate.epsilon)}, delta {exact(certificate.delta)})"
-        if certificate.epsilon is not None
+        if certificate.epsilon is not None and certificate.delta is not None
         else ""
     )
     return f'<span class="chip {kind}">Guarantee: {text(level)}{promise}</span>'
 
 
-def promise(certificate: Any) -> str:
+def promise(certificate: Certificate) -> str:
     """The body of the certificate's part."""
     said = words.plain(certificate)
     paragraphs = "".join(f"<p>{prose(p)}</p>" for p in said.paragraphs)
@@ -45,9 +48,9 @@ def promise(certificate: Any) -> str:
     return f'<div class="two"><div>{left}</div><div>{figures}{more}</div></div>'
 
 
-def _attackers(c: Any) -> str:
+def _attackers(c: Certificate) -> str:
     """What the best test for the presence of a unit can detect."""
-    if c.epsilon is None:
+    if c.epsilon is None or c.delta is None:
         return ""
     rows = [
         (f"{100 * a:g} %", words.at_most_percent(words.detection(c.epsilon, c.delta, a))) for a in words.FALSE_ALARMS
@@ -57,7 +60,7 @@ def _attackers(c: Any) -> str:
     return table(caption, heads, rows, " n")
 
 
-def _spent(c: Any) -> str:
+def _spent(c: Certificate) -> str:
     rows = [(text(e["name"]), f"<code>{text(e['door'])}</code>", text(_cost(e), 4_000)) for e in c.entries]
     if not rows:
         return ""
@@ -69,7 +72,7 @@ def _cost(entry: Mapping[str, Any]) -> str:
     return entry_words(entry) if set(entry) - {"door", "name"} else "none"
 
 
-def _curve(c: Any) -> str:
+def _curve(c: Certificate) -> str:
     if not c.curve:
         return ""
     rows = [(exact(d), up(e)) for d, e in c.curve]
@@ -78,7 +81,7 @@ def _curve(c: Any) -> str:
     )
 
 
-def _provenance(c: Any) -> str:
+def _provenance(c: Certificate) -> str:
     """Every fact of the schema by its source: complete, columns with the same facts together."""
     found = c.schema.get("provenance", {})
     rows = [

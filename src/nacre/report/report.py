@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nacre.metrics.score import Matrix, Score
+
+if TYPE_CHECKING:
+    from nacre.privacy.certificate.statement import Certificate
 
 
 @dataclass(frozen=True)
@@ -86,17 +90,17 @@ class Report:
     target: str | None = None
     facts: Mapping[str, str] = field(default_factory=dict)  # rows, files, seed, versions, seconds: name to text
     notes: tuple[str, ...] = ()  # what a reader must know of the figures, such as samples and their errors
-    certificate: Any = None  # nacre.privacy.certificate.statement.Certificate of the release, where there is one
+    certificate: Certificate | None = None  # of the release, where there is one
     hidden: tuple[Hidden, ...] = ()  # columns whose distribution was to be hidden, where there are any
     attacks: tuple[Attack, ...] = ()  # what attacks found, where any was made (`nacre audit`)
 
-    def to_html(self, path: Any = None, force: bool = False) -> str:
+    def to_html(self, path: str | os.PathLike | None = None, force: bool = False) -> str:
         """One self-contained page; written to `path` when one is given (an existing file is kept unless `force`)."""
         from nacre.report.html import report_html
 
         return _written(report_html(self), path, force)
 
-    def to_json(self, path: Any = None, force: bool = False) -> str:
+    def to_json(self, path: str | os.PathLike | None = None, force: bool = False) -> str:
         """JSON that `nacre.report.text.from_json` reads back; written to `path` when one is given."""
         import json
 
@@ -104,14 +108,14 @@ class Report:
 
         return _written(json.dumps(to_json(self), indent=1, ensure_ascii=False, allow_nan=False) + "\n", path, force)
 
-    def to_markdown(self, path: Any = None, force: bool = False) -> str:
+    def to_markdown(self, path: str | os.PathLike | None = None, force: bool = False) -> str:
         """Markdown for people; written to `path` when one is given."""
         from nacre.report.text import to_markdown
 
         return _written(to_markdown(self), path, force)
 
 
-def _written(text: str, path: Any, force: bool) -> str:
+def _written(text: str, path: str | os.PathLike | None, force: bool) -> str:
     from nacre.table.writing import write_text
 
     if path is not None:

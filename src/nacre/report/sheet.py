@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from nacre.certificates import verified
 from nacre.report.cards import profile_cards
 from nacre.report.markup import bullets, document, facts_table, part, table, text
 from nacre.report.promise import chip, promise
 from nacre.report.report import Profile
-from nacre.table import Datetime, Schema
+from nacre.table import Schema
 from nacre.table.columns.base import Column
+
+if TYPE_CHECKING:
+    from nacre.privacy.certificate.statement import Certificate
 
 TITLE = "About this synthetic table"
 _MAY = (
@@ -36,7 +39,7 @@ _PROTECTED_USE = (
 )
 
 
-def sheet_html(certificate: Any, schema: Schema, columns: Sequence[Profile], facts: Mapping[str, str]) -> str:
+def sheet_html(certificate: Certificate, schema: Schema, columns: Sequence[Profile], facts: Mapping[str, str]) -> str:
     """The whole sheet as text. CertificateError where the certificate contradicts itself or the schema.
 
     `columns` come from `profile_columns`; a `Comparison`, which holds shares of private rows, is refused with
@@ -87,10 +90,8 @@ def _limits(column: Column) -> str:
     if words := column.words:
         shown = ", ".join(words[:8])
         return shown if len(words) <= 8 else f"{shown} and {len(words) - 8:,} more"
-    if column.ends is None:
-        return "any"
-    low, high = column.bounds if isinstance(column, Datetime) and column.bounds else column.ends
-    return f"{_end(low)} to {_end(high)}"
+    ends = column.stated_ends
+    return f"{_end(ends[0])} to {_end(ends[1])}" if ends else "any"
 
 
 def _end(value: float | str) -> str:

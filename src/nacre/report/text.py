@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -38,7 +38,7 @@ def to_json(report: Report) -> dict[str, Any]:
         "matrices": [_plain(m) for m in report.matrices],
         **({"hidden": [_plain(h) for h in report.hidden]} if report.hidden else {}),
         **({"attacks": [_plain(a) for a in report.attacks]} if report.attacks else {}),
-        "certificate": certificate.to_json() if hasattr(certificate, "to_json") else certificate,
+        "certificate": None if certificate is None else certificate.to_json(),
     }
 
 
@@ -58,8 +58,8 @@ def from_json(data: Mapping[str, Any]) -> Report:
             target=data["target"],
             facts=dict(data["facts"]),
             notes=tuple(data["notes"]),
-            hidden=tuple(_hidden_back(h) for h in data.get("hidden", ())),
-            attacks=tuple(_attack_back(a) for a in data.get("attacks", ())),
+            hidden=tuple(_back(Hidden, h) for h in data.get("hidden", ())),
+            attacks=tuple(_back(Attack, a) for a in data.get("attacks", ())),
             certificate=None if certificate is None else verified(Certificate.from_json(certificate)),
         )
     except UNFIT as error:
@@ -78,24 +78,17 @@ def _plain(found: Any) -> Any:
     return None if isinstance(found, float) and not math.isfinite(found) else found
 
 
-def _hidden_back(data: Mapping[str, Any]) -> Hidden:
-    found = _back(Hidden, {**data, "scores": []})
-    return dataclasses.replace(found, scores=tuple(_back(Score, s) for s in data["scores"]))
-
-
-def _attack_back(data: Mapping[str, Any]) -> Attack:
-    found = _back(Attack, {**data, "scores": []})
-    return dataclasses.replace(found, scores=tuple(_back(Score, s) for s in data["scores"]))
-
-
+Part = TypeVar("Part", Score, Comparison, Matrix, Hidden, Attack)
 _ARRAYS = {"real", "synthetic"}
 
 
-def _back(kind: Any, data: Mapping[str, Any]) -> Any:
+def _back(kind: type[Part], data: Mapping[str, Any]) -> Part:
     known = {f.name for f in dataclasses.fields(kind)}
     if set(data) - known:
         raise ValueError(f"{kind.__name__} has no {sorted(set(data) - known)[0]!r}")
     fields: dict[str, Any] = {n: np.array(v, dtype=np.float64) if n in _ARRAYS else _tuples(v) for n, v in data.items()}
+    if "scores" in fields:
+        fields["scores"] = tuple(_back(Score, s) for s in data["scores"])
     if kind is Score and fields["value"] is None:
         fields["value"] = float("nan")
     return kind(**fields)
@@ -125,9 +118,17 @@ def to_markdown(report: Report) -> str:
     if report.columns:
         parts += ["## Column by column", _columns(report)]
     if report.hidden:
-        parts += ["## Hidden columns", NOT_DP, *(_hidden_set(h) for h in report.hidden)]
+        parts += [
+            "## Hidden columns",
+            NOT_DP,
+            *(_listed(", ".join(map(_cell, h.columns)), verdict(h), h.scores, of_words) for h in report.hidden),
+        ]
     if report.attacks:
-        parts += ["## Attacks", NOT_PROOF, *(_attack(a) for a in report.attacks)]
+        parts += [
+            "## Attacks",
+            NOT_PROOF,
+            *(_listed(_cell(a.name), _cell(a.verdict), a.scores) for a in report.attacks),
+        ]
     parts += ["## Notes", _bullets(report.notes)] if report.notes else []
     if report.certificate is not None:
         from nacre.certificates import verified
@@ -136,21 +137,13 @@ def to_markdown(report: Report) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _hidden_set(h: Hidden) -> str:
-    names = ", ".join(map(_cell, h.columns))
+def _listed(title: str, verdict: str, scores: Sequence[Score], of_words: Callable[[str], str] = str) -> str:
+    """A test or an attack: its verdict and its figures one by one."""
     rows = [
         (s.metric, " ".join(s.columns), of_words(s.of), _value(s), f"{s.rows or ''}", METRICS[s.metric].text)
-        for s in h.scores
+        for s in scores
     ]
-    return f"**{names}**: {verdict(h)}\n\n" + _table(("figure", "column", "of", "value", "rows", "what it is"), rows)
-
-
-def _attack(a: Attack) -> str:
-    rows = [
-        (s.metric, " ".join(s.columns), s.of, _value(s), f"{s.rows or ''}", METRICS[s.metric].text) for s in a.scores
-    ]
-    heads = ("figure", "column", "of", "value", "rows", "what it is")
-    return f"**{_cell(a.name)}**: {_cell(a.verdict)}\n\n" + _table(heads, rows)
+    return f"**{title}**: {verdict}\n\n" + _table(("figure", "column", "of", "value", "rows", "what it is"), rows)
 
 
 def _figures(scores: Sequence[Score], gaps: Mapping[str, Score]) -> str:

@@ -30,7 +30,7 @@ def _refuse_unreadable_types(rows: Rows, schema: Schema) -> None:
 
     for name in schema.modelled:
         stored = rows.arrow_schema.field(name).type
-        if schema.columns[name].kind != "tensor" and unreadable_type(stored):
+        if not schema.columns[name].shape and unreadable_type(stored):
             raise DataError(
                 f"column {name!r} is stored as {stored}, which cannot be read as numbers, labels or dates; convert it "
                 "(a length of time: to its number of seconds), or declare it as an identifier"

@@ -78,7 +78,7 @@ def share_target(terms: Terms, schema: Schema) -> str | None:
     if terms.target is not None or len(asked) != 1:
         return terms.target
     (name,) = asked
-    few = schema.columns[name].kind in ("categorical", "boolean") and Grid.of(schema.columns[name]).cells <= FEW_CLASSES
+    few = schema.columns[name].labelled and Grid.of(schema.columns[name]).cells <= FEW_CLASSES
     return name if few and name in schema.modelled else None
 
 

@@ -155,7 +155,7 @@ def refuse_tensors(schema: Schema, method: str) -> None:
     if not schema.modelled:
         raise SchemaError("the schema has no column to model: all are identifiers or follow from others")
     for name in schema.modelled:
-        if schema.columns[name].kind == "tensor":
+        if schema.columns[name].shape:
             raise SchemaError(
                 f"column {name!r} holds arrays; method {method!r} models single values: leave it out, or use "
                 "'pearl-paper' or 'merf' for images with a label"

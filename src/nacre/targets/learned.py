@@ -22,10 +22,10 @@ def features(table: pa.Table, schema: Schema) -> np.ndarray:
     found = encode(table, schema)
     parts: list[np.ndarray] = []
     for name in schema.modelled:
-        column: Any = schema.columns[name]
+        column = schema.columns[name]
         values = found[name]
-        if column.kind in ("numeric", "datetime", "tensor"):
-            low, high = (float(e) for e in (column.ends if column.kind == "datetime" else column.bounds))
+        if column.measured or column.shape:
+            low, high = (float(e) for e in column.ends or ())
             x = (values.values.reshape(len(values), -1).astype(np.float64) - low) / max(high - low, 1e-300)
             parts.append(np.where(values.null[:, None], 0.0, x))
             if column.nullable:

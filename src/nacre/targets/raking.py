@@ -29,7 +29,7 @@ def checked(shares: Any, schema: Schema, option: str) -> dict[str, dict[Conditio
         if name not in schema.columns:
             raise SchemaError(f"{option}: there is no column {name!r}; choose among {choices(name, schema.names)}")
         column = schema.columns[name]
-        if column.kind in ("identifier", "tensor"):
+        if not column.counted:
             raise SchemaError(f"{option}: column {name!r} is of kind {column.kind}; only values can have shares")
         if column.missing:
             raise SchemaError(f"{option}: column {name!r} has no declared {column.missing[0]}; declare them first")

@@ -156,8 +156,8 @@ def made_up_records(schema: Any, rows: int, rng: np.random.Generator) -> dict[st
     made = {}
     for name in schema.modelled:
         column = schema.columns[name]
-        if column.kind == "tensor":
-            low, high = column.bounds or (0.0, 1.0)
+        if column.shape:
+            low, high = column.ends or (0.0, 1.0)
             made[name] = Values.of(rng.uniform(low, high, (rows, *column.shape)).astype(np.float32))
         else:
             grid = Grid.of(column)

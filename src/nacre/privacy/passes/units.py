@@ -17,7 +17,7 @@ import pyarrow as pa
 from nacre.engines import Rows, stored
 from nacre.errors import DataError
 from nacre.privacy.passes.tally import KEY_BYTES, Tally, names_of
-from nacre.table import Identifier, Schema
+from nacre.table import Schema
 from nacre.table.values.labels import names as _names
 from nacre.table.values.labels import run_together, text_bytes
 
@@ -68,7 +68,7 @@ def refuse_blurred_persons(rows: Rows, schema: Schema) -> None:
     One missing value turns whole numbers into floats in pandas, and beyond 2**53 neighbours become equal: two people
     capped as one could change twice as many rows as the promise allows. The doors leave such rows out.
     """
-    persons = [n for n, c in schema.columns.items() if isinstance(c, Identifier) and c.person]
+    persons = [n for n, c in schema.columns.items() if c.person]
     for name in {*persons, *([schema.unit.column] if schema.unit else [])} & {*rows.column_names}:
         if not any(_is_float(part, name) for part in stored(rows).stored_as):
             continue
@@ -90,7 +90,7 @@ def refuse_repeated_persons(rows: Rows, schema: Schema) -> None:
     if schema.unit is not None:
         return
     for name, column in schema.columns.items():
-        if not (isinstance(column, Identifier) and column.person) or name not in rows.column_names:
+        if not column.person or name not in rows.column_names:
             continue
         unit = UnitCap(name)
         for batch in rows.batches([name]):

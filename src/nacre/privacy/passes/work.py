@@ -37,7 +37,7 @@ class Coder:
     def grids(self) -> dict[str, Grid]:
         """The grids of the columns whose domain is known."""
         columns = {n: self.schema.columns[n] for n in self.schema.modelled}
-        return {n: Grid.of(c) for n, c in columns.items() if not c.missing and c.kind != "tensor"}
+        return {n: Grid.of(c) for n, c in columns.items() if c.counted and not c.missing}
 
     def codes(self, values: Mapping[str, Any]) -> dict[str, np.ndarray]:
         return {name: narrow(grid.codes(values[name]), grid.cells) for name, grid in self.grids.items()}

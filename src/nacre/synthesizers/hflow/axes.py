@@ -18,7 +18,7 @@ import numpy as np
 from nacre.errors import DomainNotDeclared
 from nacre.privacy.discovery import Undeclared
 from nacre.synthesizers.base import refuse_tensors, refuse_unknown_target
-from nacre.table import Boolean, Categorical, Schema
+from nacre.table import Schema
 from nacre.table.encoding import Values
 from nacre.table.grid import Grid, IntegerGrid
 
@@ -177,7 +177,7 @@ class Axes:
 
 
 def _is_label(grid: Grid) -> bool:
-    return isinstance(grid.column, Categorical | Boolean)
+    return grid.column.labelled
 
 
 def _nominal(grid: Grid) -> bool:

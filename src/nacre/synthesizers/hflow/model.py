@@ -156,7 +156,7 @@ def dequantiser_shape(axes: Axes, dequantisation: str) -> DequantiserShape | Non
     """None for uniform noise."""
     if dequantisation == "uniform":
         return None
-    labels = [g.cells for g in axes.grids.values() if g.column.kind in ("categorical", "boolean")]
+    labels = [g.cells for g in axes.grids.values() if g.column.labelled]
     return DequantiserShape(len(axes.axes), sum(labels) + len(axes.axes), printed=dequantisation == "printed")
 
 
@@ -166,7 +166,7 @@ def objective_of(axes: Axes, shape: Shape, space: str, dequantisation: str = "un
     from nacre.synthesizers.hflow.training import Objective
 
     learned = dequantiser_shape(axes, dequantisation)
-    coded = [n for n in axes.order if axes.schema.columns[n].kind in ("categorical", "boolean")]
+    coded = [n for n in axes.order if axes.schema.columns[n].labelled]
     read = [axes.axes[i].column for i, size in enumerate(shape.cells) if size]
     firsts = [axes.axes[i].column for i, _ in axes.one_hots]
     return Objective(

@@ -91,7 +91,7 @@ class RowsByRejection(Model):
         where = dict(where or {})
         fixed = self.take_direct(where)
         columns = self.schema.columns
-        grids = {n: Grid.of(columns[n]) for n in self.schema.modelled if columns[n].kind != "tensor"}
+        grids = {n: Grid.of(columns[n]) for n in self.schema.modelled if columns[n].counted}
         return draw_until(rows, rng, where, grids, lambda n: self.some_rows(n, rng, fixed), self.batch)
 
 

@@ -20,7 +20,6 @@ from nacre.errors import DomainNotDeclared, SchemaError
 from nacre.privacy.discovery import Undeclared
 from nacre.synthesizers.base import refuse_unknown_target
 from nacre.table import Schema
-from nacre.table.columns import Datetime, Numeric, Tensor
 from nacre.table.encoding import Values
 from nacre.table.grid import Grid
 
@@ -73,7 +72,7 @@ class Layout:
         """Height, width and channels of the images; None for a table without."""
         if self.image is None:
             return None
-        height, width, *channels = self.schema.columns[self.image].shape  # type: ignore[attr-defined]
+        height, width, *channels = self.schema.columns[self.image].shape
         return height, width, *(channels or [1])  # type: ignore[return-value]
 
     @property
@@ -122,7 +121,7 @@ class Layout:
 
     def _points(self, name: str) -> tuple[np.ndarray, np.ndarray]:
         """Values of that column, and where in [0, 1] they stand: its ends, or its edges at equal distances."""
-        edges = getattr(self.schema.columns[name], "edges", None) if self.pieces else None
+        edges = self.schema.columns[name].cuts if self.pieces else None
         points = np.asarray(edges or _ends(self.schema, name), np.float64)
         return points, np.linspace(0.0, 1.0, len(points))
 
@@ -145,7 +144,7 @@ class Layout:
         found: dict[str, Values] = {}
         if self.image is not None:
             low, high = _ends(self.schema, self.image)
-            shape = self.schema.columns[self.image].shape  # type: ignore[attr-defined]
+            shape = self.schema.columns[self.image].shape
             pixels = np.clip(numbers * (high - low) + low, low, high).astype(np.float32)
             found[self.image] = Values.of(pixels.reshape(-1, *shape))
         missing = {name: code == 1 for (name, _), code in zip(self.blocks, codes) if name in self.numbers}
@@ -167,7 +166,7 @@ def _classes(schema: Schema, target: str | None, method: str) -> int:
         return 1
     refuse_unknown_target(schema, target)
     column = schema.columns[target]
-    counted = not _is_number(schema, target) and not isinstance(column, Tensor)
+    counted = not _is_number(schema, target) and column.counted
     classes = Grid.of(column).cells if counted else 0
     if not 1 <= classes <= MAX_CLASSES:
         raise SchemaError(
@@ -179,7 +178,7 @@ def _classes(schema: Schema, target: str | None, method: str) -> int:
 
 def _image_column(schema: Schema, target: str | None, method: str) -> str | None:
     """The column of images; SchemaError where there are arrays but not one image and at most its label."""
-    arrays = [n for n in schema.modelled if isinstance(schema.columns[n], Tensor)]
+    arrays = [n for n in schema.modelled if schema.columns[n].shape]
     if not arrays:
         return None
     image, column = arrays[0], schema.columns[arrays[0]]
@@ -189,7 +188,7 @@ def _image_column(schema: Schema, target: str | None, method: str) -> str | None
             f"column {others[0]!r}: method {method!r} models images with one label and nothing beside them; name the "
             "label as target and leave other columns out of the table"
         )
-    shape = column.shape  # type: ignore[attr-defined]
+    shape = column.shape
     if len(shape) not in (2, 3):
         raise SchemaError(
             f"column {image!r}: shape {list(shape)} is no image; declare [height, width] or [height, width, channels]"
@@ -200,19 +199,17 @@ def _image_column(schema: Schema, target: str | None, method: str) -> str | None
 
 
 def _is_number(schema: Schema, name: str) -> bool:
-    return isinstance(schema.columns[name], Numeric | Datetime)
+    return schema.columns[name].measured
 
 
 def _ends(schema: Schema, name: str) -> tuple[Any, Any]:
-    column = schema.columns[name]
-    ends = column.ends if isinstance(column, Datetime) else column.bounds  # type: ignore[union-attr]
+    ends = schema.columns[name].ends
     assert ends is not None  # Layout.of refuses a column without
     return ends
 
 
 def _number(schema: Schema, name: str, value: np.ndarray, null: np.ndarray | None) -> Values:
-    column, (low, high) = schema.columns[name], _ends(schema, name)
-    step = column.step if isinstance(column, Datetime) else 1 if getattr(column, "integer", False) else None
+    step, (low, high) = schema.columns[name].step, _ends(schema, name)
     if step is None:
         return Values.of(np.clip(value, low, high), null)
     whole = np.rint(value / step).astype(np.int64) * step

@@ -76,7 +76,7 @@ def class_column(schema: Schema, target: str | None) -> str | None:
     if target is None or target not in schema.modelled or len(schema.modelled) == 1:
         return None
     column = schema.columns[target]
-    if column.kind in ("numeric", "datetime") or column.missing:
+    if column.measured or column.missing:
         return None
     return target if Grid.of(column).cells <= MAX_CLASSES else None
 

@@ -112,8 +112,23 @@ class Column:
         return self.labels
 
     @property
+    def others(self) -> str | None:
+        """The label of values that are not in the list, if there is one."""
+        return None
+
+    @property
     def ends(self) -> tuple[Any, Any] | None:
         """The smallest and largest stored value of a measured column or of an array; None while not declared."""
+        return None
+
+    @property
+    def stated_ends(self) -> tuple[Any, Any] | None:
+        """The same as the schema states them."""
+        return self.ends
+
+    @property
+    def cuts(self) -> tuple[float, ...] | None:
+        """The declared ends of the fine cells of numbers."""
         return None
 
     @property
@@ -142,6 +157,10 @@ class Column:
 
     def unbounded(self) -> Column:
         """The column with which encoding clamps nothing."""
+        return self
+
+    def bounded_by(self, histogram: np.ndarray, sigma: float) -> Column:
+        """The column with the ends of what stands out of a noisy histogram over its `probe`, as bought."""
         return self
 
     def sourced(self, provenance: str) -> Self:
@@ -325,7 +344,12 @@ class Measured(Column):
         return () if self.ends is not None else ("bounds",)
 
     def unbounded(self) -> Column:
-        return dataclasses.replace(self, bounds=None, provenance={})
+        stated = "bounds" in self.fact_names  # where they are not, the kind itself has ends
+        return dataclasses.replace(self, bounds=None, provenance={}) if stated else self
+
+    def bought(self, bounds: tuple) -> Self:
+        """The column with bounds that were bought."""
+        return dataclasses.replace(self, bounds=bounds, provenance={**self.provenance, "bounds": "bought"})
 
     def fitted(self, values: np.ndarray, null: np.ndarray, bad: np.ndarray) -> Values:
         return Values.clamped(values, null, bad, self.ends)

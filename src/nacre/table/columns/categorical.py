@@ -74,6 +74,10 @@ class Categorical(Labelled):
     def missing(self) -> tuple[str, ...]:
         return () if self.categories is not None else ("categories",)
 
+    @property
+    def others(self) -> str | None:
+        return self.other
+
     def domain_words(self, most: int | None = 8) -> str:
         if self.missing:
             return super().domain_words(most)

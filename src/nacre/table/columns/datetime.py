@@ -17,11 +17,14 @@ from nacre.table.grid import Grid, IntegerGrid
 from nacre.table.values import casting, labels
 from nacre.table.values.instants import UNITS, check_zone, is_date_only, microseconds
 from nacre.table.values.stored import Values
+from nacre.table.votes import spans
 
 if TYPE_CHECKING:
     from nacre.table.draft import Look
 
 _CLOCKS = {"day": "%Y-%m-%d", "hour": "%Y-%m-%d %H:%M:%S", "minute": "%Y-%m-%d %H:%M:%S", "s": "%Y-%m-%d %H:%M:%S"}
+
+_LAST = {"hour": "T23:00", "minute": "T23:59", "s": "T23:59:59", "ms": "T23:59:59.999", "us": "T23:59:59.999999"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,6 +85,10 @@ class Datetime(Measured):
         return microseconds(self.bounds[0], UNNAMED), microseconds(self.bounds[1], UNNAMED)
 
     @property
+    def stated_ends(self) -> tuple[str, str] | None:
+        return self.bounds
+
+    @property
     def zone(self) -> str | None:
         return self.tz
 
@@ -97,6 +104,15 @@ class Datetime(Measured):
 
     def measure(self, name: str) -> Measure:
         return MomentMeasure(name, self)
+
+    def bounded_by(self, histogram: np.ndarray, sigma: float) -> Column:
+        """Whole days as bounds of the unit; two digits of a year stand for a hundred years."""
+        low, high = spans.month_bounds(histogram, sigma)
+        if self.format is not None and any(t.directive == "y" for t in self.format.tokens):
+            first = self.format.first_year
+            ends = f"{first:04d}-01-01", f"{first + 99:04d}-12-31"
+            low, high = (min(max(day, ends[0]), ends[1]) for day in (low, high))
+        return self.bought((low, high + _LAST.get(self.unit, "")))
 
     # -- reading and writing ----------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from nacre.table.formats import NumberFormat
 from nacre.table.formats.stated import check_steps, with_format
 from nacre.table.grid import DecimalGrid, Grid, IntegerGrid, RealGrid
 from nacre.table.values import casting, labels
+from nacre.table.votes import spans
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,6 +103,10 @@ class Numeric(Measured):
         return self.bounds
 
     @property
+    def cuts(self) -> tuple[float, ...] | None:
+        return self.edges
+
+    @property
     def step(self) -> int | None:
         return 1 if self.integer else None
 
@@ -125,6 +130,22 @@ class Numeric(Measured):
 
     def measure(self, name: str) -> Measure:
         return NumberMeasure(name, self)
+
+    def bounded_by(self, histogram: np.ndarray, sigma: float) -> Column:
+        low, high = spans.numeric_bounds(histogram, sigma, self.integer)
+        if self.decimals is None:
+            return self.bought((low, high))
+        scale = 10**self.decimals
+        if max(abs(low), abs(high)) * scale > 2.0**52:  # more digits than a number keeps
+            return self._without_decimals().bought((low, high))
+        return self.bought((math.floor(low * scale) / scale, math.ceil(high * scale) / scale))
+
+    def _without_decimals(self) -> Numeric:
+        provenance = {fact: source for fact, source in self.provenance.items() if fact != "decimals"}
+        format = self.format
+        if format is not None and format.decimals is not None:
+            format = dataclasses.replace(format, decimals=None, least=format.decimals)
+        return dataclasses.replace(self, decimals=None, format=format, provenance=provenance)
 
     # -- reading and writing ----------------------------------------------------------------------------------
 

@@ -39,7 +39,7 @@ def near(found: Any, expected: Any) -> None:
         for a, b in zip(found, expected):
             near(a, b)
     elif isinstance(expected, float):
-        assert found == pytest.approx(expected, rel=1e-6, abs=1e-6)
+        assert found == pytest.approx(expected, rel=1e-4, abs=1e-4)
     else:
         assert (found.isoformat() if hasattr(found, "isoformat") else found) == expected
 

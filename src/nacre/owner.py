@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from nacre.table import Column, Schema
 from nacre.table.values.misfits import Misfits
+
+if TYPE_CHECKING:  # the command line starts without NumPy and Arrow
+    from nacre.table import Column, Schema
 
 SHOWN = 8  # columns named in a line
 LOST = 0.5  # of the values of a column: from here on it is the column that could not be read

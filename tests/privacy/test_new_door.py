@@ -99,6 +99,7 @@ class Method:
     opens: Mapping[str, str] = None  # type: ignore[assignment]
     needs: tuple[tuple[str, ...], ...] = ((ENTRY.name,),)
     says: Mapping[str, str | None] = None  # type: ignore[assignment]
+    rests: tuple[str, ...] = ("it holds",)
 
 
 METHOD = Method(opens={ENTRY.name: "median"}, says={})

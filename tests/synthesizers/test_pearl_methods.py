@@ -81,7 +81,7 @@ def test_a_class_that_training_never_saw_is_told(releases):
     model = NetworkModel(made.layout, made.net, np.array([1.0, 0.0]), made.argmax, made.rows)
     release = replace(releases["merf"], model=model)
     for asked in ({"where": {"y": True}}, {"rebalance": {"y": {True: 0.5, False: 0.5}}}):
-        with pytest.warns(UserWarning, match="y: the noisy share .* zero, so nothing was learnt"):
+        with pytest.warns(UserWarning, match="y: the share .* zero, so nothing was learnt"):
             release.sample(20, **asked, seed=0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -10,7 +10,6 @@ import typer
 
 from nacre.cli import options as o
 from nacre.cli import streams
-from nacre.cli.attesting import ask, refuse_long_lists
 from nacre.cli.groups import Charge, Declared, Persons, Reading, Voice, grouped, names_of
 from nacre.cli.shell import Shell, help_text, plain, table
 from nacre.owner import misfit_lines, missing_lines
@@ -214,6 +213,7 @@ def attest(
       nacre schema attest people.json --by 'M. Curie' --why 'in the code book'
       nacre schema attest people.json --columns age,ward --by 'M. Curie' --why 'adults; the wards are on the website'
     """
+    from nacre.cli.attesting import ask, refuse_long_lists
     from nacre.cli.inputs import check_outputs
     from nacre.table import Schema
 

@@ -155,6 +155,8 @@ TOPICS: tuple[Topic, ...] = (
                   ("columns", "columns_wrong", "columns_made_anew", "unreadable_share", "missing_error", "tvd1",
                    "tvd1_max", "planned_tvd1", "inside_tvd1", "planned_tvd2", "inside_tvd2"),
                   lines=("file", "dataset", "epsilon")),
+            Table("The law of reading, searched for a break", ("reading",), ("moved_over_declared", "pairs_read"),
+                  lines=("metric",), columns=("dataset",)),
             Table("Hostile files and documents", ("fuzz-sources", "loaders"),
                   ("cases", "faults", "untyped"),
                   lines=("metric",),

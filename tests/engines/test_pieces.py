@@ -267,7 +267,7 @@ def test_a_joined_cluster_is_kept_busy_whatever_this_machine_has(monkeypatch):
     ray = JoinedRay()
     monkeypatch.setattr(cluster, "_ray", lambda: ray)
     monkeypatch.setattr(cluster, "_dumps", lambda value: b"")
-    monkeypatch.setattr(cluster, "_result", lambda ray, done, key: None)
+    monkeypatch.setattr(cluster, "_result", lambda ray, done, key, place: None)
     joined = cluster.Cluster("ray://head:10001")
     assert sorted(i for i, _ in joined.each(len, [()] * 300)) == list(range(300))
     assert ray.most == 80 and joined.shards >= 80

@@ -21,7 +21,8 @@ from nacre.planning.forecast import forecast
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Counts, Entry, Plan, gaussian_share
-from nacre.run import prepare
+from nacre.run.job import prepare
+from nacre.run.terms import Terms
 from nacre.synthesizers.base import Model, Progress, Synthesizer, scope_of, silent
 from nacre.synthesizers.options import one_of, whole
 from nacre.synthesizers.registry import METHODS, Method
@@ -82,7 +83,7 @@ def fullest(monkeypatch):
 
 def test_a_method_of_one_class_and_one_line_is_planned_fitted_drawn_saved_and_certified(fullest, tmp_path):
     schema, table = people_schema(500), people(500)
-    job = prepare(list(schema.names), schema, Budget(1.0, 1e-6), fullest, options={"times": 2})
+    job = prepare(schema.names, schema, Terms(1.0, 1e-6, method=fullest, options={"times": 2}))
     assert forecast(job.plan, job.schema, 500, job.synthesizer).verdict == "unknown"
     made = nacre.fit(table, schema=schema, epsilon=1.0, delta=1e-6, method=fullest, options={"times": 2})
     made.save(tmp_path / "made.nacre")

@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,6 +15,8 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.ipc as ipc
 import pytest
+
+from nacre.table import Categorical, Numeric, Schema
 
 FAST = ("--method", "independent")
 NACRE = (sys.executable, "-m", "nacre")
@@ -244,3 +247,21 @@ sys.exit(program.run(sys.argv[1:]))
     process.wait(timeout=30)
     process.stdout.close(), process.stderr.close()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_decimal_comma_that_is_said_is_read_and_written(call, tmp_path):
+    """For the numbers of which the schema says nothing else: by synth, by check, and by evaluate."""
+    lines = [f"{i % 100 / 10:.1f}".replace(".", ",") + f";{'ab'[i % 2]}\n" for i in range(6_000)]
+    (tmp_path / "t.csv").write_text("x;g\n" + "".join(lines))
+    columns = {"x": Numeric((0.0, 10.0), decimals=1), "g": Categorical(("a", "b"))}
+    Schema(columns, rows=6_000).save(tmp_path / "s.json")
+    said = ("--delimiter", ";", "--decimal", ",")
+    asked = ("synth", tmp_path / "t.csv", "-e", 2, "--method", "independent", "--schema", tmp_path / "s.json",
+             "--delimiter", ";")  # fmt: skip
+    assert "'x' (numeric): about" in call(*asked, "-o", tmp_path / "no.csv", go_on=False).error
+    end = call(*asked, "-o", tmp_path / "f.csv", "--decimal", ",", go_on=False)
+    assert end.code == 0, end.err
+    drawn = [line.rpartition(",")[0].strip('"') for line in (tmp_path / "f.csv").read_text().splitlines()[1:]]
+    assert all(re.fullmatch(r"\d+,\d", value) for value in drawn) and len({*drawn}) > 50
+    told = call("schema", "check", tmp_path / "s.json", tmp_path / "t.csv", *said)
+    assert told.code == 0 and "cannot be read" not in told.err + told.out

@@ -107,6 +107,7 @@ def evaluate(
     from nacre.cli.progress import Bars
     from nacre.evaluation.evaluate import ROWS
     from nacre.evaluation.evaluate import evaluate as measure
+    from nacre.table import Schema
 
     to_stdout = files.json_file == "-"
     shell, how = Shell(to_stdout, files.quiet), reading.options()
@@ -119,7 +120,7 @@ def evaluate(
                 train=table(real.train, how),
                 holdout=table(real.holdout, how),
                 reading=reading.options(real.schema),
-                schema=real.schema,
+                schema=None if real.schema is None else reading.described(Schema.load(real.schema)),
                 target=measured.target,
                 suites=measured.suite or ["default"],
                 seed=measured.seed,

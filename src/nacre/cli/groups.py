@@ -18,6 +18,7 @@ from nacre.errors import NacreError
 if TYPE_CHECKING:
     from nacre.privacy.ledger.payment import Account
     from nacre.run.terms import Terms
+    from nacre.table import Schema
     from nacre.table.sources import Options
 
 READING = "How the table is written (docs/sources.md)"
@@ -123,6 +124,20 @@ class Reading:
             sheet=self.sheet_name,
         )
         return found if schema is None else found.named(Schema.load(schema).names)
+
+    def described(self, schema: Schema) -> Schema:
+        """With this decimal mark for numbers of which the schema says nothing else; what is bought finds its own."""
+        from nacre.table import Numeric
+        from nacre.table.formats import NumberFormat
+
+        if self.decimal in (None, "."):
+            return schema
+        written = {
+            name: dataclasses.replace(column, format=NumberFormat(decimal=self.decimal, decimals=column.decimals))
+            for name, column in schema.columns.items()
+            if isinstance(column, Numeric) and column.format is None
+        }
+        return dataclasses.replace(schema, columns={**schema.columns, **written})
 
 
 def names_of(text: str) -> tuple[str, ...]:

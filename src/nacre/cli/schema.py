@@ -158,7 +158,7 @@ def check(
     from nacre.table import Schema
 
     shell = voice.shell()
-    loaded = Schema.load(schema)
+    loaded = reading.described(Schema.load(schema))
     lacking = [f"{name}.{fact}" for name, fact in loaded.undeclared()]
     found = {"command": "schema check", "columns": len(loaded.columns), "undeclared": lacking}
     shell.show(f"{schema}: {len(loaded.columns)} columns, {len(loaded.modelled)} modelled; {_sources(loaded)}")

@@ -265,3 +265,6 @@ def test_a_decimal_comma_that_is_said_is_read_and_written(call, tmp_path):
     assert all(re.fullmatch(r"\d+,\d", value) for value in drawn) and len({*drawn}) > 50
     told = call("schema", "check", tmp_path / "s.json", tmp_path / "t.csv", *said)
     assert told.code == 0 and "cannot be read" not in told.err + told.out
+    recipes = [call("sketch", tmp_path / "t.csv", "-o", tmp_path / "a.sketch", "-e", 1, "--schema", tmp_path / "s.json",
+                    "--only-recipe", "--json", *mark).json["recipe"] for mark in ((), said)]  # fmt: skip
+    assert recipes[0] != recipes[1], "sites that read numbers in different ways make sketches that do not add"

@@ -189,6 +189,7 @@ def _tables(
 ) -> None:
     from nacre.audit.owner import audit_report, audit_tables
     from nacre.engines import open_rows
+    from nacre.table import Schema
 
     if synthetic is None:
         raise NacreError("name the synthetic table too: nacre audit REAL SYNTH")
@@ -196,7 +197,8 @@ def _tables(
     plain, how, holdout = reading.options(), reading.options(files.schema), attacks.holdout
     opened = {f: open_rows(table(f, plain), options=how) for f in (real, holdout) if f is not None}
     held = None if holdout is None else opened[holdout]
-    found = audit_tables(opened[real], table(synthetic, plain), held, files.schema, files.seed)
+    schema = None if files.schema is None else reading.described(Schema.load(files.schema))
+    found = audit_tables(opened[real], table(synthetic, plain), held, schema, files.seed)
     facts = {"real table": real, "synthetic table": synthetic, "holdout": holdout or "none", "seed": str(files.seed)}
     made = audit_report(before, found, facts)
     if holdout is None:

@@ -75,7 +75,7 @@ def sketch(
     from nacre.sites.shared import digest_of, sketched
     from nacre.table import Schema
 
-    shell, terms, schema = voice.shell(), asked.terms(), Schema.load(asked.schema)
+    shell, terms, schema = voice.shell(), asked.terms(), reading.described(Schema.load(asked.schema))
     if asked.only_recipe:
         recipe = digest_of(schema, terms, asked.frequencies)
         shell.show(f"recipe       {recipe}  (equal at all sites whose sketches add; nothing was read)")

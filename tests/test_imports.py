@@ -17,6 +17,7 @@ ALLOWED = {
     "errors": set(),
     "progress": set(),
     "notebook": set(),
+    "typed": set(),
     "owner": {"table"},
     "moved": set(),
     "table": set(),
@@ -77,7 +78,7 @@ def test_arrows_point_one_way(path):
         )
         return
     used = {part(m) for m in imports(path) if m.startswith("nacre.")}
-    everywhere = {own, "errors", "progress", "notebook"}
+    everywhere = {own, "errors", "progress", "notebook", "typed"}
     assert used <= everywhere | ALLOWED[own], f"{own} must not import {used - ALLOWED[own] - everywhere}"
 
 

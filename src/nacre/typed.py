@@ -1,0 +1,18 @@
+"""Names of types that several rooms share and no library has. Knows no room; imported for annotations only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import date, datetime
+    from decimal import Decimal
+
+    import jax
+    import numpy as np
+
+Array: TypeAlias = "jax.Array | np.ndarray"
+Tree: TypeAlias = "Array | Mapping[str, Tree] | Sequence[Tree]"  # what jax.tree calls a tree of arrays
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
+Value: TypeAlias = "bool | int | float | str | bytes | Decimal | date | datetime | None"  # one value of a table

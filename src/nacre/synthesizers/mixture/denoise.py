@@ -30,13 +30,17 @@ def denoise(
     (sigma -> 0) come back unchanged up to rounding. `shrink` between 0 and 1 is how much of the shrinkage is applied
     (at 0 margins are pooled and no more; cells below zero are cut at 1 only, since cutting raw noise adds mass).
     """
+    if any(len(t.columns) > 2 + (target in t.columns) for t in tables if not t.single):
+        return list(tables)  # all tables of three columns and more: small ones, whose noise the fit averages
     classes = 1 if target is None else sizes[target]
-    near = near_target(sizes, tables, total, target)
+    near = near_target(sizes, [t for t in tables if not t.single], total, target)
     share = next(iter(near.values())).sum(0) if near else np.full(classes, total / classes)
     out = []
     for table in tables:
         others = [j for j in table.columns if j != target]
-        if len(others) == 2:
+        if table.single:
+            out.append(table)
+        elif len(others) == 2:
             out.append(replace(table, counts=_pair(table, others, near, share, target, shrink)))
         elif len(others) == 1:
             held = near[others[0]] if target in table.columns else near[others[0]].sum(1)

@@ -1,32 +1,27 @@
 """Fit particles (products of block distributions) to noisy contingency tables: specs/sketch.md 4.
 
-Pure post-processing: sees noisy tables, their noise and the number of groups per column, never a row.
+Pure post-processing: sees noisy tables, their noise and the number of groups per column, never a row. Minimised is
+chi^2/2 of the tables plus ``pull`` times the mean Kullback-Leibler divergence of a particle from the one-way shares: of
+all mixtures that explain the tables equally well, the one nearest to independence (maximum entropy). Without the pull a
+longer fit is a worse one, noise or not.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-import optax
 from numpy.typing import NDArray
 
-from nacre.errors import ConvergenceError, NacreError
-from nacre.synthesizers.mixture.loss import (
-    Problem,
-    Table,
-    dense_problem,
-    dense_step,
-    gathered_problem,
-    gathered_step,
-    is_wide,
-    places,
-)
+from nacre.errors import ConvergenceError
+from nacre.synthesizers.mixture.loss import Blocks, Folds, Problem, Table, check, expected, pooled
+
+_BETA1, _BETA2 = np.float32(0.8), np.float32(0.95)  # of Adam
+_PROGRESS = 50  # steps between two calls of `progress`
+_FURTHEST = 30.0  # of a logit from the log of its share
 
 
 @dataclass(frozen=True)
@@ -34,10 +29,10 @@ class Config:
     """How hard to fit. The defaults were tuned on tables other than those reported (docs: sketch)."""
 
     particles: int = 1024
-    steps: int = 300
+    steps: int = 200
     rate: float = 0.2
-    spread: float = 1.0
-    chunk: int = 50
+    spread: float = 0.3
+    pull: float = 300.0
 
 
 class Fitted(NamedTuple):
@@ -46,19 +41,14 @@ class Fitted(NamedTuple):
     blocks: NDArray[np.float32]
     weights: NDArray[np.float64]
 
-    def table(self, sizes: Sequence[int], columns: Sequence[int]) -> NDArray[np.float64]:
-        """The expected shares of one, two or three columns of a drawn row."""
+    def table(self, sizes: Sequence[int], columns: Sequence[int], folds: Folds | None = None) -> NDArray[np.float64]:
+        """The expected shares of some columns of a drawn row, on wider groups where ``folds`` names some."""
         edges = np.cumsum([0, *sizes])
-        parts = [self.blocks[:, edges[j] : edges[j + 1]] for j in columns]
-        left = self.weights[:, None].astype(np.float32) * parts[0]
-        if len(parts) == 1:
-            return left.mean(0)
-        if len(parts) == 3:
-            left = (left[:, :, None] * parts[2][:, None, :]).reshape(len(left), -1)
-        flat = left.T @ parts[1] / len(left)
-        if len(parts) == 2:
-            return flat
-        return flat.reshape(parts[0].shape[1], parts[2].shape[1], parts[1].shape[1]).transpose(0, 2, 1)
+        parts = [np.ascontiguousarray(self.blocks[:, edges[j] : edges[j + 1]].T) for j in columns]
+        for i, fold in enumerate(folds or ()):
+            if fold is not None:
+                parts[i] = np.eye(int(fold.max()) + 1, dtype=np.float32)[:, fold] @ parts[i]
+        return expected(parts, self.weights / len(self.weights)).astype(np.float64)
 
 
 def fit(
@@ -67,31 +57,42 @@ def fit(
     total: float,
     target: int | None,
     config: Config,
-    key: jax.Array,
+    seed: int,
     progress: Callable[[int, int], None] | None = None,
+    start: Fitted | None = None,
 ) -> Fitted:
     """Particles whose tables agree with the noisy ones: blocks [K, sum(group_sizes)], each summing to one.
 
-    ``progress(done, steps)`` is called between jitted chunks with public numbers only. Deterministic given key,
-    tables and device. Raises NacreError on a table that does not fit the sizes, ConvergenceError if a value is not
-    finite.
+    ``start`` is an earlier fit of the same columns to go on from. ``progress(done, steps)`` is called with public
+    numbers only. Deterministic given seed, tables and machine. Raises NacreError on a table that does not fit the
+    sizes, ConvergenceError if a value is not finite.
     """
     sizes = [int(s) for s in group_sizes]
-    _check(sizes, tables, total, target)
-    order = [j for j in range(len(sizes)) if j != target] + ([] if target is None else [target])
-    if is_wide(sizes, tables):
-        order, last, problem = list(range(len(sizes))), 0, gathered_problem(sizes, tables, total)
-    else:
-        last, problem = dense_problem(sizes, tables, total, target, order)
-    start = one_way(sizes, tables, total)
-    shares = np.concatenate([start[j] for j in order])
-    member = np.repeat(np.arange(len(order)), [sizes[j] for j in order])
-    found = _descend(shares, member, problem, last, config, key, progress)
-    place = places(sizes, order)
-    blocks = np.concatenate([found.blocks[:, place[j]] for j in range(len(sizes))], axis=1)
+    check(sizes, tables, total)
+    # The target leads in every table and lies last among the blocks, so that what follows a lead lies together.
+    lay = [j for j in range(len(sizes)) if j != target] + ([] if target is None else [target])
+    place = {j: i for i, j in enumerate(lay)}
+    moved = [replace(t, columns=tuple(place[j] for j in t.columns)) for t in tables]
+    lead = lay[-1:] if target is not None else []
+    order = [place[j] for j in lead] + [i for i, j in enumerate(lay) if j not in lead]
+    laid = [sizes[j] for j in lay]
+    shares = [one_way(sizes, tables, total)[j] for j in lay]
+    descent = _Descent(laid, Problem(laid, pooled(moved, total, order)), shares, total, config)
+    weights = descent.begin(np.random.default_rng(seed), target is not None, _laid(start, sizes, lay))
+    blocks = descent.run(progress)
     if not np.isfinite(blocks).all():
         raise ConvergenceError("the particle fit left finite numbers: lower Config.rate")
-    return Fitted(blocks, found.weights)
+    edges = np.cumsum([0, *laid])
+    back = [blocks[edges[place[j]] : edges[place[j] + 1]] for j in range(len(sizes))]
+    return Fitted(np.ascontiguousarray(np.concatenate(back).T), weights if start is None else start.weights)
+
+
+def _laid(start: Fitted | None, sizes: Sequence[int], lay: Sequence[int]) -> Fitted | None:
+    """An earlier fit with its columns laid out in another order."""
+    if start is None:
+        return None
+    edges = np.cumsum([0, *sizes])
+    return Fitted(np.concatenate([start.blocks[:, edges[j] : edges[j + 1]] for j in lay], 1), start.weights)
 
 
 def one_way(sizes: Sequence[int], tables: Sequence[Table], total: float) -> list[NDArray[np.float64]]:
@@ -99,6 +100,8 @@ def one_way(sizes: Sequence[int], tables: Sequence[Table], total: float) -> list
     weight = [np.full(s, 1e-12) for s in sizes]
     value = [np.full(s, 1e-12 / s) for s in sizes]
     for table in tables:
+        if table.single:  # says little that the tables of few columns do not
+            continue
         variance = np.broadcast_to(np.square(table.sigma), table.counts.shape)
         for axis, j in enumerate(table.columns):
             others = tuple(i for i in range(table.counts.ndim) if i != axis)
@@ -110,49 +113,6 @@ def one_way(sizes: Sequence[int], tables: Sequence[Table], total: float) -> list
         share = np.maximum(v / w, 0.02 / v.size * min(1.0, 10 / np.sqrt(total)))
         out.append(share / share.sum())
     return out
-
-
-def _check(sizes: list[int], tables: Sequence[Table], total: float, target: int | None) -> None:
-    if not total > 0:
-        raise NacreError(f"total is {total}: the number of rows must be positive; declare it or buy it")
-    for table in tables:
-        shape = tuple(sizes[j] for j in table.columns)
-        if table.counts.shape != shape:
-            raise NacreError(f"table {table.columns} has shape {table.counts.shape}, its groups need {shape}")
-        if len(set(table.columns)) != len(table.columns) or not 1 <= len(table.columns) <= 3:
-            raise NacreError(f"table {table.columns}: one, two or three different columns are expected")
-        if len(table.columns) == 3 and target not in table.columns:
-            raise NacreError(f"table {table.columns}: a table of three columns must hold the target ({target})")
-
-
-def _softmax(logits: jax.Array, member: jax.Array, blocks: int) -> jax.Array:
-    """Softmax over ragged blocks by two thin products; block means are taken out, so exp cannot overflow."""
-    one_hot = jax.nn.one_hot(member, blocks, dtype=logits.dtype)
-    mean = jnp.matmul(logits, one_hot, precision="highest") / one_hot.sum(0)
-    weight = jnp.exp(jnp.clip(logits - mean[:, member], -60.0, 60.0))
-    return weight / jnp.matmul(weight, one_hot, precision="highest")[:, member]
-
-
-def _through(p: jax.Array, grad: jax.Array, member: jax.Array, blocks: int) -> jax.Array:
-    """Gradient by the logits from the gradient by the probabilities."""
-    one_hot = jax.nn.one_hot(member, blocks, dtype=p.dtype)
-    return p * (grad - jnp.matmul(p * grad, one_hot, precision="highest")[:, member])
-
-
-@partial(jax.jit, static_argnames=("last", "blocks"), donate_argnames=("logits", "state"))
-def _chunk(logits, state, rates, member, w, problem, last, blocks):
-    def body(carry, rate):
-        logits, state = carry
-        p = _softmax(logits, member, blocks)
-        loss, grad = gathered_step(p, problem) if problem.pairs is not None else dense_step(p, w, problem, last)
-        update, state = _ADAM.update(_through(p, grad, member, blocks), state)
-        return (logits - rate * update, state), loss
-
-    (logits, state), losses = jax.lax.scan(body, (logits, state), rates)
-    return logits, state, losses[-1]
-
-
-_ADAM = optax.scale_by_adam(b1=0.8, b2=0.95, eps=1e-12)
 
 
 def strata(share: NDArray[np.float64], particles: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -168,24 +128,73 @@ def strata(share: NDArray[np.float64], particles: int) -> tuple[NDArray[np.int64
     return kind, weight * (particles / weight.sum())
 
 
-def _descend(shares, member, problem: Problem, last: int, config: Config, key, progress) -> Fitted:
-    """Adam on the logits from log shares + N(0, spread^2), in jitted chunks (specs/sketch.md 4)."""
-    blocks = int(member.max()) + 1
-    noise = jax.random.normal(key, (config.particles, shares.size), jnp.float32)
-    logits = jnp.log(jnp.asarray(shares, jnp.float32)) + config.spread * noise
-    weight = np.ones(config.particles)
-    if last:
-        share = shares[-last:]
-        kind, weight = strata(share, config.particles)
-        tilt = np.log(0.9 * np.eye(last)[kind] + 0.1 * share)
-        logits = logits.at[:, -last:].set(jnp.asarray(tilt, jnp.float32) + 0.3 * noise[:, -last:])
-    w, member = jnp.asarray(weight, jnp.float32), jnp.asarray(member, jnp.int32)
-    state = _ADAM.init(logits)
-    rates = config.rate * (1 + np.cos(np.pi * np.arange(config.steps) / config.steps)) / 2
-    for done in range(0, config.steps, config.chunk):
-        part = jnp.asarray(rates[done : done + config.chunk], jnp.float32)
-        logits, state, loss = _chunk(logits, state, part, member, w, problem, last, blocks)
-        if progress is not None:
-            jax.block_until_ready(loss)
-            progress(min(done + config.chunk, config.steps), config.steps)
-    return Fitted(np.asarray(jax.jit(_softmax, static_argnames="blocks")(logits, member, blocks=blocks)), weight)
+class _Descent:
+    """Adam on the logits; particles in the last axis, arrays written in place."""
+
+    def __init__(self, sizes: Sequence[int], problem: Problem, shares: Sequence[NDArray], total: float, config: Config):
+        self.problem, self.config, self.shares = problem, config, shares
+        edges = np.cumsum([0, *sizes])
+        self.spots = [slice(a, b) for a, b in itertools.pairwise(edges.tolist())]
+        self.base = np.log(np.concatenate(shares)).astype(np.float32)[:, None]
+        self.pull = np.float32(config.pull / (total**2 * problem.scale))
+
+    def begin(self, rng: np.random.Generator, with_target: bool, start: Fitted | None) -> NDArray[np.float64]:
+        """Logits from log shares + N(0, spread^2), or from an earlier fit; the weights of the particles."""
+        config, weights = self.config, np.ones(self.config.particles)
+        if start is not None:
+            weights = start.weights
+            self.logits = np.log(np.maximum(start.blocks.T, 1e-12)).astype(np.float32)
+        else:
+            noise = rng.standard_normal((len(self.base), config.particles), np.float32)
+            self.logits = self.base + np.float32(config.spread) * noise
+            if with_target:
+                share, last = self.shares[-1], self.spots[-1]
+                kind, weights = strata(share, config.particles)
+                tilt = np.log(0.9 * np.eye(share.size)[kind] + 0.1 * share).T
+                self.logits[last] = tilt + np.float32(0.3) * noise[last]
+        self.weights = weights.astype(np.float32)
+        return weights
+
+    def run(self, progress: Callable[[int, int], None] | None) -> Blocks:
+        steps = self.config.steps
+        first, second, room = (np.zeros_like(self.logits) for _ in range(3))
+        for step in range(steps):
+            p = self._softmax()
+            _, grad = self.problem.step(p, self.weights)
+            self._through(p, grad)
+            rate = self.config.rate * (1 + np.cos(np.pi * step / steps)) / 2
+            self._adam(grad, first, second, room, rate, step + 1)
+            if progress is not None and ((step + 1) % _PROGRESS == 0 or step + 1 == steps):
+                progress(step + 1, steps)
+        return self._softmax()
+
+    def _softmax(self) -> Blocks:
+        p = np.exp(self.logits)
+        for spot in self.spots:
+            p[spot] /= p[spot].sum(0)
+        return p
+
+    def _through(self, p: Blocks, grad: Blocks) -> None:
+        """From the gradient by the probabilities, and the pull, to the gradient by the logits."""
+        # d KL / dp = log p - log q + 1, and log p is the logit less a constant of its block, which drops out below.
+        grad += self.pull * (self.logits - self.base)
+        for spot in self.spots:
+            own, held = grad[spot], p[spot]
+            own -= (own * held).sum(0)
+            own *= held
+
+    def _adam(self, grad: Blocks, first: Blocks, second: Blocks, room: Blocks, rate: float, step: int) -> None:
+        first *= _BETA1
+        np.multiply(grad, np.float32(1) - _BETA1, out=room)
+        first += room
+        second *= _BETA2
+        np.multiply(grad, grad, out=grad)
+        grad *= np.float32(1) - _BETA2
+        second += grad
+        np.multiply(second, np.float32(1 / (1 - _BETA2**step)), out=room)
+        np.sqrt(room, out=room)
+        room += np.float32(1e-12)
+        np.divide(first, room, out=room)
+        room *= np.float32(rate / (1 - _BETA1**step))
+        self.logits -= room
+        np.clip(self.logits, self.base - _FURTHEST, self.base + _FURTHEST, out=self.logits)

@@ -119,8 +119,6 @@ class TableModel(Model):
         p = self.particles
         if not (len(p.luts) == len(self.grids) and p.blocks.ndim == 2 and len(p.blocks) > 0 and self.rows >= 0):
             return False
-        if p.target is not None and not 0 <= p.target < len(self.grids):
-            return False
         if p.weights is not None and not (
             p.weights.shape == p.blocks.shape[:1] and _weights(p.weights) and p.weights.sum() > 0
         ):
@@ -130,13 +128,10 @@ class TableModel(Model):
                 return False
             if lut.min() < 0 or lut.max() >= grid.cells or not bool((np.abs(slope) <= 2).all()):
                 return False
-        classes = 1 if p.target is None else p.sizes[p.target]
         if p.blocks.shape[1] != sum(p.sizes) or not _weights(p.blocks):
             return False
         return all(
-            inside.shape in ((grid.cells,), (grid.cells, classes))
-            and _weights(inside)
-            and bool((np.bincount(lut, inside.reshape(grid.cells, -1).sum(1)) > 0).all())
+            inside.shape == (grid.cells,) and _weights(inside) and bool((np.bincount(lut, inside) > 0).all())
             for grid, lut, inside in zip(self.grids, p.luts, p.insides)
         ) and all(bool((p.blocks[:, a:b].sum(1) > 0).all()) for a, b in pairwise(np.cumsum([0, *p.sizes]).tolist()))
 

@@ -1,8 +1,8 @@
 """Fitted particles: drawing fine codes, exact conditioning, saving. NumPy only: a release is read without JAX.
 
-A row is drawn as particle -> target class -> group of each column -> fine cell given the group (and the class, where
-it was measured). Since the columns of a particle are independent, a condition on some columns is exact: particles
-are weighted by its probability and their blocks restricted (specs/sketch.md 5).
+A row is drawn as particle -> group of each column -> fine cell given the group. Since the columns of a particle are
+independent, a condition on some columns is exact: particles are weighted by its probability and their blocks restricted
+(specs/sketch.md 5).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nacre.errors import NacreError
+from nacre.synthesizers.mixture.refine import refine
 
 _BELOW_ONE = 1.0 - 1e-9
 Masks = Mapping[int, NDArray[np.float64]]
@@ -24,19 +25,24 @@ class Particles:
     """A mixture of K products.
 
     blocks: [K, D] group probabilities, columns side by side; luts: per column, fine cell -> group; insides: per
-    column, share of each fine cell in its group, [cells] or [cells, classes] (one share per group of the target);
-    target: column whose group picks among them, or None; weights: of the particles, None for equal ones.
+    column, share of each fine cell in its group; weights: of the particles, None for equal ones.
     """
 
     blocks: NDArray[np.float32]
     luts: Sequence[NDArray[np.int32]]
     insides: Sequence[NDArray[np.float64]]
-    target: int | None = None
     weights: NDArray[np.float64] | None = None
 
     @property
     def sizes(self) -> list[int]:
         return [int(lut.max()) + 1 for lut in self.luts]
+
+    @property
+    def masses(self) -> NDArray[np.float64]:
+        """The probability of every particle."""
+        if self.weights is None:
+            return np.full(len(self.blocks), 1.0 / len(self.blocks))
+        return self.weights / self.weights.sum()
 
     def block(self, column: int) -> NDArray[np.float64]:
         """Group probabilities of one column, [K, groups], each row summing to one."""
@@ -46,7 +52,7 @@ class Particles:
 
     def probability(self, masks: Masks | None = None) -> float:
         """Probability that a row satisfies the masks (per column, the share of each fine cell that does)."""
-        return float(self._states(self._groups(masks)).sum())
+        return float(self._given(masks)[0].sum())
 
     def draw(
         self,
@@ -54,35 +60,38 @@ class Particles:
         rng: np.random.Generator,
         masks: Masks | None = None,
         fixed: Mapping[int, NDArray[np.int32]] | None = None,
+        independent: bool = False,
     ) -> NDArray[np.int32]:
         """Fine codes [rows, columns], in random order, given the condition of ``masks``.
 
-        ``fixed`` gives the fine code of some columns row by row; the rest is drawn given it. Rows are stratified
-        over particles and cells: every row has the exact law, frequencies vary less than those of independent rows.
-        A condition of probability zero raises NacreError.
+        ``fixed`` gives the fine code of some columns row by row; the rest is drawn given it. Every row has the law of
+        the mixture. Rows are stratified over particles and cells and then refined (`refine`), so that frequencies vary
+        much less than those of ``independent`` rows. A condition of probability zero raises NacreError.
         """
         if fixed:
-            return self._draw_fixed(rows, rng, masks or {}, fixed)
-        groups = self._groups(masks)
-        weight = self._states(groups)
+            return self._draw_fixed(rows, rng, masks or {}, fixed, independent)
+        weight, blocks = self._given(masks)
         if not weight.sum() > 0:
             raise NacreError("the condition has probability zero in this release: no row can satisfy it; widen it")
-        classes = weight.shape[1]
-        state = np.repeat(np.arange(weight.size), _systematic(weight.ravel(), rows, rng))
-        particle, kind = np.divmod(state, classes)
+        weight /= weight.sum()
+        if independent:
+            particle = np.sort(rng.choice(weight.size, size=rows, p=weight))
+        else:
+            particle = np.repeat(np.arange(weight.size), _systematic(weight, rows, rng))
+        groups = np.empty((len(self.luts), rows), np.int32)
+        for j, block in enumerate(blocks):
+            u = rng.random(rows) if independent else _stratified(particle, rng)
+            groups[j] = _pick(block.ravel(), np.arange(0, block.size, block.shape[1]), particle, u)
+            groups[j] -= (particle * block.shape[1]).astype(np.int32)
+        if not independent:
+            refine(groups, particle, blocks, weight, rng)
         out = np.empty((rows, len(self.luts)), np.int32)
         order = rng.permutation(rows)
-        for j in range(len(self.luts)):
-            u = _stratified(state, rng)
-            if j == self.target:
-                code = self._fine(j, kind, np.zeros_like(kind), u, masks)
-            else:
-                g, u = self._group(j, particle, kind, u, groups)
-                code = self._fine(j, g, kind, u, masks)
-            out[order, j] = code
+        for j, group in enumerate(groups):
+            out[order, j] = self._fine(j, group, masks, rng, independent)
         return out
 
-    def _draw_fixed(self, rows, rng, masks, fixed) -> NDArray[np.int32]:
+    def _draw_fixed(self, rows, rng, masks, fixed, independent) -> NDArray[np.int32]:
         names = sorted(fixed)
         wanted = np.stack([np.broadcast_to(np.asarray(fixed[j]), (rows,)) for j in names], axis=1)
         combinations, which = np.unique(wanted, axis=0, return_inverse=True)
@@ -94,55 +103,39 @@ class Particles:
                 spot = np.zeros(self.luts[j].size)
                 spot[code] = 1.0
                 only[j] = spot * only.get(j, 1.0)
-            out[here] = self.draw(here.size, rng, only)
+            out[here] = self.draw(here.size, rng, only, independent=independent)
         return out
 
-    def _groups(self, masks: Masks | None) -> dict[int, NDArray[np.float64]]:
-        """Per masked column, the probability [groups, classes or 1] of its mask given group and class."""
-        out = {}
+    def _given(self, masks: Masks | None) -> tuple[NDArray[np.float64], list[NDArray[np.float64]]]:
+        """The mixture given the masks: joint probability of particle and condition, and the restricted blocks."""
+        weight, blocks = self.masses, [self.block(j) for j in range(len(self.luts))]
         for j, mask in (masks or {}).items():
-            share = self.insides[j].reshape(self.luts[j].size, -1)
-            if np.shape(mask) != (share.shape[0],):
-                raise NacreError(f"mask of column {j} has shape {np.shape(mask)}, expected ({share.shape[0]},)")
-            held = share * np.asarray(mask, np.float64)[:, None]
-            out[j] = np.stack([np.bincount(self.luts[j], h, minlength=self.sizes[j]) for h in held.T], axis=1)
-        return out
+            share = self.insides[j]
+            if np.shape(mask) != share.shape:
+                raise NacreError(f"mask of column {j} has shape {np.shape(mask)}, expected ({share.size},)")
+            held = np.bincount(self.luts[j], share * np.asarray(mask, np.float64), minlength=self.sizes[j])
+            part = blocks[j] * held
+            total = part.sum(1, keepdims=True)
+            weight = weight * total[:, 0]
+            # A particle that the condition excludes is never drawn; its block only has to be one.
+            blocks[j] = np.where(total > 0, part / np.where(total > 0, total, 1.0), blocks[j])
+        return weight, blocks
 
-    def _states(self, groups: dict[int, NDArray[np.float64]]) -> NDArray[np.float64]:
-        """Probability of (particle, class, condition): [K, classes], or [K, 1] without a target."""
-        k = self.blocks.shape[0]
-        mass = np.full(k, 1.0 / k) if self.weights is None else self.weights / self.weights.sum()
-        weight = mass[:, None] if self.target is None else mass[:, None] * self.block(self.target)
-        for j, held in groups.items():
-            weight = weight * (held.T if j == self.target else self.block(j) @ held)
-        return weight
-
-    def _group(self, j: int, particle, kind, u, groups) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        table = self.block(j)
-        row = particle
-        if j in groups:
-            held = groups[j]
-            table = (table[:, None, :] * held.T[None]).reshape(-1, table.shape[1])
-            row = particle * held.shape[1] + (kind if held.shape[1] > 1 else 0)
-        size = table.shape[1]
-        place, u = _pick(table.ravel(), np.arange(0, table.size, size), row, u)
-        return place - row * size, u
-
-    def _fine(self, j: int, g, kind, u, masks: Masks | None) -> NDArray[np.int32]:
-        share = self.insides[j].reshape(self.luts[j].size, -1)
-        if masks and j in masks:
-            share = share * np.asarray(masks[j], np.float64)[:, None]
+    def _fine(
+        self, j: int, group: NDArray[np.int32], masks: Masks | None, rng: np.random.Generator, independent: bool
+    ) -> NDArray[np.int32]:
+        """A fine cell for each row's group."""
+        share = self.insides[j] if not masks or j not in masks else self.insides[j] * np.asarray(masks[j], np.float64)
         cells = np.argsort(self.luts[j], kind="stable")
-        starts = np.concatenate([[0], np.cumsum(np.bincount(self.luts[j]))[:-1]])
-        kinds, n, m = share.shape[1], cells.size, starts.size
-        firsts = (np.arange(kinds)[:, None] * n + starts).ravel()
-        row = g + (kind * m if kinds > 1 else 0)
-        place, _ = _pick(share[cells].T.ravel(), firsts, row, u)
-        return cells[place % n].astype(np.int32)
+        firsts = np.concatenate([[0], np.cumsum(np.bincount(self.luts[j]))[:-1]])
+        order = np.argsort(group, kind="stable")
+        u = np.empty(group.size)
+        u[order] = rng.random(group.size) if independent else _stratified(group[order], rng)
+        return cells[_pick(share[cells], firsts, group, u)].astype(np.int32)
 
     def to_arrays(self) -> dict[str, NDArray]:
         """Named arrays for safetensors; :meth:`from_arrays` restores an equal object."""
-        out = {"blocks": self.blocks, "target": np.array([-1 if self.target is None else self.target], np.int32)}
+        out: dict[str, NDArray] = {"blocks": self.blocks}
         if self.weights is not None:
             out["weights"] = self.weights
         for j, (lut, share) in enumerate(zip(self.luts, self.insides, strict=True)):
@@ -152,10 +145,9 @@ class Particles:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray]) -> Particles:
         count = sum(name.startswith("lut.") for name in arrays)
-        target = int(arrays["target"][0])
         luts = [arrays[f"lut.{j}"] for j in range(count)]
         insides = [arrays[f"inside.{j}"] for j in range(count)]
-        return cls(arrays["blocks"], luts, insides, None if target < 0 else target, arrays.get("weights"))
+        return cls(arrays["blocks"], luts, insides, arrays.get("weights"))
 
 
 def _systematic(weight: NDArray, rows: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -181,11 +173,11 @@ def _stratified(state: NDArray, rng: np.random.Generator) -> NDArray[np.float64]
     return np.minimum((rank + rng.random(n)) / count[run], _BELOW_ONE)
 
 
-def _pick(weight: NDArray, firsts: NDArray, row: NDArray, u: NDArray) -> tuple[NDArray, NDArray]:
+def _pick(weight: NDArray, firsts: NDArray, row: NDArray, u: NDArray) -> NDArray:
     """Draw an index from segment ``row`` of ``weight`` by inversion, for all rows in one search on row + cdf.
 
-    Returns the position in ``weight`` and the part of u left over, again uniform. Cells of zero weight are never
-    drawn: each cdf is divided by its own last value, so that it ends at exactly one.
+    Returns the position in ``weight``. Cells of zero weight are never drawn: each cdf is divided by its own last value,
+    so that it ends at exactly one.
     """
     upto = np.cumsum(weight, dtype=np.float64)
     size = np.diff(np.append(firsts, weight.size))
@@ -194,7 +186,4 @@ def _pick(weight: NDArray, firsts: NDArray, row: NDArray, u: NDArray) -> tuple[N
     end = np.repeat(upto[firsts + size - 1], size)
     cdf = np.divide(upto, end, out=np.ones_like(upto), where=end > 0)
     segment = np.repeat(np.arange(firsts.size), size)
-    place = np.searchsorted(segment + cdf, row + u, side="right")
-    low = np.where(place > firsts[row], cdf[np.maximum(place - 1, 0)], 0.0)
-    left = (u - low) / np.maximum(cdf[place] - low, 1e-300)
-    return place, np.clip(left, 0.0, _BELOW_ONE)
+    return np.searchsorted(segment + cdf, row + u, side="right")

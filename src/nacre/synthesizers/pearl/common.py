@@ -177,7 +177,7 @@ def fit(
     key = jax.random.key(recipe.seed)
     effort = Effort(particles=particles, steps=steps)
     blocks = fit_particles(measured, chosen, effort, key, lambda done, of: progress("fitting", done, of))
-    mixture = Particles(blocks, [g.lut for g in found], [g.inside for g in found], place)
+    mixture = Particles(blocks, [g.lut for g in found], [g.inside for g in found])
     return TableModel(recipe.schema, mixture, [g.slope for g in found], round(total))
 
 

@@ -113,7 +113,7 @@ class Pearl(Synthesizer):
         measured = Measured(phi, sigma, shares, share_sigma, target)
         key = jax.random.key(seed)
         blocks = fit(measured, characters, effort, key, lambda done, of: progress("fitting", done, of))
-        particles = Particles(blocks, [c.lut for c in coarse], [c.inside for c in coarse], target)
+        particles = Particles(blocks, [c.lut for c in coarse], [c.inside for c in coarse])
         return TableModel(curator.schema, particles, [c.slope for c in coarse], plan.rows or round(total))
 
     def _first_round(self, curator: Curator, plan: Plan, columns: list[str], target: int | None) -> Any:

@@ -15,11 +15,13 @@ from math import comb, sqrt
 import numpy as np
 
 FIRST = 0.15  # of mu^2: one-way tables on the fine grid (round one)
+ONLY_GROUPS = 0.02  # that share where tables of three and more columns hold all that single ones say
 NEAR = 0.25  # of the rest, with a target: (a, y); what remains goes to (a, b, y)
 ENOUGH = 1000.0  # signal from which on small tables are known well and need less: their shares fall as 1/signal ...
 LEAST = 1 / 3  # ... down to this part of them
 FLOOR = 3.0  # standard errors that a group's count must reach
 WEAK, STRONG = 1000.0, 1800.0  # signals between which the rules of a faint sketch give way to those of a clear one
+FAINT = 100.0  # signal below which fits end early
 UNKNOWN_ROWS = 30_000  # stands for undeclared rows until they have been counted
 
 
@@ -67,50 +69,50 @@ class Allocation:
         return 1.0 - 0.5 * _clarity(self.signal)
 
     @property
-    def shrink(self) -> float:
-        """How much of the shrinkage of `denoising` is applied: half of it where cells stand clear of the noise."""
-        return 0.5 if self.signal >= WEAK else 1.0
-
-    @property
     def steps(self) -> int:
-        """Steps of the fit, in chunks of 50: a stronger signal bears a longer fit before it learns noise."""
-        return 50 * int(np.clip(round(0.125 * self.signal**0.6), 1, 24))
+        """Steps of the fit: noise that outweighs most cells leaves little to find."""
+        return 200 if self.signal < FAINT else 400
 
     @property
     def particles(self) -> int:
-        """More for many classes, and where the tables are known well enough to tell particles apart."""
-        return int(np.clip(512 * self.classes * (2 if self.steps >= 800 else 1), 1024, 4096))
+        """More for many classes."""
+        return int(np.clip(512 * self.classes, 1024, 4096))
 
     def floor(self, ordered: bool) -> float:
         """Least noisy count that is worth a group of its own (see :func:`grouping.group`)."""
         return FLOOR * (self.error if ordered else max(self.error, self.first))
 
 
-def allocate(n0: float | None, columns: int, classes: int, mu: float, pairs: int | None = None) -> Allocation:
+def allocate(
+    n0: float | None, columns: int, classes: int, mu: float, pairs: int | None = None, order: int = 2
+) -> Allocation:
     """Split mu^2 over the tables of all ``columns`` modelled columns, the target among them if ``classes`` > 0.
 
     classes: groups of the target, 0 without one. pairs: how many pairs will be measured in wide mode (chosen
     beforehand, their selection paid apart); None measures all of them, as (a, b, y) when there is a target. In wide
-    mode the second round holds the chosen pairs and every (a, y), with equal noise. With one column only the first
+    mode the second round holds the chosen pairs and every (a, y), with equal noise. order: above two, all tables of so
+    many columns are measured, and the target is one of them. With one column only the first
     round exists and gets everything. Costs columns/first^2 + ... = mu^2 exactly.
     """
     rows = float(n0 or UNKNOWN_ROWS)
+    classes = 0 if order > 2 else classes
     features = columns - (1 if classes else 0)
     wide = pairs is not None
-    count = pairs if wide else comb(features, 2)
+    count = pairs if pairs is not None else comb(features, order)
     depth = classes if classes and not wide else 1
     if count == 0 and not (classes and features):
         return Allocation(sqrt(columns) / mu, None, None, 1, 0.0, rows)
     signal = rows * mu / (depth * sqrt(max(count, 1)))
     ease = float(np.clip(ENOUGH / signal, LEAST, 1.0))
-    left = mu**2 * (1 - FIRST * ease)
+    share = FIRST * ease if order == 2 else ONLY_GROUPS
+    left = mu**2 * (1 - share)
     near = 0.0 if not classes else 1.0 if count == 0 else features / (features + count) if wide else NEAR * ease
     return Allocation(
-        first=sqrt(columns / (mu**2 * FIRST * ease)),
+        first=sqrt(columns / (mu**2 * share)),
         near=sqrt(features / (left * near)) if near else None,
         deep=sqrt(count / (left * (1 - near))) if count else None,
         classes=depth,
-        held=2 * count / max(features, 1),
+        held=order * count / max(features, 1),
         rows=rows,
     )
 

@@ -3,9 +3,10 @@
 Round one buys one-way tables on the fine public grid. Post-processing groups the cells of each column (`grouping`):
 runs of about equal mass, spikes alone, rare categories together. Round two buys, on those groups, the tables of all
 pairs with the target (all triples) or, without a target, of all pairs; for wide tables only of the pairs that a noisy
-selection found to matter. What the tables share is pooled and their noise shrunk (`denoising`), then particles are
-fitted (`particles`). Only the counting sees rows. A record lands in one cell of each table, so tables with noise σ_j
-cost μ² = Σ σ_j⁻² (how μ² is split: `allocation`).
+selection found to matter. Where all columns are small, all tables of three or four columns take their place, and where
+pairs are known well, rounds of chosen cliques follow (`cliques`). What the tables share is pooled and their noise
+shrunk (`denoise`), then particles are fitted (`fit`). Only the counting sees rows. A record lands in one cell of each
+table, so tables with noise σ_j cost μ² = Σ σ_j⁻² (how μ² is split: `allocation`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,15 +24,20 @@ from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Counts, Entry, Plan, Select, gaussian_share
 from nacre.synthesizers.base import Progress, Synthesizer, scope_of, silent, target_place
 from nacre.synthesizers.basis import FromTables
+from nacre.synthesizers.mixture import reconstruction
+from nacre.synthesizers.mixture.fit import Config
+from nacre.synthesizers.mixture.loss import Table
 from nacre.synthesizers.mixture.model import TableModel
 from nacre.synthesizers.mixture.sampling import Particles
-from nacre.synthesizers.options import MOST_GROUPS, MOST_PARTICLES, MOST_STEPS, truth, whole
-from nacre.synthesizers.parts import grouping
+from nacre.synthesizers.options import MOST_GROUPS, MOST_PARTICLES, MOST_STEPS, between, truth, whole
 from nacre.synthesizers.sketch import structural, wide
 from nacre.synthesizers.sketch.allocation import UNKNOWN_ROWS, Allocation, allocate, spread
+from nacre.synthesizers.sketch.cliques import Rounds, Search, order_of, rounds_of
+from nacre.synthesizers.sketch.coarse import Coarse
 from nacre.table import Schema
 from nacre.table.grid import Grid
 
+WARM = 80  # steps of a fit that goes on from the last round
 MAX_CLASSES = 12  # most groups of a target: each multiplies the cells of every table
 
 
@@ -42,8 +48,9 @@ class Sketch(Synthesizer):
     `target`: the column whose relation to all pairs is kept; of more than twelve values the rarest share one class
     there, and each keeps its own share of rows. `particles`: how many products the model mixes; `groups`:
     most groups per column; `steps`: steps of the fit; None leaves these to `allocation`. `wide`: with more columns than
-    this, pairs are selected instead of all measured, unless all can be paid. `thinning`: choose shrinkage, steps and
-    particles on a validation set split off the noisy answers; slower, and nearer to the tables, not always more useful.
+    this, pairs are selected instead of all measured, unless all can be paid. `pull`: how strongly particles are held to
+    the one-way shares; None chooses it on a validation set split off the noisy answers. `thinning`: choose the
+    shrinkage there, too.
     """
 
     name: ClassVar[str] = "sketch"
@@ -53,6 +60,7 @@ class Sketch(Synthesizer):
     groups: int | None = whole(None, most=MOST_GROUPS)
     steps: int | None = whole(None, most=MOST_STEPS)
     wide: int = whole(48)
+    pull: float | None = between(None, 0.0, 1e6)
     thinning: bool = truth(False)
 
     # ------------------------------------------------------------------ plan
@@ -62,28 +70,45 @@ class Sketch(Synthesizer):
         columns = len(schema.modelled)
         scope = scope_of(schema, budget)
         mu2 = gaussian_share(budget, scope, before)
-        select: tuple[Entry, ...] = ()
-        picks = None
+        sizes = self._expected_groups(schema)
+        classes = sizes[schema.modelled.index(self.target)] if self.target in schema.modelled else 0
+        select: list[Select] = []
+        picks, order, rounds = None, 2, Rounds(0, 0)
         if self._is_wide(schema, rows, mu2):
             # A tenth of ρ = μ²/2 chooses a spanning tree and as many pairs again: k picks of range ε₀ cost k·ε₀²/8.
             picks = 2 * columns
-            select = (Select("pairs", picks=picks, epsilon=math.sqrt(0.4 * mu2 * scope.table**2 / picks)),)
-            mu2 = gaussian_share(budget, scope, (*before, *select))
-        sizes = self._expected_groups(schema)
-        classes = sizes[schema.modelled.index(self.target)] if self.target in schema.modelled else 0
-        parts = allocate(rows, columns, classes, math.sqrt(mu2), picks)
+            select = [Select("pairs", picks=picks, epsilon=math.sqrt(0.4 * mu2 * scope.table**2 / picks))]
+        elif not schema.undeclared():
+            known, mu = float(rows or UNKNOWN_ROWS), math.sqrt(mu2)
+            order = order_of(sizes, known, mu)
+            depth = max(classes, 1) if order == 2 else 1
+            rounds = Rounds.planned(columns, order, math.comb(columns, order) * depth**2, known, mu)
+            select = rounds.selects(mu2, scope.table)
+        mu2 = gaussian_share(budget, scope, (*before, *select))
+        later = rounds.share * mu2
+        parts = allocate(rows, columns, classes, math.sqrt(mu2 - later), picks, order)
+        tables = self._tables(schema, parts, sizes, picks, order)
+        entries: list[Entry] = [*tables[:1], *select, *tables[1:], *rounds.counts(later)]
+        return Plan(self.name, (*before, *entries), budget, scope.cap, rows)
+
+    def _tables(
+        self, schema: Schema, parts: Allocation, sizes: list[int], picks: int | None, order: int
+    ) -> list[Entry]:
+        """Noise of the tables that every column is in."""
         features = [min(s, parts.groups) for c, s in zip(schema.modelled, sizes) if c != self.target]
         cells = [a * b for a, b in itertools.combinations(features, 2)]
         if picks is not None:
             cells = [1] * picks  # which pairs these will be is not known yet
         if schema.undeclared():  # nor which columns will turn out to be mere names, and drop out
             sizes, features, cells = [1] * len(sizes), [1] * len(features), [1] * len(cells)
-        entries = [Counts("one-way", spread(parts.first, sizes, parts)), *select]
+        entries: list[Entry] = [Counts("one-way", spread(parts.first, sizes, parts))]
+        if order > 2 and parts.deep is not None:
+            return [*entries, Counts(f"tables of {order}", (parts.deep,) * math.comb(len(sizes), order))]
         if parts.near is not None:
             entries.append(Counts("with target", spread(parts.near, features, parts)))
         if parts.deep is not None:
             entries.append(Counts("tables", spread(parts.deep, cells, parts)))
-        return Plan(self.name, (*before, *entries), budget, scope.cap, rows)
+        return entries
 
     def _expected_groups(self, schema: Schema) -> list[int]:
         """Cells of every column (of the target, its classes); a usual number where the domain is still to be bought."""
@@ -119,17 +144,21 @@ class Sketch(Synthesizer):
         cells = 0 if column is None else MAX_CLASSES if column.missing else Grid.of(column).cells
         classes = 1 if column is None or cells > MAX_CLASSES else 2 if column.missing else cells
         parts = self.allocation(plan, classes if target is not None else 0).known(rows or UNKNOWN_ROWS)
+        order = deep_order(plan)
         tables = entries["tables"].sigmas if "tables" in entries else ()
+        if order > 2:  # what the tables of more columns say of a pair
+            inner = float(np.mean(self._expected_groups(schema))) ** (order - 2) / math.comb(len(names) - 2, order - 2)
+            tables = (entries[f"tables of {order}"].sigmas[0] * math.sqrt(inner),) * math.comb(len(names), 2)
         chosen = "pairs" in entries  # by the data
         return FromTables(
             limits=tuple(MAX_CLASSES if j == target else self.groups or parts.groups for j in range(len(names))),
             least=parts.floor(ordered=False),
             first=parts.first,
-            deep=parts.deep,
-            target=target,
-            classes=classes,
+            deep=tables[0] if order > 2 else parts.deep,
+            target=None if order > 2 else target,
+            classes=1 if order > 2 else classes,
             pairs=len(tables),
-            with_target=target is not None and not chosen,
+            with_target=target is not None and not chosen and order == 2,
             work=float((self.steps or parts.steps) * (self.particles or parts.particles)),
             measured=tables if tables and not chosen else None,
         )
@@ -137,10 +166,6 @@ class Sketch(Synthesizer):
     # ------------------------------------------------------------------- fit
 
     def fit(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> TableModel:
-        import jax
-
-        from nacre.synthesizers.mixture import reconstruction
-
         def step(name: str) -> Callable[[int, int], None]:
             return lambda done, of: progress(name, done, of)
 
@@ -148,21 +173,41 @@ class Sketch(Synthesizer):
         target = target_place(columns, self.target)
         progress("counting one-way tables", 0, None)
         coarse, parts = self._first_round(curator, plan, columns, target)
+        luts, sizes = [c.lut for c in coarse], [c.groups for c in coarse]
         tables = [c.table(j) for j, c in enumerate(coarse)]
         progress("counting tables", 0, None)
         tables += self._second_round(curator, plan, columns, target, coarse)
-        total = max(1.0, total_rows(tables))
-        luts, insides = [c.lut for c in coarse], [c.inside for c in coarse]
         rules = structural.rules_on_groups(curator.schema, columns, curator.grids, luts)
         tables = structural.without_impossible(tables, rules)
-        sizes = [c.groups for c in coarse]
-        given = reconstruction.Problem(sizes, tables, total, target, jax.random.key(seed))
-        chosen = reconstruction.Choice(parts.shrink, self.steps or parts.steps, self.particles or parts.particles)
-        if self.thinning:
-            chosen = reconstruction.choose(given, chosen, np.random.default_rng([seed, 1]), step("choosing"))
-        found = reconstruction.reconstruct(given, chosen, step("fitting"))
-        particles = Particles(found.blocks, luts, insides, target, found.weights)
-        return TableModel(curator.schema, particles, [c.slope for c in coarse], plan.rows or round(total))
+        given = reconstruction.Problem(sizes, tables, max(1.0, total_rows(tables)), target, seed)
+        choice = self._choice(given, parts, step("choosing"))
+        found = reconstruction.reconstruct(given, choice, step("fitting"))
+        rounds = rounds_of(plan)
+        search = Search(curator, columns, coarse, given.total) if rounds else None
+        for i in range(1, rounds + 1):
+            assert search is not None
+            progress("choosing cliques", i - 1, rounds)
+            tables = tables + search.round(curator, plan, i, found, given.total)
+            given = replace(given, tables=tables)
+            pace = choice if i == rounds else replace(choice, config=replace(choice.config, steps=WARM))
+            found = reconstruction.reconstruct(given, pace, step("fitting"), start=found)
+        particles = Particles(found.blocks, luts, [c.inside for c in coarse], found.weights)
+        return TableModel(curator.schema, particles, [c.slope for c in coarse], plan.rows or round(given.total))
+
+    def _choice(
+        self, given: reconstruction.Problem, parts: Allocation, progress: Callable[[int, int], None]
+    ) -> reconstruction.Choice:
+        """How the tables are denoised and fitted: by public facts, and by thinning of the noisy answers."""
+        effort = Config(particles=self.particles or parts.particles, steps=self.steps or parts.steps)
+        if self.pull is not None:
+            effort = replace(effort, pull=self.pull)
+        start = reconstruction.Choice(0.5, effort)
+        if self.pull is not None and not self.thinning:
+            return start
+        shrinks = reconstruction.SHRINKS if self.thinning else (start.shrink,)
+        pulls = reconstruction.PULLS if self.pull is None else (self.pull,)
+        rng = np.random.default_rng([given.seed, 1])
+        return reconstruction.choose(given, start, rng, shrinks, pulls, progress)
 
     def _first_round(
         self, curator: Curator, plan: Plan, columns: list[str], target: int | None
@@ -177,7 +222,7 @@ class Sketch(Synthesizer):
         found = []
         for j, (grid, counts, sigma) in enumerate(zip(grids, noisy, entry.sigmas)):
             limit = MAX_CLASSES if j == target else self.groups or parts.groups
-            whole = j == target and grid.cells <= MAX_CLASSES
+            whole = deep_order(plan) > 2 or (j == target and grid.cells <= MAX_CLASSES)
             cut = None if whole else parts
             found.append(Coarse.of(grid, counts.astype(np.float64), sigma, limit, cut))
         return found, parts
@@ -185,14 +230,16 @@ class Sketch(Synthesizer):
     def allocation(self, plan: Plan, classes: int) -> Allocation:
         """The noise of the plan, for the classes that the target turned out to have."""
         sigmas = {e.name: e.sigmas for e in plan.entries if isinstance(e, Counts)}
-        wide_mode = any(e.name == "pairs" for e in plan.entries)
+        single = any(e.name == "pairs" for e in plan.entries) or deep_order(plan) > 2
+        if deep_order(plan) > 2:
+            sigmas["tables"] = sigmas[f"tables of {deep_order(plan)}"]
         level = {name: math.sqrt(len(s) / math.fsum(x**-2 for x in s)) for name, s in sigmas.items()}
         return Allocation(
             level["one-way"],
             level.get("with target"),
             level.get("tables"),
-            1 if wide_mode else max(classes, 1),
-            2 * len(sigmas.get("tables", ())) / max(len(sigmas["one-way"]) - bool(classes), 1),
+            1 if single else max(classes, 1),
+            deep_order(plan) * len(sigmas.get("tables", ())) / max(len(sigmas["one-way"]) - bool(classes), 1),
             float(plan.rows or UNKNOWN_ROWS),
         )
 
@@ -200,8 +247,6 @@ class Sketch(Synthesizer):
         self, curator: Curator, plan: Plan, columns: list[str], target: int | None, coarse: list[Coarse]
     ) -> list[Any]:
         """(column, target), and pairs of columns by class of the target (chosen pairs: without it), on the groups."""
-        from nacre.synthesizers.mixture.loss import Table
-
         planned = [e.name for e in plan.entries]
         features = [j for j in range(len(columns)) if j != target]
         groups = {columns[j]: c.lut for j, c in enumerate(coarse)}
@@ -213,6 +258,9 @@ class Sketch(Synthesizer):
         elif "tables" in planned:
             tail = () if target is None else (target,)
             wanted["tables"] = [(a, b, *tail) for a, b in itertools.combinations(features, 2)]
+        order = deep_order(plan)
+        if order > 2:
+            wanted[f"tables of {order}"] = list(itertools.combinations(range(len(columns)), order))
         asked = [(plan[name], [tuple(columns[j] for j in c) for c in cliques]) for name, cliques in wanted.items()]
         found = []
         for (name, cliques), noisy in zip(wanted.items(), curator.counts_together(asked, groups)):
@@ -220,43 +268,10 @@ class Sketch(Synthesizer):
         return found
 
 
-@dataclass(frozen=True)
-class Coarse:
-    """What round one says of a column: groups of fine cells, shares inside a group, slopes inside a cell."""
-
-    lut: np.ndarray
-    inside: np.ndarray
-    slope: np.ndarray
-    counts: np.ndarray  # of the groups
-    sigma: np.ndarray
-
-    @property
-    def groups(self) -> int:
-        return len(self.counts)
-
-    def table(self, j: int) -> Any:
-        """The group counts as a noisy table of column number j."""
-        from nacre.synthesizers.mixture.loss import Table
-
-        return Table((j,), self.counts, self.sigma)
-
-    @staticmethod
-    def of(grid: Grid, counts: np.ndarray, sigma: float, limit: int, parts: Allocation | None) -> Coarse:
-        """At most `limit` groups by the rules of `parts`; without them every cell is a group of its own."""
-        width = grid.width if grid.ordered else None
-        if parts is None:
-            lut = np.arange(grid.cells, dtype=np.int32)
-        else:
-            floor = parts.floor(grid.ordered)
-            lut = grouping.group(counts, sigma, grid.ordered, limit, floor, grid.null, parts.power)
-        shares = grouping.shares(counts, sigma, lut, width, grid.null)
-        return Coarse(
-            lut=lut,
-            inside=grouping.inside(counts, sigma, lut, width, grid.null),
-            slope=grouping.slopes(shares, grid.width),
-            counts=np.bincount(lut, counts),
-            sigma=sigma * np.sqrt(np.bincount(lut)),
-        )
+def deep_order(plan: Plan) -> int:
+    """Of how many columns all tables are measured by a plan; two where there is a target or nothing says otherwise."""
+    names = [e.name for e in plan.entries]
+    return next((order for order in (3, 4) if f"tables of {order}" in names), 2)
 
 
 def total_rows(tables: list[Any]) -> float:

@@ -18,6 +18,9 @@ from nacre.privacy.noise import NoiseSource
 
 UNSEEN = 50.0  # log-likelihood ratio of an answer that is impossible in one of the worlds
 
+# Doors whose answers a `RatioRoom` weighs.
+WEIGHED = ("counts", "bounds", "categories", "total", "select", "sample", "descend", "teach")
+
 
 class Enough(Exception):
     """All planned doors were opened: what follows is post-processing and tells no more."""

@@ -17,14 +17,14 @@ from nacre.audit import ceilings
 from nacre.audit.bounds import Bound, Guesses, family, one_run_epsilon
 from nacre.audit.canaries import random_rows, without, worst_case
 from nacre.audit.canary_scores import alike, nearest_to
-from nacre.audit.likelihood_ratio import Enough, RatioRoom
+from nacre.audit.likelihood_ratio import WEIGHED, Enough, RatioRoom
 from nacre.audit.one_run import SCORED, CanaryRoom, coins, firsts, guess, one_run_mu
 from nacre.errors import NacreError
 from nacre.privacy import discovery
 from nacre.privacy.accounting.accountant import Gaussian
 from nacre.privacy.certificate.rounding import down, exact
 from nacre.privacy.certificate.wording import audit_sentence
-from nacre.privacy.plan import Descend
+from nacre.privacy.plan import Descend, Plan
 from nacre.progress import Progress, silent
 from nacre.table.encoding import Encoded, encode
 from nacre.table.values.decoding import decode
@@ -215,7 +215,8 @@ def _white(job: Any, runs: int, mu: float | None, alpha: float, seed: int, told:
             run(job, room, seed)
             ratios[world, i] = room.ratio
         told("white box", i + 1, runs)
-    return judged("white box", ratios[0], ratios[1], job.plan.budget, mu, alpha, middle=0.0)
+    found = judged("white box", ratios[0], ratios[1], job.plan.budget, mu, alpha, middle=0.0)
+    return [replace(bound, left_out=_beside(job.plan, WEIGHED)) for bound in found]
 
 
 def _black(job: Any, runs: int, mu: float | None, alpha: float, seed: int, told: Progress) -> list[ViewBound]:
@@ -247,7 +248,7 @@ def _one_run(job: Any, present: np.ndarray, mu: float | None, alpha: float, seed
     if not room.scored:
         made = encode(drawn(model, schema, SYNTHETIC, np.random.default_rng([seed, 8])), job.schema)
         scores = -nearest_to(encode(rows.take(asked), job.schema), made, job.schema)
-    unseen = tuple(dict.fromkeys(e.door for e in job.plan.entries if e.door not in SCORED)) if room.scored else ()
+    unseen = _beside(job.plan, SCORED) if room.scored else ()
     guesses, right = guess(scores, present, _guessed(canaries) // 2)
     found = []
     for most in ceilings.of_one_run(canaries, guesses, job.plan, mu, alpha):
@@ -258,6 +259,11 @@ def _one_run(job: Any, present: np.ndarray, mu: float | None, alpha: float, seed
         bound = Bound(most.metric, value, 1 - alpha, most.claim)
         found.append(ViewBound("one run", bound, 1, most.value, delta, unseen))
     return found
+
+
+def _beside(plan: Plan, seen: tuple[str, ...]) -> tuple[str, ...]:
+    """The doors of the plan that are not among these."""
+    return tuple(dict.fromkeys(e.door for e in plan.entries if e.door not in seen))
 
 
 def judged(

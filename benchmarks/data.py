@@ -17,6 +17,7 @@ from nacre.table.schema import Schema
 
 SCHEMAS = Path(__file__).parent / "schemas"
 HOLDOUT = 0.2
+PRIVMRF = "coded as in PrivMRF's comparison (Cai, Lei, Wei, Xiao, PVLDB 14, 2021)"
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,12 @@ SOURCES: Mapping[str, Source] = {
         "california_housing.parquet", 20_640, "California housing, StatLib, doi:10.1016/S0167-7152(96)00140-X"
     ),
     "credit": Source("creditcard.parquet", 284_807, "Credit card fraud, ULB, doi:10.1109/SSCI.2015.33"),
+    "privmrf-nltcs": Source("privmrf_nltcs.parquet", 21_574, f"NLTCS, {PRIVMRF}"),
+    "privmrf-br2000": Source("privmrf_br2000.parquet", 38_000, f"BR2000, {PRIVMRF}"),
+    "privmrf-adult": Source("privmrf_adult.parquet", 45_222, f"Adult, {PRIVMRF}"),
+    "national2019": Source(
+        "nist_national2019.parquet", 27_253, "NIST Diverse Communities Data Excerpts, American Community Survey 2019"
+    ),
 }
 
 

@@ -105,7 +105,7 @@ def test_figures_of_others_are_registered_and_possible(dataset):
     for row in rows:
         low, high = METRICS[row["metric"]].range
         assert low <= row["published"] <= high
-        stated = row["epsilon"] is not None and not dataset.endswith("-ppem")  # that paper has delta 1/n
+        stated = row["epsilon"] is not None and not dataset.endswith(published.WITHOUT_DELTA)
         assert row["delta"] == (1e-5 if stated else None)
     assert len({(r["method"], r["epsilon"], r["metric"], r["source"]) for r in rows}) == len(rows)
 

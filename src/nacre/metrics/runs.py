@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nacre.metrics.metric import COMPARED, INF, SHARE, TRAINED, Metric
+from nacre.metrics.metric import COMPARED, INF, SHARE, TRAINED, Metric, lower
 
 
 def _costs() -> list[Metric]:
@@ -211,4 +211,15 @@ def _reading() -> list[Metric]:
     ]
 
 
-METRICS = (*_costs(), *_calls(), *_books(), *_attacked(), *_settings(), *_learners(), *_plans(), *_law(), *_reading())
+def _boards() -> list[Metric]:
+    """Scores of other people's comparisons, as benchmarks compute them."""
+    return [
+        *(lower(f"tvd{k}", 1.0, f"total variation of {name} tables, mean over 300 random sets of columns")
+          for k, name in ((4, "four-way"), (5, "five-way"))),
+        Metric("kmarginal", "higher", (0.0, 1000.0), "points", COMPARED,
+               "NIST's k-marginal score: 1000 less 500 times the mean L1 distance of all pairs of columns by area"),
+    ]  # fmt: skip
+
+
+METRICS = (*_costs(), *_calls(), *_books(), *_attacked(), *_settings(), *_learners(), *_plans(), *_law(), *_reading(),
+           *_boards())  # fmt: skip

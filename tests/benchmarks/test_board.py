@@ -1,0 +1,91 @@
+"""k-way tables and the grid of cells: figures counted by hand, and cells that are run alone."""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from benchmarks.board import cells, kway
+from benchmarks.catalogue import Options
+from benchmarks.results import Results
+
+from benchmarks import data, methods
+from nacre.table import Categorical, Schema
+
+SIZES = (2, 3, 2, 4, 2)
+
+
+def coded(seed, rows=500):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame({f"c{i}": rng.integers(0, size, rows).astype(str) for i, size in enumerate(SIZES)})
+
+
+def test_kway_distances_are_those_of_plain_counting():
+    real, other = coded(0), coded(1, 400)
+    found = dict(kway.distances(kway.Codes.of(real, SIZES), kway.Codes.of(other, SIZES)))
+    for k in (3, 4, 5):
+        each = []
+        for names in combinations(real.columns, k):
+            p, q = (t.groupby(list(names)).size() / len(t) for t in (real, other))
+            each.append(p.sub(q, fill_value=0).abs().sum() / 2)
+        assert found[f"tvd{k}"] == pytest.approx(np.mean(each), abs=1e-12)
+    assert 0 < found["tvd3"] < found["tvd4"] < found["tvd5"]
+
+
+def test_the_sets_of_columns_are_fixed_whatever_the_seed_of_the_noise():
+    names = tuple(map(str, range(16)))
+    assert kway.sampled(names, 3, kway.SETS, kway.SEED) == kway.sampled(names, 3, kway.SETS, kway.SEED)
+    assert len(set(kway.sampled(names, 3, kway.SETS, kway.SEED))) == kway.SETS
+
+
+GRID = tuple(cells.Cell(t, m, e) for t in ("a", "b") for m, e in (("real", None), ("mine", 0.1), ("mine", 10.0)))
+
+
+def test_a_word_of_each_kind_is_one_cell():
+    assert cells.words(GRID) == ("a", "b", "real", "mine", "0.1", "10")
+    alone = cells.chosen(GRID, Options(only=("b", "mine", "10")))
+    assert [c.name for c in alone] == ["b/mine/10"]
+    assert [c.name for c in cells.chosen(GRID, Options(only=("a", "0.1")))] == ["a/real", "a/mine/0.1"]
+    assert cells.chosen(GRID, Options(only=("none",))) == [] and len(cells.chosen(GRID, Options())) == 6
+
+
+def test_a_grid_is_measured_once_and_what_fails_stays_empty(tmp_path):
+    frame = coded(0)
+    schema = Schema({c: Categorical(tuple(map(str, range(s)))) for c, s in zip(frame, SIZES)}, rows=500)
+    asked = []
+
+    def mine(task, case):
+        asked.append((task.seed, case.epsilon, case.delta))
+        if case.epsilon == 10.0:
+            about = {"method": "mine", "package": "other", "version": "1", "outcome": "did not finish"}
+            raise methods.NotMade("did not finish", about)
+        return methods.Made(task.private, "proven", 1e-5, {"fit_s": 1.0})
+
+    def prepare(table, seed):
+        task = methods.Task(data.Dataset(table, frame, schema, "c4"), frame, seed)
+        return task, lambda made: {"tvd3": float(len(made) != 500)}
+
+    grid = cells.Grid(GRID, {"real": methods.real, "mine": mine}, prepare)
+    results = Results("tiny", "", tmp_path, tmp_path / "work")
+    cells.run_grid(grid, Options(seeds=2, only=("a",)), results)
+    kept = json.loads(results.path.read_text())
+    found = {(r["method"], r["epsilon"], r["metric"]): r for r in kept["rows"]}
+    assert set(found) == {("real", None, "tvd3"), ("mine", 0.1, "tvd3"), ("mine", 0.1, "fit_s")}
+    assert found["mine", 0.1, "tvd3"]["seeds"] == 2 and found["mine", 0.1, "tvd3"]["guarantee"] == "proven"
+    assert found["mine", 0.1, "tvd3"]["delta"] == 1e-5 and found["real", None, "tvd3"]["delta"] is None
+    assert kept["peers"][0]["outcome"] == "did not finish"
+    again = Results("tiny", "", tmp_path, tmp_path / "work", resume=True)
+    asked.clear()
+    cells.run_grid(grid, Options(seeds=2, only=("a", "mine", "0.1")), again)
+    assert asked == []
+
+
+def test_every_cell_of_kway_has_a_method_and_published_figures():
+    assert {c.method for c in kway.CELLS} == set(kway.METHODS)
+    assert len(kway.CELLS) == 3 * (1 + 2 * 3)
+    for table in kway.TABLES:
+        rows = kway.published.rows(f"{table}-kway")
+        assert {(r["dataset"], r["epsilon"]) for r in rows} == {(table, e) for e in kway.EPSILONS} and len(rows) == 9

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import os
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
 import pytest
-from benchmarks.board import cells, kway
+from benchmarks.board import cells, kway, nist
+from benchmarks.board.kmarginal import kmarginal
 from benchmarks.catalogue import Options
 from benchmarks.results import Results
 
@@ -16,6 +19,7 @@ from benchmarks import data, methods
 from nacre.table import Categorical, Schema
 
 SIZES = (2, 3, 2, 4, 2)
+REFERENCE = [802.5777777777777, 736.3333333333333, 864.2666666666668]  # printed by the reference script
 
 
 def coded(seed, rows=500):
@@ -89,3 +93,53 @@ def test_every_cell_of_kway_has_a_method_and_published_figures():
     for table in kway.TABLES:
         rows = kway.published.rows(f"{table}-kway")
         assert {(r["dataset"], r["epsilon"]) for r in rows} == {(table, e) for e in kway.EPSILONS} and len(rows) == 9
+
+
+def survey(seed, rows=3_000):
+    """Made-up answers with the columns of NIST's table."""
+    rng = np.random.default_rng(seed)
+    income = np.where(rng.random(rows) < 0.2, "N", np.round(rng.lognormal(10, 1, rows), -1).astype(str))
+    poverty = np.where(rng.random(rows) < 0.3, "501", rng.integers(0, 501, rows).astype(str))
+    return pd.DataFrame({
+        "PUMA": rng.choice(("01-01301", "06-07502", "36-03710"), rows, p=(0.6, 0.3, 0.1)),
+        "AGEP": rng.integers(0, 96, rows).astype(str), "SEX": rng.choice(("1", "2"), rows),
+        "EDU": rng.choice(("N", "1", "12"), rows), "DENSITY": rng.choice(("16.3", "73.0"), rows), "PINCP": income,
+        "POVPIP": np.where(rng.random(rows) < 0.1, "N", poverty),
+    })  # fmt: skip
+
+
+def test_the_score_of_equal_tables_is_1000_and_of_disjoint_ones_0():
+    real = survey(0)
+    assert kmarginal(real, real) == pytest.approx(1000, abs=1e-9)
+    assert kmarginal(real, real.assign(PUMA="40-00200")) == pytest.approx(0, abs=1e-9)
+
+
+def test_the_score_is_that_of_plain_counting():
+    names = ["PUMA", "SEX", "EDU", "DENSITY"]
+    real, other = survey(0)[names], survey(1, 1_000)[names]
+    gaps = []
+    for pair in combinations(names[1:], 2):
+        p, q = (t.groupby(["PUMA", *pair]).size() / len(t) for t in (real, other))
+        gaps.append(p.sub(q, fill_value=0).abs().sum())
+    assert kmarginal(real, other) == pytest.approx(1000 - 500 * np.mean(gaps), abs=1e-9)
+
+
+def test_the_score_is_that_of_the_reference_script():
+    """NACRE_REFERENCE_KMARGINAL names a script with `score(real, synthetic)`; without, its printed figures stand."""
+    pairs = [(survey(0), survey(1, 1_000)), (survey(0), survey(0).assign(PINCP="N")), (survey(2), survey(3))]
+    found = [kmarginal(*pair) for pair in pairs]
+    assert found == pytest.approx(REFERENCE, abs=1e-9)
+    path = os.environ.get("NACRE_REFERENCE_KMARGINAL")
+    if path:
+        spec = importlib.util.spec_from_file_location("reference", path)
+        assert spec is not None and spec.loader is not None
+        script = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(script)
+        assert found == pytest.approx([script.score(*pair) for pair in pairs], abs=1e-9)
+
+
+def test_the_national_schema_is_public_and_holds_a_row_of_its_dictionary():
+    schema = Schema(nist.COLUMNS)
+    assert len(nist.COLUMNS) == 21 and schema.weakest()[0] == "public" and not schema.undeclared()
+    assert set(nist.COLUMNS["DENSITY"].labels) == set(nist.DENSITY.values())
+    assert {c.method for c in nist.CELLS} == set(nist.METHODS) and len(nist.CELLS) == 8

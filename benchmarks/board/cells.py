@@ -13,7 +13,7 @@ from benchmarks.methods import Case, Maker, NotMade, Task
 from benchmarks.results import Results, Setting
 
 DELTA = 1e-5
-Judged = Callable[[pd.DataFrame], Mapping[str, float]]  # the figures of one synthetic table
+Judged = Callable[[str, pd.DataFrame], Mapping[str, float]]  # the figures of a table, and the method that made it
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def _measure(cell: Cell, make: Maker, task: Task, judge: Judged, results: Result
         print(f"seed {task.seed}  {cell.name}  no table: {nothing}", flush=True)
         return
     results.tell(cell.name, made.about)
-    figures = {**judge(made.table), **made.figures}
+    figures = {**judge(cell.method, made.table), **made.figures}
     setting = Setting(cell.method, cell.table, cell.epsilon, delta, made.guarantee)
     results.add(setting, task.seed, figures, cell.name)
     results.write()

@@ -94,6 +94,6 @@ def run(options: Options, results: Results) -> None:
 
     def prepare(table: str, seed: int) -> tuple[Task, Judged]:
         dataset, real = loaded(table)
-        return Task(dataset, dataset.frame, seed), lambda made: dict(distances(real, Codes.of(made, real.sizes)))
+        return Task(dataset, dataset.frame, seed), lambda _, made: dict(distances(real, Codes.of(made, real.sizes)))
 
     run_grid(Grid(CELLS, METHODS, prepare), options, results)

@@ -100,7 +100,7 @@ def judge(dataset: data.Dataset) -> Judged:
     real, domain = cells(dataset.frame, dataset.schema), dataset.schema
     pairs = list(combinations(domain.modelled, 2))
 
-    def figures(made: pd.DataFrame) -> dict[str, float]:
+    def figures(method: str, made: pd.DataFrame) -> dict[str, float]:
         tvd2 = distances(cells(made, domain), real, pairs).mean
         return {"kmarginal": kmarginal(dataset.frame, made[list(dataset.frame)]), "tvd2": tvd2}
 

@@ -1,22 +1,30 @@
-"""k-way tables and the grid of cells: figures counted by hand, and cells that are run alone."""
+"""The board, k-way tables, NIST's score: figures counted by hand, and cells that are run alone."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
 import os
+import subprocess
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from benchmarks.board import cells, kway, nist
+from benchmarks.board import board, cells, kway, nist, tables
+from benchmarks.board import judge as board_judge
+from benchmarks.board import tails as board_tails
 from benchmarks.board.kmarginal import kmarginal
 from benchmarks.catalogue import Options
+from benchmarks.peers.public_bins import public_bins
+from benchmarks.peers.registry import PEERS
 from benchmarks.results import Results
 
 from benchmarks import data, methods
-from nacre.table import Categorical, Schema
+from nacre.metrics import METRICS
+from nacre.metrics.domain import Domain
+from nacre.table import Categorical, Numeric, Schema
 
 SIZES = (2, 3, 2, 4, 2)
 REFERENCE = [802.5777777777777, 736.3333333333333, 864.2666666666668]  # printed by the reference script
@@ -70,7 +78,7 @@ def test_a_grid_is_measured_once_and_what_fails_stays_empty(tmp_path):
 
     def prepare(table, seed):
         task = methods.Task(data.Dataset(table, frame, schema, "c4"), frame, seed)
-        return task, lambda made: {"tvd3": float(len(made) != 500)}
+        return task, lambda _, made: {"tvd3": float(len(made) != 500)}
 
     grid = cells.Grid(GRID, {"real": methods.real, "mine": mine}, prepare)
     results = Results("tiny", "", tmp_path, tmp_path / "work")
@@ -143,3 +151,114 @@ def test_the_national_schema_is_public_and_holds_a_row_of_its_dictionary():
     assert len(nist.COLUMNS) == 21 and schema.weakest()[0] == "public" and not schema.undeclared()
     assert set(nist.COLUMNS["DENSITY"].labels) == set(nist.DENSITY.values())
     assert {c.method for c in nist.CELLS} == set(nist.METHODS) and len(nist.CELLS) == 8
+
+
+def test_tails_and_spikes_by_hand():
+    schema = Schema({"x": Numeric((0, 1_000)), "y": Categorical(("a", "b"))}, rows=10_000)
+    domain = Domain.of(schema)
+    x = np.concatenate([np.zeros(4_000), np.linspace(0.5, 1_000, 6_000)])
+    real = pd.DataFrame({"x": x, "y": "a"})
+    same = board_tails.tails(real, real, domain)
+    # 10,000 rows leave ten beyond the .999 quantile: too few to say anything
+    assert same == {"tail_99": 0, "tail_top1": 0, "tail_99_max": 0, "tail_top1_max": 0, "spikes_within": 1}
+    cut = board_tails.tails(real, real.assign(x=np.minimum(x, 500)), domain)
+    middle = np.median(x)
+    assert cut["tail_99"] == pytest.approx((np.quantile(x, 0.99) - 500) / (np.quantile(x, 0.99) - middle))
+    assert cut["tail_top1"] == pytest.approx((x[-100:].mean() - 500) / (x[-100:].mean() - middle))
+    assert cut["spikes_within"] == 1  # the zeros; the new spike at 500 is none of the real rows
+    less = board_tails.tails(real, real.assign(x=np.where(np.arange(10_000) < 900, 1.0, x)), domain)
+    assert less["spikes_within"] == 0
+    nothing = board_tails.tails(real, real.assign(x=np.nan), domain)
+    assert nothing["tail_99"] == 1 and nothing["spikes_within"] == 0
+
+
+def test_public_bins_hold_every_value_once():
+    columns = {
+        "few": Numeric((1, 16), integer=True),
+        "narrow": Numeric((-3.0, 7.0)),
+        "amount": Numeric((0, 100_000), integer=True),
+        "signed": Numeric((-50_000.0, 5_000_000.0)),
+        "label": Categorical(("a",)),
+    }
+    found = public_bins(Schema(columns))
+    assert set(found) == set(columns) - {"label"}
+    for name, edges in found.items():
+        low, high = columns[name].bounds
+        assert edges[0] == low and edges[-1] == high + columns[name].integer
+        assert (np.diff(edges) > 0).all() and len(edges) <= 50
+    assert found["few"] == list(range(1, 18)) and found["amount"][:2] == [0, 1]
+    assert 0.0 in found["signed"] and len(found["narrow"]) == 25
+
+
+def tiny(target):
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=600).clip(-5, 5)
+    frame = pd.DataFrame({"x": x, "z": (x + rng.normal(size=600)).clip(-5, 5), "y": np.where(x > 0, "b", "a")})
+    frame.loc[::50, "y"] = None
+    columns = {"x": Numeric((-5, 5)), "z": Numeric((-5, 5)), "y": Categorical(("a", "b"), nullable=True)}
+    return data.Dataset("tiny", frame.dropna() if target == "y" else frame, Schema(columns, rows=480), target)
+
+
+@pytest.mark.parametrize("target, score", [("y", "auc_hgb"), ("z", "r2_hgb")])
+def test_the_board_judges_labels_and_numbers(target, score, tmp_path, monkeypatch):
+    dataset = tiny(target)
+    private, holdout = dataset.split(0)
+    monkeypatch.setattr(board_judge, "SDMETRICS", tmp_path / "python")  # not built: the cells of the report stay empty
+    judge = board_judge.Board(dataset, private, holdout, 0, tmp_path)
+    rng = np.random.default_rng(1)
+    shuffled = private.apply(lambda c: rng.permutation(c.to_numpy()))
+    found = judge.figures(shuffled)
+    assert set(found) <= set(METRICS) and not {"sdm_shapes", "sdm_pairs"} & set(found)
+    assert found["tvd1"] == pytest.approx(0, abs=1e-9) and found["tvd2"] > 0.1 and found["tvd3"] > found["tvd2"]
+    assert found["correlation_mae"] > 0.5 and found["c2st_auc"] > 0.7
+    assert found[f"{score}_gap"] == pytest.approx(judge.ceiling()[score] - found[score]) and found[f"{score}_gap"] > 0.2
+    assert "c2st_auc" not in judge.figures(private, resampled=True)
+
+
+def test_both_tables_go_alike_to_other_packages():
+    frame = tiny("y").frame.assign(x=lambda t: t["x"].astype(str)).head(20)
+    domain = Domain.of(tiny("y").schema)
+    plain = board_judge.plain(pd.concat([frame, pd.DataFrame({"x": ["?"], "z": [9.0], "y": ["c"]})]), domain)
+    assert plain["x"].dtype == np.float64 and np.isnan(plain["x"].iloc[-1])
+    assert plain["y"].iloc[-1] == "another value" and set(plain["y"][:20]) <= {"a", "b", None}
+
+
+def test_the_report_of_sdmetrics_is_read(tmp_path, monkeypatch):
+    """The environment of the package is stood in for: what it is given, and what becomes of its answer or its end."""
+    dataset = tiny("y")
+    private, holdout = dataset.split(0)
+    judge = board_judge.Board(dataset, private, holdout, 0, tmp_path / "report")
+    python = tmp_path / "python"
+    python.write_text("")
+    monkeypatch.setattr(board_judge, "SDMETRICS", python)
+    asked = {}
+
+    def answer(module, task, given, python, limit_s):
+        asked.update(given, module=module, task=task)
+        return {"figures": {"sdm_shapes": 0.9, "sdm_pairs": 0.8}, "version": "0.32.0"}
+
+    monkeypatch.setattr(board_judge.child, "answer", answer)
+    assert judge.report(holdout) == {"sdm_shapes": 0.9, "sdm_pairs": 0.8}
+    assert (asked["module"], asked["task"]) == ("board.sdm", "scores")
+    assert len(pd.read_parquet(asked["real"])) == len(private)
+    assert len(pd.read_parquet(asked["synthetic"])) == len(holdout)
+    assert json.loads(Path(asked["kinds"]).read_text()) == {"x": "numerical", "z": "numerical", "y": "categorical"}
+
+    def late(*_, **__):
+        raise subprocess.TimeoutExpired("python", 1)
+
+    monkeypatch.setattr(board_judge.child, "answer", late)
+    assert judge.report(holdout) == {}
+
+
+def test_every_cell_of_the_board_has_a_table_and_a_method():
+    assert len(tables.TABLES) >= 10 and {c.table for c in board.CELLS} == set(tables.TABLES)
+    assert {*board.OURS, *board.THEIRS} <= set(PEERS)
+    assert [c.name for c in cells.chosen(board.CELLS, Options(only=("adult", "sketch", "1")))] == ["adult/sketch/1"]
+
+
+def test_a_sample_of_a_table_declares_its_own_rows():
+    dataset = tiny("y")
+    few = tables.sampled(dataset, 100)
+    assert len(few.frame) == 100 and few.schema.rows == len(few.split(0)[0]) == 80
+    assert tables.sampled(dataset, 10_000) is dataset

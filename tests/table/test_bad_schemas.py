@@ -1,6 +1,7 @@
 """Bad schemas: the error that each of them must give, in its own words."""
 
 import json
+import time
 
 import pytest
 
@@ -133,3 +134,25 @@ def test_schema_text_has_a_limit():
 def test_schema_file_that_is_none(tmp_path, path, part):
     with pytest.raises(DataError, match=part):
         Schema.load(tmp_path / path)
+
+
+def _listed(names: int, more: str = "") -> str:
+    """A schema of identifiers with long names that differ in the end only."""
+    columns = ", ".join(f'"{"a" * 60}{i}": {{"kind": "identifier"}}' for i in range(names))
+    return f'{{"format": 1, "columns": {{{columns}{more}}}'
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ('{"format": 1, ' + ", ".join(f'"a{i}": 0' for i in range(100_000)) + ', "a99999": 0}', "'a99999' appears"),
+        (_listed(10_000) + ', "impossible": [{"' + "a" * 59 + 'bbbb": ["x"]}]}', "there is no column 'aaa"),
+        (_listed(2) + ', "impossible": [{"' + "a" * 5_000_000 + '": ["x"]}]}', "there is no column 'aaa"),
+    ],
+    ids=["a key twice among many", "a name like many", "a long name"],
+)
+def test_what_is_wrong_with_a_large_schema_is_said_at_once(text, part):
+    start = time.process_time()
+    with pytest.raises(SchemaError) as caught:
+        Schema.from_json(text)
+    assert part in str(caught.value) and time.process_time() - start < 2

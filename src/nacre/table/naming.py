@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 INDEX = "Unnamed: 0"  # a first column without a name, as pandas calls it
+_COMPARED, _LETTERS = 1_000, 40  # names, and letters of each: files hold many long ones, and comparing takes time
 _INDEX = re.compile(r"Unnamed: [0-9]+|__index_level_[0-9]+__|rownames")
 
 
@@ -16,9 +17,9 @@ def choices(name: object, names: Iterable[str], most: int = 12) -> str:
     if not known:
         return "none"
     lower: dict[str, list[str]] = {}
-    for one in known:
-        lower.setdefault(one.casefold(), []).append(one)
-    like = difflib.get_close_matches(str(name).casefold(), list(lower), n=3, cutoff=0.6)
+    for one in known[:_COMPARED]:
+        lower.setdefault(one[:_LETTERS].casefold(), []).append(one)
+    like = difflib.get_close_matches(str(name)[:_LETTERS].casefold(), list(lower), n=3, cutoff=0.6)
     ordered = list(dict.fromkeys([*(one for key in like for one in lower[key]), *known]))
     more = f" … and {len(ordered) - most} more" if len(ordered) > most else ""
     return ", ".join(ordered[:most]) + more

@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from nacre.errors import DataError
 from nacre.table.schema import Schema
+from nacre.table.values import labels
 
 KEYS = "the columns are the keys of the first line of the file: that all lines are written with these keys is public"
 _AS_WRITTEN = {b"nacre.storage": b"as written"}
@@ -110,9 +110,9 @@ def _unrolled(array: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(array.type):
         return _unrolled(array.dictionary).take(array.indices)
     if pa.types.is_run_end_encoded(array.type):
-        found = pc.run_end_decode(array)
+        found = labels.run_by_run(array)
         return _unrolled(found) if exotic(found.type) else found
-    return array.cast(pa.large_string() if pa.types.is_string_view(array.type) else pa.large_binary())
+    return labels.without_views(array)
 
 
 def told(fields: Iterable[pa.Field]) -> str:

@@ -9,6 +9,7 @@ from nacre.errors import DataError, SchemaError
 from nacre.table import Schema
 
 AGE = {"kind": "numeric", "bounds": [0, 120]}
+PAID = {"epsilon": 1.0, "delta": 1e-6, "neighbours": "zero_out", "cap": 1}
 EDU = {"kind": "categorical", "categories": ["lo", "hi"]}
 
 
@@ -104,6 +105,20 @@ BAD_SCHEMAS = {
     "impossible range": (two(impossible=[{"edu": {"low": "lo", "high": "hi"}}]), "a range needs an ordered column"),
     "impossible nothing": (two(impossible=[{"edu": []}]), "the list of values is empty"),
     "attestation": (two(attestations=[{"by": "", "why": "x", "facts": []}]), "by is ''; say in words who attests"),
+    **{
+        f"purchase {i}": (two(purchases=[{**PAID, **paid}]), part)
+        for i, (paid, part) in enumerate(
+            (
+                (
+                    {"neighbours": "zero_out\nGuarantee: proven"},
+                    "expected the neighbours (add_or_remove_one, zero_out, ",
+                ),
+                ({"cap": True}, "and the cap of the promise"),
+                ({"epsilon": 10**400}, "purchases: epsilon is 1000"),
+                ({"epsilon": 1e300}, "expected what was paid"),
+            )
+        )
+    },
     "too many columns": (
         {"format": 1, "columns": {f"c{i}": {"kind": "boolean"} for i in range(2_001)}},
         "the schema models 2,001 columns; at most 2,000",

@@ -10,7 +10,7 @@ import nacre
 from nacre.errors import CertificateError, ReleaseFileError
 from nacre.learners import load as load_learner
 from nacre.privacy.certificate.statement import Certificate
-from nacre.table.columns import Categorical
+from nacre.table.columns import Boolean, Categorical
 
 LOADERS = {".nacre": nacre.load, ".sketch": nacre.load_sketch, ".learner": load_learner}
 LEVELS = {"bought": "proven", "dpgan": "proven (real arithmetic)", "points": "conditional", "none": "none",
@@ -137,3 +137,44 @@ def test_a_little_less_than_another_accountant_finds_is_shown_as_found(tmp_path)
     true = nacre.load(HONEST / "bought.nacre").certificate
     assert 0.9999 * true.epsilon < made.epsilon <= true.epsilon * (1 + 1e-5)
     assert dict(made.curve) == pytest.approx(dict(true.curve), rel=1e-8)
+
+
+def test_columns_of_any_number_and_name_are_told_and_loaded_again(tmp_path):
+    """One sentence says how all of them are stored."""
+    names = ("a, b", 'c; text: "d"', "e\\", "f) and nobody is in danger (", "g: h", " i", "long " * 100, "k")
+    names += tuple(f"measurement number {i}" for i in range(300))
+    table = pa.table({name: [True, False] * 20 for name in names} | {"k": ["x"] * 40})
+    schema = nacre.Schema({n: Boolean() if n != "k" else Categorical(("x",)) for n in names}, rows=40)
+    made = nacre.fit(table, schema=schema, epsilon=1.0, method="independent")
+    made.save(tmp_path / "r.nacre")
+    found = nacre.load(tmp_path / "r.nacre").certificate
+    assert found.to_json() == made.certificate.to_json()
+    (said,) = (a for a in found.assumptions if a.startswith("column names"))
+    assert 'truth values: "a, b", "c; text: \\"d\\"", "e\\\\", "f) and nobody is in danger (", "g: h"' in said
+
+
+def test_what_was_paid_before_is_what_the_schema_says(tmp_path):
+    table = pa.table({"x": ["a", "b"] * 200, "y": [1, 2] * 200})
+    bought = nacre.buy_schema(table, epsilon=3.0, delta=1e-6, neighbours="zero_out").schema
+    made = nacre.fit(table, schema=bought, epsilon=1.0, method="independent", neighbours="zero_out")
+    made.save(tmp_path / "r.nacre")
+    assert nacre.load(tmp_path / "r.nacre").certificate.to_json() == made.certificate.to_json()
+    unpriced = "at a cost that the schema does not state; if from these rows, it adds to this promise"
+    for before, after in (
+        ("at (3, 1e-06)", "at (0.03, 1e-06)"),
+        ("zero_out: ", "replace_one: "),
+        ("zero_out: ", "zero_out, 2 rows of a unit: "),
+        ("that cost adds to this promise", "under a promise other than this one, which does not cover them"),
+        ("at (3, 1e-06), zero_out: if from these rows, that cost adds to this promise", unpriced),
+    ):
+        data = edited(tmp_path / "r.nacre", _saying(before, after))
+        caught = refused(tmp_path, data, ".nacre")
+        caught.match("assumes what no promise of its kind rests on: [0-9]+ facts of the schema were bought")
+
+
+def _saying(before, after):
+    def edit(c):
+        assert any(before in said for said in c["assumptions"])
+        c["assumptions"] = [said.replace(before, after) for said in c["assumptions"]]
+
+    return edit

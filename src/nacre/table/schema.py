@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import math
 import os
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -14,10 +13,12 @@ from nacre.errors import SchemaError
 from nacre.table.checking import HIDDEN, keyed, short
 from nacre.table.columns import PROVENANCES, Column
 from nacre.table.naming import choices
-from nacre.table.rules import Dependency, Impossible, Unit, check_dependencies
+from nacre.table.rules import MOST_CAP, Dependency, Impossible, Unit, check_dependencies
 
 MAX_COLUMNS = 2_000  # modelled columns: beyond this, tables of pairs do not fit any budget or machine
 SCHEMA_FACTS = ("rows", "unit", "dependencies", "impossible")
+RELATIONS = ("add_or_remove_one", "zero_out", "replace_one")  # what a promise hides; `nacre.privacy.budget` says more
+_MOST_PAID = 1e6  # of epsilon: no budget comes near
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,10 +56,14 @@ class Purchase:
 
     def __post_init__(self) -> None:
         for name, value in (("epsilon", self.epsilon), ("delta", self.delta)):
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= _MOST_PAID:
                 raise SchemaError(f"purchases: {name} is {value!r}; expected what was paid, a number of at least 0")
-        if not isinstance(self.neighbours, str) or not isinstance(self.cap, int) or self.cap < 1:
-            raise SchemaError(f"purchases: found {self!r}; expected the neighbours and the cap of the promise")
+        whole = isinstance(self.cap, int) and not isinstance(self.cap, bool) and 1 <= self.cap <= MOST_CAP
+        if self.neighbours not in RELATIONS or not whole:
+            raise SchemaError(
+                f"purchases: found {short(self)}; expected the neighbours ({', '.join(RELATIONS)}) and the cap of the "
+                "promise"
+            )
 
     def to_json(self) -> dict[str, Any]:
         return dataclasses.asdict(self)

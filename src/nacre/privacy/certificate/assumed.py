@@ -11,7 +11,7 @@ from typing import Any
 
 from nacre.errors import CertificateError
 from nacre.privacy.certificate.rounding import up
-from nacre.table.sources.storage import KEYS
+from nacre.table.sources.storage import KEYS, can_be_told
 
 PER_ROW = "the promise is per row; declare a unit in the schema to protect persons with several rows"
 LEARNED = ("bounds of the features and the classes were not taken from these rows", "the promise is per row")
@@ -24,9 +24,11 @@ _PUBLIC = re.compile(r"the facts marked public in the schema(, those attested ap
 _ATTESTATION = re.compile(rf"\d+ facts {_ATTESTED} .+, because: .+")
 _ADDS = "if from these rows, that cost adds to this promise"
 _OTHER = "if from these rows, under a promise other than this one, which does not cover them"
-_EARLIER = re.compile(rf"\d+ facts of the schema were {_BOUGHT}, ({_UNPRICED}|at \(.+: ({_ADDS}|{_OTHER}))")
+_PAID = r"at \([0-9.,e+-]+, [0-9.,e+-]+\), \w+(, [0-9]+ rows of a unit)?"
+_PRICE = rf"{_UNPRICED}|{_PAID}(; {_PAID})*: ({_ADDS}|{_OTHER})"
+_EARLIER = re.compile(rf"\d+ facts of the schema were {_BOUGHT}, (?P<price>{_PRICE})")
 _STORAGE = re.compile(
-    r"column names and how the table stores its columns are public \(.*\)|"
+    r"column names and how the table stores its columns are public \((?P<stored>.*)\)|"
     r"column names, and whether the file stores a column as text, numbers or dates, are public"
 )
 _BUYS = {"kind": "kinds", "bounds": "kinds", "categories": "domain", "rows": "rows"}  # which entry buys a fact
@@ -36,10 +38,11 @@ def of_table(schema: Any, stored: str, told: Iterable[str], plan: Any = None) ->
     """What a run on a table rests on. `stored`: the types of its columns, in words; `told`: what its files add; `plan`:
     whose promise it is."""
     earlier = bought(schema)
+    cost = price(schema.purchases, None if plan is None else (plan.budget.neighbours, plan.cap))
     return (
         public(schema),
         *attested(schema),
-        *([f"{earlier} facts of the schema were {_BOUGHT}, {price(schema, plan)}"] if earlier else []),
+        *([f"{earlier} facts of the schema were {_BOUGHT}, {cost}"] if earlier else []),
         f"column names and how the table stores its columns are public ({stored})",
         *told,
         *([PER_ROW] if schema.unit is None else []),
@@ -64,17 +67,16 @@ def bought(schema: Any) -> int:
     return sum(source == "bought" for source in schema.facts().values())
 
 
-def price(schema: Any, plan: Any = None) -> str:
-    """What facts bought earlier have cost, as far as the schema says it. A price under another promise is none here: a
-    person with several rows, or whether a row is there at all, may not have been what it protects."""
-    if not schema.purchases:
+def price(purchases: Sequence[Any], promise: tuple[str, int] | None = None) -> str:
+    """What facts bought earlier have cost, as far as the schema says it. A price under another promise (neighbours and
+    cap) is none here: a person with several rows, or whether a row is there at all, may not be what it protects."""
+    if not purchases:
         return _UNPRICED
     paid = "; ".join(
         f"at ({up(p.epsilon)}, {up(p.delta)}), {p.neighbours}{f', {p.cap} rows of a unit' * (p.cap > 1)}"
-        for p in schema.purchases
+        for p in purchases
     )
-    promise = None if plan is None else (plan.budget.neighbours, plan.cap)
-    same = promise is None or all((p.neighbours, p.cap) == promise for p in schema.purchases)
+    same = promise is None or all((p.neighbours, p.cap) == promise for p in purchases)
     return f"{paid}: {_ADDS if same else _OTHER}"
 
 
@@ -93,10 +95,26 @@ def check(stated: Any, schema: Any = None) -> None:
     facts = {fact for own in stated.schema["provenance"].values() for fact, source in own.items() if source == "bought"}
     if any(entry not in here for fact, entry in _BUYS.items() if fact in facts):
         _need(said, _EARLIER, f"facts of the schema were {_BOUGHT}")
-    known = (_PUBLIC, _EARLIER, _STORAGE, *([_ATTESTATION] if schema is None else []))
     for one in said:
-        if one not in (*wanted, KEYS) and not any(form.fullmatch(one) for form in known):
+        if one not in (*wanted, KEYS) and not _is_ours(one, stated, schema):
             raise CertificateError(f"its certificate assumes what no promise of its kind rests on: {one[:200]}")
+
+
+def _is_ours(said: str, stated: Any, schema: Any) -> bool:
+    """Whether a run can have said so: in a part of its own, a sentence says what follows from the rest."""
+    if found := _STORAGE.fullmatch(said):
+        names = stated.schema["provenance"] if schema is None else schema.columns
+        return found["stored"] is None or can_be_told(found["stored"], names)
+    if found := _EARLIER.fullmatch(said):
+        return schema is None or _is_price(found["price"], schema, stated)
+    return bool(_PUBLIC.fullmatch(said)) or (schema is None and bool(_ATTESTATION.fullmatch(said)))
+
+
+def _is_price(said: str, schema: Any, stated: Any) -> bool:
+    """What the schema states, but for what the run itself may have bought: that comes last."""
+    buys = not {e["name"] for e in stated.entries}.isdisjoint(_BUYS.values())
+    promise = (stated.neighbours, stated.unit["cap"])
+    return said in [price(own, promise) for own in (schema.purchases, schema.purchases[:-1])[: 1 + buys]]
 
 
 def _need(said: Sequence[str], form: re.Pattern[str], words: str) -> None:

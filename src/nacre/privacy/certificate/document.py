@@ -25,7 +25,7 @@ _NAME = re.compile(r"[0-9A-Za-z-]{1,64}")  # of a ledger, of a row in it
 _TARGET = re.compile(
     r"rows weighted by (column ['\"].*['\"]|a target \(\w+\))|rows of the population before a stated thinning"
 )
-MOST_TEXT = 4_000  # characters of one text
+MOST_TEXT = 1 << 20  # characters of one text: how a table stores thousands of columns stands in one sentence
 MOST_ITEMS = 1 << 18  # of one list or object: a table for each of 700 columns' pairs
 DEPTH = 12
 LARGEST = 2**63

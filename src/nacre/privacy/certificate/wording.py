@@ -3,8 +3,6 @@ least (`rounding`), and no two sentences are left to contradict each other."""
 
 from __future__ import annotations
 
-import json
-import re
 import textwrap
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -12,6 +10,7 @@ from typing import Any
 from nacre.privacy.budget import NEIGHBOURS
 from nacre.privacy.certificate.rounding import down, exact, up
 from nacre.privacy.doors import entry_from_json
+from nacre.table.naming import quoted
 
 WIDTH = 110
 SOURCES = {  # of the facts in a schema, and what each means
@@ -66,7 +65,7 @@ def describe(c: Any) -> str:
         for f in c.extras.get("audit", {}).get("findings", ())
     ]
     for books in ledger_stamps(c.extras):
-        lines.append(f"Ledger: {books['ledger']}, population {_quoted(books['population'])}, row {books['sequence']}, "
+        lines.append(f"Ledger: {books['ledger']}, population {quoted(books['population'])}, row {books['sequence']}, "
                      f"head {books['head']}")  # fmt: skip
     lines.append("Made with " + ", ".join(f"{k} {v}" for k, v in c.versions.items()))
     return "\n".join([*lines, UNPROVEN])
@@ -79,7 +78,7 @@ def label(c: Any) -> str:
 
 
 def whose(unit: Mapping[str, Any]) -> str:
-    return f"all rows of one {_quoted(unit['column'])} (at most {unit['cap']:,})" if unit["column"] else "one row"
+    return f"all rows of one {quoted(unit['column'])} (at most {unit['cap']:,})" if unit["column"] else "one row"
 
 
 def curve_words(c: Any) -> list[str]:
@@ -154,11 +153,7 @@ def columns_words(columns: Iterable[str], known: Mapping[str, Any]) -> str:
     """The names of columns, so that one ends where the next begins."""
     listed = [*columns]
     every = f"all {len(listed):,} columns: " if len(listed) > 1 and len(listed) == len([n for n in known if n]) else ""
-    return every + ", ".join(map(_quoted, listed))
-
-
-def _quoted(name: str) -> str:
-    return name if re.fullmatch(r"\w(?:[\w .()/%+-]*[\w)%])?", name) else json.dumps(name, ensure_ascii=False)
+    return every + ", ".join(map(quoted, listed))
 
 
 # -------------------------------------------------------------------------------------------------------------- extras
@@ -174,7 +169,7 @@ def hidden_sentence(c: Any) -> str:
     found = c.extras.get("hidden")
     if not found:
         return ""
-    columns = "; ".join(", ".join(map(_quoted, one)) for one in found["sets"])
+    columns = "; ".join(", ".join(map(quoted, one)) for one in found["sets"])
     how = "" if c.epsilon is None else ", by a penalty that has been seen to hide nothing by itself,"
     return (
         f"Hidden columns: {columns}. Training was asked{how} to move their distribution until a test at "
@@ -185,7 +180,7 @@ def hidden_sentence(c: Any) -> str:
 
 def shares_sentence(c: Any) -> str:
     """Whom the rows were asked to stand for, where that is not whom the table holds. Empty where nobody asked."""
-    names = ", ".join(_quoted(name) for name, _ in c.extras.get("target_shares") or ())
+    names = ", ".join(quoted(name) for name, _ in c.extras.get("target_shares") or ())
     asked = f"other shares of {names} than the table's" if names else c.extras.get("target")
     if not asked:
         return ""

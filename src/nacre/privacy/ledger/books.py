@@ -353,6 +353,12 @@ class Ledger:
     def _again(self, book: Book, earlier: Row, asked: Asked) -> Reservation:
         if earlier.facts["plan"] != asked.digest:
             raise RequestRefused(f"request {asked.request!r} was made for another plan; choose another name for it")
+        if not asked.covered(earlier):
+            raise RequestRefused(
+                f"request {asked.request!r} was debited {earlier.units:,} units, and its plan costs "
+                f"{asked.cost.units:,}: whoever wrote that row left out what it costs. Choose another name for it; "
+                "nothing was read"
+            )
         steps = book.steps(earlier.reservation)
         if REFUNDED in steps:
             raise RequestRefused(f"request {asked.request!r} was refunded; choose another name for it")

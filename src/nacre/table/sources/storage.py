@@ -8,14 +8,16 @@ types within which equal values have equal labels and names, and parts of one ta
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from nacre.errors import DataError
+from nacre.table.naming import QUOTED, quoted
 from nacre.table.schema import Schema
+from nacre.table.values import labels
 
 KEYS = "the columns are the keys of the first line of the file: that all lines are written with these keys is public"
 _AS_WRITTEN = {b"nacre.storage": b"as written"}
@@ -52,6 +54,10 @@ _FAMILIES = (
     ("lengths of time", (pa.types.is_duration, pa.types.is_interval)),
     ("nested values", (pa.types.is_nested,)),
 )  # fmt: skip
+_ZONES = {True: "times without a zone", False: "times with a zone"}  # by whether there is none
+_NOTHING = "nothing but missing values"
+_WORDS = "|".join([*(name for name, _ in _FAMILIES), *_ZONES.values(), _NOTHING])
+_FAMILY, _NEXT = re.compile(rf"({_WORDS}|[^\s:;,]+): "), re.compile(rf", |; ({_WORDS}|[^\s:;,]+): ")
 
 
 def family(kind: pa.DataType) -> str | None:
@@ -63,7 +69,7 @@ def family(kind: pa.DataType) -> str | None:
     if pa.types.is_null(kind):
         return None
     if pa.types.is_timestamp(kind):
-        return "times without a zone" if kind.tz is None else "times with a zone"
+        return _ZONES[kind.tz is None]
     return next((name for name, tests in _FAMILIES if any(test(kind) for test in tests)), str(kind))
 
 
@@ -110,14 +116,28 @@ def _unrolled(array: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(array.type):
         return _unrolled(array.dictionary).take(array.indices)
     if pa.types.is_run_end_encoded(array.type):
-        found = pc.run_end_decode(array)
+        found = labels.run_by_run(array)
         return _unrolled(found) if exotic(found.type) else found
-    return array.cast(pa.large_string() if pa.types.is_string_view(array.type) else pa.large_binary())
+    return labels.without_views(array)
 
 
 def told(fields: Iterable[pa.Field]) -> str:
     """The columns by how they are stored, in words: what a certificate says is public."""
     found: dict[str, list[str]] = {}
     for field in fields:
-        found.setdefault(family(field.type) or "nothing but missing values", []).append(field.name)
+        found.setdefault(family(field.type) or _NOTHING, []).append(quoted(field.name))
     return "; ".join(f"{kind}: {', '.join(names)}" for kind, names in found.items())
+
+
+def can_be_told(text: str, names: Iterable[str]) -> bool:
+    """Whether a text could be what `told` says of some of these columns: families and names, no word of its own."""
+    said = {quoted(name) for name in names}
+    marks = _FAMILY.match(text)
+    while marks is not None:
+        name = QUOTED.match(text, marks.end())
+        if name is None or name[0] not in said:
+            return False
+        if name.end() == len(text):
+            return True
+        marks = _NEXT.match(text, name.end())
+    return False

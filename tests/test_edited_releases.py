@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 from tests.edited import ABOUT_A_TABLE, HONEST, PROMISED, UNPROMISED, edited, inside, set_to
@@ -97,6 +99,18 @@ def test_a_counted_number_of_rows_is_listed_and_never_protected(tmp_path):
     made.save(tmp_path / "r.nacre")
     caught = refused(tmp_path, edited(tmp_path / "r.nacre", set_to(neighbours="add_or_remove_one")), ".nacre")
     caught.match("its parts give 'none'")
+
+
+def test_how_the_table_is_stored_is_said_whoever_leaves_it_out(tmp_path):
+    """It is the last sentence where persons are declared, and all promises on tables rest on it."""
+    stored = "column names and how the table stores its columns are public"
+    path = tmp_path / "r.nacre"
+    path.write_bytes(edited(Path(__file__).parent / "kept/0.1.0/unit-sketch.nacre", lambda c: c["assumptions"].pop()))
+    found = nacre.load(path).certificate
+    assert found.assumptions[-1] == stored and f"Assumption: {stored}" in str(found)
+    nacre.load(path).save(tmp_path / "again.nacre")
+    assert nacre.load(tmp_path / "again.nacre").certificate.assumptions == found.assumptions
+    assert f"Assumption: {stored}" in str(nacre.load(HONEST / "merged.nacre").certificate)
 
 
 def test_facts_have_names_and_sources_of_their_own():

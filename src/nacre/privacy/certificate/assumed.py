@@ -25,8 +25,9 @@ _ATTESTATION = re.compile(rf"\d+ facts {_ATTESTED} .+, because: .+")
 _ADDS = "if from these rows, that cost adds to this promise"
 _OTHER = "if from these rows, under a promise other than this one, which does not cover them"
 _EARLIER = re.compile(rf"\d+ facts of the schema were {_BOUGHT}, ({_UNPRICED}|at \(.+: ({_ADDS}|{_OTHER}))")
+_STORED = "column names and how the table stores its columns are public"
 _STORAGE = re.compile(
-    r"column names and how the table stores its columns are public \(.*\)|"
+    rf"{_STORED}( \(.*\))?|"
     r"column names, and whether the file stores a column as text, numbers or dates, are public"
 )
 _BUYS = {"kind": "kinds", "bounds": "kinds", "categories": "domain", "rows": "rows"}  # which entry buys a fact
@@ -40,7 +41,7 @@ def of_table(schema: Any, stored: str, told: Iterable[str], plan: Any = None) ->
         public(schema),
         *attested(schema),
         *([f"{earlier} facts of the schema were {_BOUGHT}, {price(schema, plan)}"] if earlier else []),
-        f"column names and how the table stores its columns are public ({stored})",
+        f"{_STORED} ({stored})",
         *told,
         *([PER_ROW] if schema.unit is None else []),
     )
@@ -97,6 +98,12 @@ def check(stated: Any, schema: Any = None) -> None:
     for one in said:
         if one not in (*wanted, KEYS) and not any(form.fullmatch(one) for form in known):
             raise CertificateError(f"its certificate assumes what no promise of its kind rests on: {one[:200]}")
+
+
+def with_storage(said: tuple[str, ...]) -> tuple[str, ...]:
+    """The sentences with the one on how a table stores its columns, which all promises on tables rest on: certificates
+    of before do not have it, and in others it may have been left out."""
+    return said if any(_STORAGE.fullmatch(one) for one in said) else (*said, _STORED)
 
 
 def _need(said: Sequence[str], form: re.Pattern[str], words: str) -> None:

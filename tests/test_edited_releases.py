@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from nacre.learners import load as load_learner
 from nacre.privacy.certificate.statement import Certificate
 from nacre.table.columns import Categorical
 
+UNPRICED = "at a cost that the schema does not state; if from these rows, it adds to this promise"
 LOADERS = {".nacre": nacre.load, ".sketch": nacre.load_sketch, ".learner": load_learner}
 LEVELS = {"bought": "proven", "dpgan": "proven (real arithmetic)", "points": "conditional", "none": "none",
           "seeded": "none", "merged": "proven", "dpsgd": "proven (real arithmetic)",
@@ -99,6 +101,26 @@ def test_a_counted_number_of_rows_is_listed_and_never_protected(tmp_path):
     made.save(tmp_path / "r.nacre")
     caught = refused(tmp_path, edited(tmp_path / "r.nacre", set_to(neighbours="add_or_remove_one")), ".nacre")
     caught.match("its parts give 'none'")
+
+
+def test_what_was_paid_earlier_is_said_as_the_schema_has_it(tmp_path):
+    """A schema is bought, a column of it taken out; the fit buys that one and uses the rest. Neither the sentence nor
+    the figure in it can be made smaller."""
+    table = pa.table({"x": ["a", "b"] * 1_500, "y": ["c", "d", "d"] * 1_000})
+    first = nacre.buy_schema(table, epsilon=1.0).schema
+    for known in (first, dataclasses.replace(first, columns={**first.columns, "y": Categorical()})):
+        made = nacre.fit(table, schema=known, epsilon=2.0, method="independent", delta=1e-6)
+        (said,) = [a for a in made.certificate.assumptions if "bought by an earlier run" in a]
+        made.save(tmp_path / "r.nacre", force=True)
+        assert nacre.load(tmp_path / "r.nacre").certificate.assumptions == made.certificate.assumptions
+        for instead in ([said.replace("(1, ", "(0.001, ")], [said.partition(", at (")[0] + ", " + UNPRICED], []):
+            assert instead != [said]
+
+            def cheaper(c, said=said, instead=instead):
+                c["assumptions"] = [a for a in c["assumptions"] if a != said] + instead
+
+            caught = refused(tmp_path, edited(tmp_path / "r.nacre", cheaper), ".nacre")
+            caught.match("paid for facts bought earlier|leaves out what its promise rests on")
 
 
 def test_how_the_table_is_stored_is_said_whoever_leaves_it_out(tmp_path):

@@ -11,6 +11,7 @@ from typing import Any
 
 from nacre.errors import CertificateError
 from nacre.privacy.certificate.rounding import up
+from nacre.table.schema import Purchase
 from nacre.table.sources.storage import KEYS
 
 PER_ROW = "the promise is per row; declare a unit in the schema to protect persons with several rows"
@@ -37,10 +38,11 @@ def of_table(schema: Any, stored: str, told: Iterable[str], plan: Any = None) ->
     """What a run on a table rests on. `stored`: the types of its columns, in words; `told`: what its files add; `plan`:
     whose promise it is."""
     earlier = bought(schema)
+    promise = None if plan is None else (plan.budget.neighbours, plan.cap)
     return (
         public(schema),
         *attested(schema),
-        *([f"{earlier} facts of the schema were {_BOUGHT}, {price(schema, plan)}"] if earlier else []),
+        *([f"{earlier} facts of the schema were {_BOUGHT}, {price(schema.purchases, promise)}"] if earlier else []),
         f"{_STORED} ({stored})",
         *told,
         *([PER_ROW] if schema.unit is None else []),
@@ -65,17 +67,17 @@ def bought(schema: Any) -> int:
     return sum(source == "bought" for source in schema.facts().values())
 
 
-def price(schema: Any, plan: Any = None) -> str:
-    """What facts bought earlier have cost, as far as the schema says it. A price under another promise is none here: a
-    person with several rows, or whether a row is there at all, may not have been what it protects."""
-    if not schema.purchases:
+def price(purchases: Sequence[Purchase], promise: tuple[str, int] | None = None) -> str:
+    """What facts bought earlier have cost, as far as the schema says it. A price under another promise (neighbours,
+    and rows of a unit) is none here: a person with several rows, or whether a row is there at all, may not have been
+    what it protects."""
+    if not purchases:
         return _UNPRICED
     paid = "; ".join(
         f"at ({up(p.epsilon)}, {up(p.delta)}), {p.neighbours}{f', {p.cap} rows of a unit' * (p.cap > 1)}"
-        for p in schema.purchases
+        for p in purchases
     )
-    promise = None if plan is None else (plan.budget.neighbours, plan.cap)
-    same = promise is None or all((p.neighbours, p.cap) == promise for p in schema.purchases)
+    same = promise is None or all((p.neighbours, p.cap) == promise for p in purchases)
     return f"{paid}: {_ADDS if same else _OTHER}"
 
 
@@ -94,10 +96,23 @@ def check(stated: Any, schema: Any = None) -> None:
     facts = {fact for own in stated.schema["provenance"].values() for fact, source in own.items() if source == "bought"}
     if any(entry not in here for fact, entry in _BUYS.items() if fact in facts):
         _need(said, _EARLIER, f"facts of the schema were {_BOUGHT}")
+    if schema is not None:
+        _refuse_other_prices(stated, schema.purchases, here)
     known = (_PUBLIC, _EARLIER, _STORAGE, *([_ATTESTATION] if schema is None else []))
     for one in said:
         if one not in (*wanted, KEYS) and not any(form.fullmatch(one) for form in known):
             raise CertificateError(f"its certificate assumes what no promise of its kind rests on: {one[:200]}")
+
+
+def _refuse_other_prices(stated: Any, purchases: Sequence[Purchase], entries: set[str]) -> None:
+    """What the schema says was paid earlier is said as it is: all of it, but for the last where this run may have
+    bought facts of its own."""
+    own = bool(entries & {*_BUYS.values()})
+    earlier = (purchases, purchases[:-1]) if own else (purchases,)
+    promise = (stated.neighbours, stated.unit["cap"])
+    said = [one.partition(f" {_BOUGHT}, ")[2] for one in stated.assumptions if _EARLIER.fullmatch(one)]
+    if any(one not in [price(paid, promise) for paid in earlier] for one in said) or (not said and all(earlier)):
+        raise CertificateError("its certificate does not state what its schema says was paid for facts bought earlier")
 
 
 def with_storage(said: tuple[str, ...]) -> tuple[str, ...]:

@@ -181,8 +181,8 @@ TOPICS: tuple[Topic, ...] = (
         "ledger under races and deaths.",
         (
             Table("Columns read without a schema; the planner's errors over those made", ("reading-columns", "planner"),
-                  ("columns", "columns_wrong", "columns_made_anew", "unreadable_share", "missing_error", "tvd1",
-                   "tvd1_max", "planned_tvd1", "inside_tvd1", "planned_tvd2", "inside_tvd2"),
+                  ("columns", "columns_wrong", "columns_made_anew", "unreadable_share", "missing_error", "label_lost",
+                   "tvd1", "tvd1_max", "planned_tvd1", "inside_tvd1", "planned_tvd2", "inside_tvd2"),
                   lines=("file", "dataset", "epsilon")),
             Table("The law of reading, searched for a break", ("reading",), ("moved_over_declared", "pairs_read"),
                   lines=("metric",), columns=("dataset",)),

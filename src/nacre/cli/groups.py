@@ -126,18 +126,12 @@ class Reading:
         return found if schema is None else found.named(Schema.load(schema).names)
 
     def described(self, schema: Schema) -> Schema:
-        """With this decimal mark for numbers of which the schema says nothing else; what is bought finds its own."""
-        from nacre.table import Numeric
-        from nacre.table.formats import NumberFormat
-
-        if self.decimal in (None, "."):
+        """With this decimal mark for numbers of which the schema says nothing else, where a table is only compared;
+        runs see by its storage which columns are texts."""
+        if self.decimal is None:
             return schema
-        written = {
-            name: dataclasses.replace(column, format=NumberFormat(decimal=self.decimal, decimals=column.decimals))
-            for name, column in schema.columns.items()
-            if isinstance(column, Numeric) and column.format is None
-        }
-        return dataclasses.replace(schema, columns={**schema.columns, **written})
+        columns = {name: column.marked(self.decimal) for name, column in schema.columns.items()}
+        return dataclasses.replace(schema, columns=columns)
 
 
 def names_of(text: str) -> tuple[str, ...]:

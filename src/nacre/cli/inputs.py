@@ -88,7 +88,6 @@ def schema_for(columns: Sequence[str], declared: Declared, base: Schema | None =
     from nacre.table import Identifier, Schema, Unit
 
     schema = base or (Schema.load(declared.schema) if declared.schema else unknown(columns))
-    schema = declared.reading.described(schema)
     identifiers, unit, cap = declared.persons.identifiers or (), declared.persons.unit, declared.persons.cap
     for option, name in (*(("--id", n) for n in identifiers), ("--unit", unit)):
         if name is not None and name not in schema.columns:

@@ -204,12 +204,14 @@ def _law() -> list[Metric]:
 def _reading() -> list[Metric]:
     """How the columns of a table come back."""
     wrong = "columns with a value in another writing or kind than the table's, or with a label it never had"
+    gone = "share of rows that the most frequent label held which no synthetic row has"
     return [
         Metric("columns", "none", (0.0, INF), "columns", COMPARED, "columns of the table"),
         Metric("columns_wrong", "lower", (0.0, INF), "columns", COMPARED, wrong),
         Metric("columns_made_anew", "none", (0.0, INF), "columns", COMPARED, "columns that are not learnt"),
         Metric("unreadable_share", "lower", SHARE, "1", COMPARED, "values of the worst column that it cannot read"),
         Metric("missing_error", "lower", SHARE, "1", COMPARED, "largest error of a column's share of missing values"),
+        Metric("label_lost", "lower", SHARE, "1", COMPARED, gone),
     ]
 
 

@@ -197,7 +197,8 @@ def buy_domain(curator: Curator, plan: Plan, schema: Schema) -> Schema:
     fields = {field.name: field for field in curator.storage}
     open_ = {name: storage.is_as_written(fields[name]) for name in lacking}
     votes = curator.bounds(plan["kinds"], {name: "writing" if open_[name] else "kind" for name in lacking})
-    found = {name: decide(votes[name], plan["kinds"].sigmas[0], open_[name]) for name in lacking}
+    sigma = plan["kinds"].sigmas[0]
+    found = {n: decide(votes[n], sigma, open_[n], storage.decimal_of(fields[n])) for n in lacking}
     columns = {name: schema.columns[name] for name in lacking}
     columns |= {n: found[n].sourced("bought") for n, c in columns.items() if isinstance(c, Undeclared)}
     probes = {n: probe.of_column(c) for n, c in columns.items() if c.probe is not None}

@@ -24,6 +24,7 @@ from nacre.run.former import Former, account_of
 from nacre.run.session import session
 from nacre.run.terms import Access, Terms
 from nacre.table import Schema
+from nacre.table.sources import storage
 
 METHOD = "schema"
 
@@ -65,7 +66,7 @@ def bought(table: Any, known: Schema | None, terms: Terms, access: Access) -> Bo
     access.account.check(reads=False, seeded=terms.noise_seed is not None)
     budget = terms.settled(known.rows if known else None).budget
     rows = open_rows(table)
-    known = known or discovery.unknown(rows.column_names)
+    known = storage.as_stored(known or discovery.unknown(rows.column_names), rows.arrow_schema)
     entries = discovery.whole_entries(known, budget)
     if not entries:
         raise SchemaError("the schema lacks nothing that could be bought; fit with it")

@@ -100,7 +100,7 @@ def carry_out(table: Any, schema: Schema | None, terms: Terms, access: Access) -
     terms = terms.settled(schema.rows if schema else None)
     budget = terms.budget
     rows = open_rows(table, options=Options().named(schema and schema.names), engine=access.engine)
-    schema = schema and storage.texts_stay(schema, rows.arrow_schema)
+    schema = schema and storage.as_stored(schema, rows.arrow_schema)
     if terms.reads:
         schema = _read_missing(schema, rows)
     written = () if terms.go_on else [f.name for f in rows.arrow_schema if storage.family(f.type) == "text"]

@@ -11,6 +11,7 @@ from typing import Any
 
 from nacre.errors import CertificateError
 from nacre.privacy.certificate.rounding import up
+from nacre.table.schema import Purchase
 from nacre.table.sources.storage import KEYS, can_be_told
 
 PER_ROW = "the promise is per row; declare a unit in the schema to protect persons with several rows"
@@ -26,9 +27,10 @@ _ADDS = "if from these rows, that cost adds to this promise"
 _OTHER = "if from these rows, under a promise other than this one, which does not cover them"
 _PAID = r"at \([0-9.,e+-]+, [0-9.,e+-]+\), \w+(, [0-9]+ rows of a unit)?"
 _PRICE = rf"{_UNPRICED}|{_PAID}(; {_PAID})*: ({_ADDS}|{_OTHER})"
-_EARLIER = re.compile(rf"\d+ facts of the schema were {_BOUGHT}, (?P<price>{_PRICE})")
+_EARLIER = re.compile(rf"\d+ facts of the schema were {_BOUGHT}, ({_PRICE})")
+_STORED = "column names and how the table stores its columns are public"
 _STORAGE = re.compile(
-    r"column names and how the table stores its columns are public \((?P<stored>.*)\)|"
+    rf"{_STORED}( \((?P<stored>.*)\))?|"
     r"column names, and whether the file stores a column as text, numbers or dates, are public"
 )
 _BUYS = {"kind": "kinds", "bounds": "kinds", "categories": "domain", "rows": "rows"}  # which entry buys a fact
@@ -38,12 +40,12 @@ def of_table(schema: Any, stored: str, told: Iterable[str], plan: Any = None) ->
     """What a run on a table rests on. `stored`: the types of its columns, in words; `told`: what its files add; `plan`:
     whose promise it is."""
     earlier = bought(schema)
-    cost = price(schema.purchases, None if plan is None else (plan.budget.neighbours, plan.cap))
+    promise = None if plan is None else (plan.budget.neighbours, plan.cap)
     return (
         public(schema),
         *attested(schema),
-        *([f"{earlier} facts of the schema were {_BOUGHT}, {cost}"] if earlier else []),
-        f"column names and how the table stores its columns are public ({stored})",
+        *([f"{earlier} facts of the schema were {_BOUGHT}, {price(schema.purchases, promise)}"] if earlier else []),
+        f"{_STORED} ({stored})",
         *told,
         *([PER_ROW] if schema.unit is None else []),
     )
@@ -67,9 +69,10 @@ def bought(schema: Any) -> int:
     return sum(source == "bought" for source in schema.facts().values())
 
 
-def price(purchases: Sequence[Any], promise: tuple[str, int] | None = None) -> str:
-    """What facts bought earlier have cost, as far as the schema says it. A price under another promise (neighbours and
-    cap) is none here: a person with several rows, or whether a row is there at all, may not be what it protects."""
+def price(purchases: Sequence[Purchase], promise: tuple[str, int] | None = None) -> str:
+    """What facts bought earlier have cost, as far as the schema says it. A price under another promise (neighbours,
+    and rows of a unit) is none here: a person with several rows, or whether a row is there at all, may not have been
+    what it protects."""
     if not purchases:
         return _UNPRICED
     paid = "; ".join(
@@ -95,6 +98,8 @@ def check(stated: Any, schema: Any = None) -> None:
     facts = {fact for own in stated.schema["provenance"].values() for fact, source in own.items() if source == "bought"}
     if any(entry not in here for fact, entry in _BUYS.items() if fact in facts):
         _need(said, _EARLIER, f"facts of the schema were {_BOUGHT}")
+    if schema is not None:
+        _refuse_other_prices(stated, schema.purchases, here)
     for one in said:
         if one not in (*wanted, KEYS) and not _is_ours(one, stated, schema):
             raise CertificateError(f"its certificate assumes what no promise of its kind rests on: {one[:200]}")
@@ -105,16 +110,25 @@ def _is_ours(said: str, stated: Any, schema: Any) -> bool:
     if found := _STORAGE.fullmatch(said):
         names = stated.schema["provenance"] if schema is None else schema.columns
         return found["stored"] is None or can_be_told(found["stored"], names)
-    if found := _EARLIER.fullmatch(said):
-        return schema is None or _is_price(found["price"], schema, stated)
-    return bool(_PUBLIC.fullmatch(said)) or (schema is None and bool(_ATTESTATION.fullmatch(said)))
+    known = (_PUBLIC, _EARLIER, *([_ATTESTATION] if schema is None else []))
+    return any(form.fullmatch(said) for form in known)
 
 
-def _is_price(said: str, schema: Any, stated: Any) -> bool:
-    """What the schema states, but for what the run itself may have bought: that comes last."""
-    buys = not {e["name"] for e in stated.entries}.isdisjoint(_BUYS.values())
+def _refuse_other_prices(stated: Any, purchases: Sequence[Purchase], entries: set[str]) -> None:
+    """What the schema says was paid earlier is said as it is: all of it, but for the last where this run may have
+    bought facts of its own."""
+    own = bool(entries & {*_BUYS.values()})
+    earlier = (purchases, purchases[:-1]) if own else (purchases,)
     promise = (stated.neighbours, stated.unit["cap"])
-    return said in [price(own, promise) for own in (schema.purchases, schema.purchases[:-1])[: 1 + buys]]
+    said = [one.partition(f" {_BOUGHT}, ")[2] for one in stated.assumptions if _EARLIER.fullmatch(one)]
+    if any(one not in [price(paid, promise) for paid in earlier] for one in said) or (not said and all(earlier)):
+        raise CertificateError("its certificate does not state what its schema says was paid for facts bought earlier")
+
+
+def with_storage(said: tuple[str, ...]) -> tuple[str, ...]:
+    """The sentences with the one on how a table stores its columns, which all promises on tables rest on: certificates
+    of before do not have it, and in others it may have been left out."""
+    return said if any(_STORAGE.fullmatch(one) for one in said) else (*said, _STORED)
 
 
 def _need(said: Sequence[str], form: re.Pattern[str], words: str) -> None:

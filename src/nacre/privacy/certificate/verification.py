@@ -125,6 +125,8 @@ def _promised(stated: Certificate, declared: Declared, schema: Any) -> Certifica
     events = plan.events()
     _refuse_other_claims(stated, events)
     shown = {"epsilon": _spent(stated, events), "reasons": reasons, "curve": _curve(stated, events)}
+    if not declared.rests:
+        shown["assumptions"] = assumed.with_storage(stated.assumptions)
     changed = {name: value for name, value in shown.items() if getattr(stated, name) != value}
     return dataclasses.replace(stated, **changed) if changed else stated
 

@@ -269,6 +269,10 @@ class Column:
         """The column as a source that stores its values as texts has it: it comes out so."""
         return dataclasses.replace(self, text=True) if self.spelt else self
 
+    def marked(self, decimal: str) -> Column:
+        """The column as a source of texts has it whose numbers are declared to have this decimal mark."""
+        return self
+
     @property
     def writing(self) -> dict[bytes, bytes] | None:
         """What a text file needs beside the Arrow type: the word for null, the format of a typed column.

@@ -47,6 +47,11 @@ class Numeric(Measured):
         "kind", "bounds", "edges", "atoms", "decimals", "format", "nullable", "null_words"
     )  # fmt: skip
 
+    def marked(self, decimal: str) -> Numeric:
+        if self.integer or self.format is not None or decimal == NumberFormat.decimal:
+            return self
+        return dataclasses.replace(self, format=NumberFormat(decimal=decimal, decimals=self.decimals))
+
     def _check(self) -> None:
         need(isinstance(self.integer, bool), f"integer is {self.integer!r}; write true or false")
         self._set(**with_format(self, NumberFormat))

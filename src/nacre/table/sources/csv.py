@@ -37,7 +37,7 @@ class CsvSource:
         self.path, self.options, self.kind = path, options, kind
         self.dialect = read_dialect(path, options, kind)
         check_names(path, self.dialect.names, options)
-        self.arrow_schema = pa.schema([as_written(name) for name in self.dialect.names])
+        self.arrow_schema = pa.schema([as_written(name, options.decimal) for name in self.dialect.names])
         self._told = False
 
     @contextlib.contextmanager

@@ -41,7 +41,7 @@ class ExcelSource:
         while names and names[-1] == "":  # formatted cells beside the table
             names.pop()
         check_names(path, names, options)
-        self.arrow_schema = pa.schema([as_written(name) for name in names])
+        self.arrow_schema = pa.schema([as_written(name, options.decimal) for name in names])
 
     def _guarded(self, read: Callable[[], Any]) -> Any:
         """What a library of many kinds of errors finds wrong, as ours."""

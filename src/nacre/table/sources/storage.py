@@ -21,11 +21,13 @@ from nacre.table.values import labels
 
 KEYS = "the columns are the keys of the first line of the file: that all lines are written with these keys is public"
 _AS_WRITTEN = {b"nacre.storage": b"as written"}
+_DECIMAL = b"nacre.decimal"
 
 
-def as_written(name: str) -> pa.Field:
-    """A column of a source without types, such as CSV: texts that may stand for numbers, dates or truth values."""
-    return pa.field(name, pa.string(), metadata=_AS_WRITTEN)
+def as_written(name: str, decimal: str | None = None) -> pa.Field:
+    """A column of a source without types, such as CSV: texts that may stand for numbers, dates or truth values.
+    `decimal`: the mark that its numbers are declared to have."""
+    return pa.field(name, pa.string(), metadata=_AS_WRITTEN | ({} if decimal is None else {_DECIMAL: decimal.encode()}))
 
 
 def is_as_written(field: pa.Field) -> bool:
@@ -33,11 +35,19 @@ def is_as_written(field: pa.Field) -> bool:
     return (field.metadata or {}).items() >= _AS_WRITTEN.items()
 
 
-def texts_stay(schema: Schema, fields: pa.Schema) -> Schema:
-    """The schema in which numbers, dates and truth values that a typed source stores as texts come out as texts."""
+def decimal_of(field: pa.Field) -> str | None:
+    """The decimal mark that the numbers of a column were declared to have, if they were."""
+    return (field.metadata or {}).get(_DECIMAL, b"").decode() or None
+
+
+def as_stored(schema: Schema, fields: pa.Schema) -> Schema:
+    """The schema in which numbers, dates and truth values that a typed source stores as texts come out as texts, and
+    numbers that are written as texts have the decimal mark declared for the source, where they have no format."""
     columns = dict(schema.columns)
     for field in (f for f in fields if f.name in columns):
-        if family(field.type) == "text" and not is_as_written(field):
+        if decimal := decimal_of(field):
+            columns[field.name] = columns[field.name].marked(decimal)
+        elif family(field.type) == "text" and not is_as_written(field):
             columns[field.name] = columns[field.name].as_texts()
     return dataclasses.replace(schema, columns=columns)
 

@@ -54,7 +54,7 @@ def test_critic_loss_of_each_mode_by_hand():
 
 def test_identical_batches_have_no_distance():
     x = np.random.default_rng(2).normal(size=(20, 4)).astype(np.float32)
-    assert abs(float(losses.squared_mmd(RBFSum((1.0, 4.0)), x, x, np.ones(20), "sniw", "v"))) < 1e-6
+    assert abs(float(losses.squared_mmd(RBFSum((1.0, 4.0)), x, x, np.ones(20), losses.Estimator("sniw", "v")))) < 1e-6
 
 
 def test_the_checkpoint_is_chosen_on_rows_that_were_held_out():

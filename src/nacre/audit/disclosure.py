@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from nacre.audit.attributes import Attributes, attributes
+from nacre.audit.attributes import Attack, Attributes, attributes
 from nacre.audit.presence import Presence, presence
 from nacre.audit.rates import Rate
 from nacre.audit.records import Records, Scale, Space
@@ -80,13 +80,11 @@ def disclosure(
     first = order[np.isin(order, outside)][:size]
     others, fresh = rows["holdout"].take(first), rows["holdout"].take(order[~np.isin(order, first)])
     pools = {"synthetic": rows["synthetic"], **controls(rows["train"], fresh, space, seed)}
+    attack = Attack(space, seed, repeats, paper_exact)
     linked = pools if members.columns > 1 else {}  # one column: nothing to guess from another
     return Disclosure(
         {name: presence(pool, rows["train"], places, others, space) for name, pool in pools.items()},
-        {
-            name: attributes(pool, members, others, fresh, space, seed, repeats, paper_exact)
-            for name, pool in linked.items()
-        },
+        {name: attributes(pool, members, others, fresh, attack) for name, pool in linked.items()},
     )
 
 

@@ -54,7 +54,7 @@ class Watched:
         units = unit_arrays.units_of(tree, entry.group, settings.get("seed", 0), room._persons())
         count = len(units.there) - 1
         canaries = units.take(np.arange(count - 1 if last else 0, count))
-        inner = (InnerTapped if hasattr(query, "contributions") else Inner)(query)
+        inner = InnerTapped(query) if isinstance(query, descent.Tapped) else Inner(query)
         job = descent.Descent(entry, inner, update, entry.q * settings["units"], 1)
         others = units.take(np.arange(count - 1)) if last and count > 1 else None
         return Watched(inner, _watching(job, update), canaries, others)

@@ -119,11 +119,11 @@ class RatioRoom(MadeUpRoom):
     def teach(self, entry: Any, lesson: Any, state: Any, update: Any, **settings: Any) -> Any:
         from nacre.audit import shadow_teachers
         from nacre.privacy.training import stream
+        from nacre.privacy.training.teaching import Teaching
 
         self._divided_by = stream.draw_key(self._noise)
-        watched, start = shadow_teachers.of_worlds(
-            entry, lesson, update, state, self._rooms, self._divided_by, settings, self._world
-        )
+        job = Teaching(entry, lesson, update)
+        watched, start = shadow_teachers.of_worlds(job, state, self._rooms, self._divided_by, settings, self._world)
         told = super().teach(entry, watched.inner, start, watched.watching, **settings)
         return self._seen(told["inner"], float(told["ratios"][0]))
 

@@ -22,6 +22,7 @@ from nacre.audit.one_run import SCORED, CanaryRoom, coins, firsts, guess, one_ru
 from nacre.errors import NacreError
 from nacre.privacy import discovery
 from nacre.privacy.accounting.accountant import Gaussian
+from nacre.privacy.budget import Budget
 from nacre.privacy.certificate.rounding import down, exact
 from nacre.privacy.certificate.wording import audit_sentence
 from nacre.privacy.plan import Descend, Plan
@@ -215,7 +216,7 @@ def _white(job: Any, runs: int, mu: float | None, alpha: float, seed: int, told:
             run(job, room, seed)
             ratios[world, i] = room.ratio
         told("white box", i + 1, runs)
-    found = judged("white box", ratios[0], ratios[1], job.plan.budget, mu, alpha, middle=0.0)
+    found = judged("white box", ratios, job.plan.budget, mu, alpha, middle=0.0)
     return [replace(bound, left_out=_beside(job.plan, WEIGHED)) for bound in found]
 
 
@@ -231,7 +232,7 @@ def _black(job: Any, runs: int, mu: float | None, alpha: float, seed: int, told:
             rows = drawn(model, schema, SYNTHETIC, np.random.default_rng([seed, world, i]))
             seen[world, i] = alike(encode(rows, job.schema), target, job.schema)
         told("black box", i + 1, runs)
-    return judged("black box", seen[0], seen[1], job.plan.budget, mu, alpha)
+    return judged("black box", seen, job.plan.budget, mu, alpha)
 
 
 def _one_run(job: Any, present: np.ndarray, mu: float | None, alpha: float, seed: int) -> list[ViewBound]:
@@ -268,17 +269,18 @@ def _beside(plan: Plan, seen: tuple[str, ...]) -> tuple[str, ...]:
 
 def judged(
     view: str,
-    absent: np.ndarray,
-    present: np.ndarray,
-    budget: Any,
+    scores: np.ndarray | tuple[np.ndarray, np.ndarray],
+    budget: Budget,
     mu: float | None,
     alpha: float,
     middle: float | None = None,
 ) -> list[ViewBound]:
-    """Bounds from scores of both worlds: a threshold chosen on a quarter of the runs, tried on the rest.
+    """Bounds from scores of both worlds, first of that without the record: a threshold chosen on a quarter of the runs,
+    tried on the rest.
 
     `middle` is the threshold for μ where it is known beforehand (0 for a log-likelihood ratio): all runs then count.
     """
+    absent, present = scores
     cut = _held_out(len(absent))
     guesses = _guesses(absent[cut:], present[cut:], threshold(absent[:cut], present[:cut], budget.delta))
     bound = Bound("epsilon", guesses.epsilon(budget.delta, alpha), 1 - alpha, budget.epsilon)

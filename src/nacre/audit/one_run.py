@@ -138,8 +138,10 @@ class CanaryRoom(MadeUpRoom):
 
     def teach(self, entry: Any, lesson: Any, state: Any, update: Any, **settings: Any) -> Any:
         from nacre.audit import shadow_teachers
+        from nacre.privacy.training.teaching import Teaching
 
-        watched, start = shadow_teachers.of_canaries(entry, lesson, update, state, self._room, settings)
+        assert self._room is not None
+        watched, start = shadow_teachers.of_canaries(Teaching(entry, lesson, update), state, self._room, settings)
         told = super().teach(entry, watched.inner, start, watched.watching, **settings)
         self.scores += np.asarray(told["ratios"], np.float64)
         self.scored = True

@@ -9,6 +9,7 @@ differ from the teachers in the room, the test is weaker and stays valid.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +17,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from nacre.privacy.plan import Teach
+from nacre.privacy.room import Room
 from nacre.privacy.training import clipping, descent, teaching, unit_arrays
+from nacre.privacy.training.teaching import Teaching
 from nacre.privacy.training.unit_arrays import Units
 
 
@@ -27,8 +31,8 @@ class Watched:
     `empty`: the share of the other parts that are like one without a canary.
     """
 
-    entry: Any
-    lesson: Any
+    entry: Teach
+    lesson: teaching.Lesson
     update: Any
     empty: float
 
@@ -86,33 +90,40 @@ class Watched:
         return jax.lax.map(one, turns, batch_size=min(teaching.AT_ONCE, many))
 
 
-def of_canaries(entry: Any, lesson: Any, update: Any, state: Any, room: Any, settings: Any) -> tuple[Watched, Any]:
+def of_canaries(job: Teaching, state: Any, room: Room, settings: Mapping[str, Any]) -> tuple[Watched, Any]:
     """(the watched lessons, their state): every unit of the room a canary, in by a coin, that has a part for itself or
     leaves it empty."""
+    entry = job.entry
     units = _units(entry, room, settings)
     count = len(units.there) - 1
-    watched = Watched(entry, lesson, update, (1 - 1 / entry.parts) ** (count / 2))
+    watched = Watched(entry, job.lesson, job.update, (1 - 1 / entry.parts) ** (count / 2))
     alone = _parts(units, np.arange(count), np.arange(count), np.ones(count))
     nobody = _parts(units, np.arange(count), np.zeros(1), np.zeros(1))
     return watched, watched.start(state, alone, nobody)
 
 
 def of_worlds(
-    entry: Any, lesson: Any, update: Any, state: Any, rooms: Any, division: np.ndarray, settings: Any, world: int
+    job: Teaching,
+    state: Any,
+    rooms: Sequence[Room],
+    division: np.ndarray,
+    settings: Mapping[str, Any],
+    world: int,
 ) -> tuple[Watched, Any]:
     """The same where the last unit of the second room is the canary and how the others are divided is known: `division`
     is the key of that, which the room of this `world` uses."""
+    entry = job.entry
     units = [_units(entry, room, settings) for room in rooms]
     last = len(units[1].there) - 2  # the place of the canary; in a world without it, that of nobody
     part = np.asarray(teaching.part_of(division, len(units[world].there), entry.parts))
     others = np.flatnonzero(part[:last] == part[last])
     inside = [np.append(others, last) if len(u.there) > last + 1 else others for u in units]
     unseen, seen = (_parts(u, places, np.zeros(1), np.full(1, len(places))) for u, places in zip(units, inside))
-    watched = Watched(entry, lesson, update, 1.0)
+    watched = Watched(entry, job.lesson, job.update, 1.0)
     return watched, watched.start(state, seen, unseen)
 
 
-def _units(entry: Any, room: Any, settings: Any) -> Units:
+def _units(entry: Teach, room: Room, settings: Mapping[str, Any]) -> Units:
     records, public = settings["records"], settings.get("public")
     made_up = unit_arrays.check_records(records, public, room.schema, f"entry {entry.name!r}")
     tree = unit_arrays.mapped(records, public, room._encoded(), made_up)

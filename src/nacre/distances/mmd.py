@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -43,29 +44,6 @@ def self_normalised(kxx: jax.Array, kxy: jax.Array, kyy: jax.Array, w: jax.Array
     if form == "u":
         xx = (xx - jnp.sum(p**2 * jnp.diagonal(kxx))) / (1 - jnp.sum(p**2))
     return xx + self_term(kyy, form=form) - 2 * jnp.mean(p @ kxy)
-
-
-def group_values(
-    kernel: Kernel, x: jax.Array, y: jax.Array, w: jax.Array, key: jax.Array, groups: int, form: str = "u"
-) -> jax.Array:
-    """IW of `groups` equal random groups of both samples, [groups]; rows beyond equal groups are left out."""
-    kx, ky = jax.random.split(key)
-    n, m = len(x) // groups, len(y) // groups
-    ix = jax.random.permutation(kx, len(x))[: n * groups].reshape(groups, n)
-    iy = jax.random.permutation(ky, len(y))[: m * groups].reshape(groups, m)
-
-    def one(pair: tuple[jax.Array, jax.Array]) -> jax.Array:
-        a, b, wa = x[pair[0]], y[pair[1]], w[pair[0]]
-        return importance(kernel(a, a), kernel(a, b), kernel(b, b), wa, form)
-
-    return jax.lax.map(one, (ix, iy))
-
-
-def median_of_groups(
-    kernel: Kernel, x: jax.Array, y: jax.Array, w: jax.Array, key: jax.Array, groups: int, form: str = "u"
-) -> jax.Array:
-    """MIW: the median of `group_values`. Robust to heavy weights, but biased unless the *groups* are large."""
-    return jnp.median(group_values(kernel, x, y, w, key, groups, form))
 
 
 def centred(kernel: Kernel, *samples: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -131,7 +109,8 @@ def weighted_mmd2(
     kernel = RBF(median_distance(x, y)) if kernel is None else kernel
     x, y = centred(kernel, x, y)
     if scheme == "miw":
-        return _median_of_groups(kernel, x, y, w, form, groups, seed)
+        parts = _groups(len(x), len(y), groups, seed)
+        return float(np.median([_weighted(kernel, x[i], y[j], w[i], form, normalised=False) for i, j in parts]))
     return _weighted(kernel, x, y, w, form, normalised=scheme == "sniw")
 
 
@@ -147,16 +126,12 @@ def _weighted(kernel: Kernel, x: np.ndarray, y: np.ndarray, w: np.ndarray, form:
     return float(xx + yy - 2 * bilinear_form(kernel, x, y, w / n, b))
 
 
-def _median_of_groups(
-    kernel: Kernel, x: np.ndarray, y: np.ndarray, w: np.ndarray, form: str, groups: int, seed: int
-) -> float:
-    if groups < 1 or min(len(x), len(y)) < 2 * groups:
+def _groups(n: int, m: int, groups: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Rows of x and of y in each of so many random groups of equal size; what is left over is in none."""
+    if groups < 1 or min(n, m) < 2 * groups:
         raise DataError(f"groups={groups}: expected at least 1, and at least two rows of x and of y in each group")
     rng = np.random.default_rng(seed)
-    parts = zip(
-        *(rng.permutation(len(s))[: len(s) // groups * groups].reshape(groups, -1) for s in (x, y)), strict=True
-    )
-    return float(np.median([_weighted(kernel, x[i], y[j], w[i], form, normalised=False) for i, j in parts]))
+    return zip(*(rng.permutation(k)[: k // groups * groups].reshape(groups, -1) for k in (n, m)), strict=True)
 
 
 def effective_size(weights: Any) -> float:

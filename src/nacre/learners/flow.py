@@ -38,7 +38,7 @@ class FlowShape:
     """Layers of the flow and how it is trained: `draws` parameter vectors and `batch` rows at a time.
 
     `sd` is the standard deviation of the base normal. Without `affine`, most directions keep it whatever the target is.
-    `tilt`: where the layers' arguments start (`sylvester.start`).
+    `tilt`: where the layers' arguments start (`sylvester.Layers`).
     """
 
     kind: str = "sylvester"
@@ -68,7 +68,8 @@ class FlowShape:
 
     def start(self, size: int, key: jax.Array, dtype: Any = jnp.float32) -> Any:
         """The flow before training."""
-        flow = sylvester.start(key, size, self.layers, self.kind, self.rank, self.affine, tilt=self.tilt)
+        layers = sylvester.Layers(self.layers, self.kind, self.rank, self.affine, self.tilt)
+        flow = sylvester.start(key, size, layers)
         return jax.tree.map(lambda x: x.astype(dtype), flow)
 
 

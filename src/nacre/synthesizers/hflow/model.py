@@ -62,8 +62,8 @@ class FlowModel(Model):
                 tried.append(min(n, 2 * tried[-1]))
                 return self._rows_given(where, min(n, tried[-2]), rng)
 
-            return draw_until(rows, rng, where, self.axes.grids, some, BATCH)
-        return draw_until(rows, rng, where, self.axes.grids, lambda n: self._rows(n, rng), BATCH)
+            return draw_until(rows, where, self.axes.grids, some, BATCH)
+        return draw_until(rows, where, self.axes.grids, lambda n: self._rows(n, rng), BATCH)
 
     def _rows(self, rows: int, rng: np.random.Generator) -> dict[str, Values]:
         z = rng.standard_normal((rows, self.shape.columns)).astype(np.float32)

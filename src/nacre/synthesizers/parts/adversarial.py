@@ -98,10 +98,10 @@ def averaged(old: Any, new: Any, share: Any) -> Any:
     return jax.tree.map(lambda a, b: share * a + (1 - share) * b, old, new)
 
 
-def chunks(total: int, size: int) -> Iterator[tuple[int, int]]:
-    """(steps done before, steps to take) of every call of compiled code."""
+def chunks(total: int, size: int) -> Iterator[np.ndarray]:
+    """The numbers of the steps of every call of compiled code."""
     for done in range(0, total, size):
-        yield done, min(size, total - done)
+        yield np.arange(done, min(done + size, total), dtype=np.int32)
 
 
 def finite(nets: Mapping[str, Any], told: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,12 +27,19 @@ RELEASED = ("omega", "v", "chooser")
 FINISH = "finish"
 
 
+class Kept(NamedTuple):
+    """What stays with the owner: the weights of the marginal energy, and how columns were hidden."""
+
+    energy: Mapping[str, np.ndarray]
+    hiding: dict[str, Any]
+
+
 class PpemModel(RowsByRejection):
     """Draws x' by G_omega, the class given x', and the other columns by G_v given both (specs/ppem.md 3.6).
 
-    `energy` holds the weights of the marginal energy for the owner's diagnostics; it is never saved, because it has
-    seen the hidden columns and the generator's penalty does not cover it. Nor is `hiding`, how they were hidden: who
-    knows the distance of a decoy undoes it. `finish` moves what G_v makes (ppem/finish.py), where something does.
+    `kept` is for the owner's diagnostics and never saved: the energy has seen the hidden columns, and the generator's
+    penalty does not cover it; who knows the distance of a decoy undoes it. `finish` moves what G_v makes
+    (ppem/finish.py), where something does.
     """
 
     def __init__(
@@ -41,12 +48,12 @@ class PpemModel(RowsByRejection):
         config: TrainingConfig,
         nets: Nets,
         rows: int,
-        energy: Any = None,
-        hiding: Any = None,
+        kept: Kept | None = None,
         finish: Mapping[str, np.ndarray] | None = None,
     ):
         self.finish = finish
-        self.coding, self.config, self.rows, self.energy, self.hiding = coding, config, rows, energy, hiding
+        self.coding, self.config, self.rows = coding, config, rows
+        self.energy, self.hiding = kept or (None, None)
         self.nets = {name: dict(nets[name]) for name in RELEASED}
 
     @property

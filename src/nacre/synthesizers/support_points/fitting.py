@@ -46,19 +46,19 @@ class Target:
 
 
 def fit_points(
-    geometry: Geometry, waves: Waves, target: Target, points: int, seed: int, priors: Priors, restarts: int = 3
+    geometry: Geometry, waves: Waves, target: Target, points: int, seed: int, restarts: int = 3
 ) -> tuple[np.ndarray, np.ndarray]:
     """(numbers [points, d], label probabilities [points, labels]) with the smallest objective of all restarts."""
     import jax
 
     with jax.enable_x64(True):
-        problem = _problem(geometry, waves, target, priors)
+        problem = _problem(geometry, waves, target)
         bell = _fit_bell(geometry, problem, waves.bound)
         found = [_move_points(geometry, problem, bell, points, seed + r) for r in range(restarts)]
     return min(found, key=lambda f: f[0])[1]
 
 
-def _problem(geometry: Geometry, waves: Waves, target: Target, priors: Priors) -> dict[str, Any]:
+def _problem(geometry: Geometry, waves: Waves, target: Target) -> dict[str, Any]:
     """The arrays of the objectives; label coordinates already scaled. Nothing else differs between two fits of a kind,
     so that what was compiled is used again."""
     t = waves.frequencies
@@ -72,7 +72,7 @@ def _problem(geometry: Geometry, waves: Waves, target: Target, priors: Priors) -
         "base": waves.base,
         "value": np.stack([value.real, value.imag]),
         "precision": 1 / max(target.noise, 1e-5) ** 2,
-        **asdict(priors),
+        **asdict(Priors()),
     }
 
 

@@ -53,6 +53,14 @@ class TrainingConfig:
     by_weight: bool = False
 
 
+class Batch(NamedTuple):
+    """Rows of one step, their weights, and their conditions."""
+
+    rows: Any
+    weights: Any
+    given: Any
+
+
 class Data(NamedTuple):
     """Rows and weights of mean 1: arguments of compiled code, never constants of it. `upto`: cumulative probability in
     units of 2⁻³², by which rows are drawn when weights do not enter the loss; `given`: conditions, [n, 0] without;

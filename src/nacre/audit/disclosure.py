@@ -41,9 +41,9 @@ class Disclosure:
 
 
 def disclosure(
-    synthetic: Any,
-    train: Any,
-    holdout: Any,
+    synthetic: object,
+    train: object,
+    holdout: object,
     schema: Schema,
     *,
     share: float = 0.05,
@@ -88,7 +88,7 @@ def disclosure(
     )
 
 
-def _chosen(only: Callable[[Any], Any] | None, table: Any, records: Records) -> np.ndarray:
+def _chosen(only: Callable[[Any], Any] | None, table: object, records: Records) -> np.ndarray:
     """Places of the rows that are attacked."""
     if only is None:
         return np.arange(len(records))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,11 @@ from nacre.privacy.plan import Descend, Plan
 from nacre.progress import Progress, silent
 from nacre.table.encoding import Encoded, encode
 from nacre.table.values.decoding import decode
+from nacre.typed import Json
+
+if TYPE_CHECKING:
+    from nacre.privacy.plan import Plan
+    from nacre.table import Schema
 
 HELD_OUT = 0.25  # of the runs, to choose the threshold of the others
 GUESSES = 0.2  # of the canaries on each side
@@ -61,7 +66,7 @@ class ViewBound:
     def said(self) -> str:
         return audit_sentence(self.to_json(), self.bound.confidence)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         return {
             "view": self.view, "metric": self.bound.metric, "lower_bound": self.bound.value, "claim": self.bound.claim,
             "ceiling": self.ceiling, "delta": self.delta, "runs": self.runs, "refuted": self.bound.refuted,
@@ -85,7 +90,7 @@ class MethodAudit:
     def refuted(self) -> bool:
         return any(f.bound.refuted for f in self.findings)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """Public: functions of the mechanism and of made-up rows."""
         return {
             "method": self.method,
@@ -148,7 +153,7 @@ def audit_method(
     return MethodAudit(plan.method, *terms, 1 - alpha, tuple(findings), effort.canaries > 0 and coin_seed is not None)
 
 
-def _checked(plan: Any, effort: Effort, mu: float | None, alpha: float) -> float:
+def _checked(plan: Plan, effort: Effort, mu: float | None, alpha: float) -> float:
     """The level of each bound, once it is known that every view can run and can fail."""
     if plan.budget.epsilon is None:
         raise NacreError("an audit needs a claim; plan the method with an epsilon")
@@ -174,7 +179,7 @@ def _checked(plan: Any, effort: Effort, mu: float | None, alpha: float) -> float
     return each
 
 
-def default_canaries(plan: Any, effort: Effort, alpha: float, canaries: int = 1000) -> tuple[int, str]:
+def default_canaries(plan: Plan, effort: Effort, alpha: float, canaries: int = 1000) -> tuple[int, str]:
     """(`canaries`, "") where a one-run audit beside `effort` can run and can refute the claim, else (0, why not).
 
     Raises NacreError for what is wrong with the other views, or with the plan."""
@@ -196,7 +201,7 @@ def _guessed(canaries: int) -> int:
     return 2 * max(1, round(GUESSES * canaries))
 
 
-def claimed_mu(plan: Any) -> float | None:
+def claimed_mu(plan: Plan) -> float | None:
     """μ of a plan that is Gaussian throughout; None for others."""
     events = plan.events()
     if not all(isinstance(e, Gaussian) for e in events):
@@ -321,5 +326,5 @@ def run(job: Any, room: Any, seed: int) -> tuple[Any, Any]:
         return None, schema
 
 
-def drawn(model: Any, schema: Any, rows: int, rng: np.random.Generator) -> Any:
+def drawn(model: Any, schema: Schema, rows: int, rng: np.random.Generator) -> Any:
     return decode(Encoded(model.draw(rows, rng), rows), schema)

@@ -22,6 +22,7 @@ from nacre.privacy.room import Room
 from nacre.privacy.training import clipping, descent, teaching, unit_arrays
 from nacre.privacy.training.teaching import Teaching
 from nacre.privacy.training.unit_arrays import Units
+from nacre.typed import Array, State, Tree
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Watched:
             answer=lambda teacher, state: answer(teacher, state["inner"]),
         )
 
-    def start(self, state: Any, seen: teaching.Parts, unseen: teaching.Parts) -> Any:
+    def start(self, state: Tree, seen: teaching.Parts, unseen: teaching.Parts) -> State:
         """`seen`: a part for each canary, as it is with it; `unseen`: one part as it is without."""
         one = jax.tree.map(jnp.asarray, self.lesson.start())
         many = len(seen.first)
@@ -54,7 +55,7 @@ class Watched:
         ratios = np.zeros(many, np.float32)
         return {"inner": state, "ratios": ratios, "shadows": shadows, "parts": [seen, unseen]}
 
-    def watching(self, state: Any, noisy: Any, key: jax.Array) -> Any:
+    def watching(self, state: State, noisy: Array, key: jax.Array) -> Any:
         """`update`, and what this step tells of every canary."""
         entry, part = self.entry, self.entry.answer
         scale = part.sigma * descent.sensitivity(part, entry.size)
@@ -73,7 +74,7 @@ class Watched:
         inner = self.update(state["inner"], noisy, key)
         return {**state, "inner": inner, "ratios": ratios, "shadows": [shadows for shadows, _ in played]}
 
-    def _played(self, shadows: Any, state: Any, parts: Any, key: jax.Array) -> tuple[Any, jax.Array]:
+    def _played(self, shadows: Tree, state: Tree, parts: Any, key: jax.Array) -> tuple[Any, jax.Array]:
         """(the shadows after this step, what each would answer if its part had entered, clipped)."""
         job = teaching.Teaching(self.entry, self.lesson, self.update)
 
@@ -90,7 +91,7 @@ class Watched:
         return jax.lax.map(one, turns, batch_size=min(teaching.AT_ONCE, many))
 
 
-def of_canaries(job: Teaching, state: Any, room: Room, settings: Mapping[str, Any]) -> tuple[Watched, Any]:
+def of_canaries(job: Teaching, state: State, room: Room, settings: Mapping[str, Any]) -> tuple[Watched, Any]:
     """(the watched lessons, their state): every unit of the room a canary, in by a coin, that has a part for itself or
     leaves it empty."""
     entry = job.entry
@@ -104,7 +105,7 @@ def of_canaries(job: Teaching, state: Any, room: Room, settings: Mapping[str, An
 
 def of_worlds(
     job: Teaching,
-    state: Any,
+    state: State,
     rooms: Sequence[Room],
     division: np.ndarray,
     settings: Mapping[str, Any],

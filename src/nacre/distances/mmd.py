@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +13,9 @@ from nacre.distances.arrays import beside, float64, option, two_samples
 from nacre.distances.kernels import RBF, Kernel, median_distance
 from nacre.distances.tiles import bilinear_form, quadratic_forms
 from nacre.errors import DataError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 FORMS = ("u", "v")
 SCHEMES = ("iw", "sniw", "miw")
@@ -64,7 +67,7 @@ def mean_of_pairs(kernel: Kernel, x: np.ndarray, weights: np.ndarray, form: str)
 
 
 @float64
-def mmd2(x: Any, y: Any, kernel: Kernel | None = None, form: str = "u") -> float:
+def mmd2(x: ArrayLike, y: ArrayLike, kernel: Kernel | None = None, form: str = "u") -> float:
     """Squared MMD of two samples in float64, O((n+m)²d) time and O((n+m)d) memory.
 
     `kernel` None: RBF with the median heuristic on the pooled sample. Form "u" is unbiased and may be negative,
@@ -79,16 +82,16 @@ def mmd2(x: Any, y: Any, kernel: Kernel | None = None, form: str = "u") -> float
     return same - 2 * bilinear_form(kernel, x, y, a, b)
 
 
-def mmd_biased(x: Any, y: Any, kernel: Kernel | None = None) -> float:
+def mmd_biased(x: ArrayLike, y: ArrayLike, kernel: Kernel | None = None) -> float:
     """The biased MMD: root of the V form. About sqrt(2(1 − E k)/n) for equal laws, so state n beside it."""
     return max(0.0, mmd2(x, y, kernel, form="v")) ** 0.5
 
 
 @float64
 def weighted_mmd2(
-    x: Any,
-    weights: Any,
-    y: Any,
+    x: ArrayLike,
+    weights: ArrayLike,
+    y: ArrayLike,
     kernel: Kernel | None = None,
     scheme: str = "sniw",
     form: str = "u",
@@ -134,7 +137,7 @@ def _groups(n: int, m: int, groups: int, seed: int) -> Iterator[tuple[np.ndarray
     return zip(*(rng.permutation(k)[: k // groups * groups].reshape(groups, -1) for k in (n, m)), strict=True)
 
 
-def effective_size(weights: Any) -> float:
+def effective_size(weights: ArrayLike) -> float:
     """(Σw)²/Σw²: how many equally weighted rows these are worth."""
     w = np.asarray(weights, dtype=np.float64)
     return float(w.sum() ** 2 / np.sum(w**2))

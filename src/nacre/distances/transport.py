@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,11 +12,14 @@ import numpy as np
 from nacre.distances.arrays import float64, option, two_samples
 from nacre.typed import Array
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
 DIRECTIONS = 16  # directions sorted at a time
 
 
 @float64
-def sliced_wasserstein(x: Any, y: Any, p: int = 1, directions: int = 128, seed: int = 0) -> float:
+def sliced_wasserstein(x: ArrayLike, y: ArrayLike, p: int = 1, directions: int = 128, seed: int = 0) -> float:
     """(mean over directions of W_p^p)^(1/p), p = 1 or 2, in float64. One column: the exact W_p, no directions drawn."""
     option("p", p, (1, 2))
     x, y = two_samples(x, y)

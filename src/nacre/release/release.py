@@ -118,7 +118,7 @@ class Release:
         seed: int | None = None,
         force: bool = False,
         progress: Callable[[int], None] = lambda done: None,
-        engine: Any = None,
+        engine: object = None,
         tell_weights: TellWeights | None = None,
         spreadsheet: bool = False,
     ) -> int:
@@ -151,7 +151,7 @@ class Release:
         where: Mapping[str, Any] | None = None,
         rebalance: Mapping[str, Mapping[Any, float]] | Target | None = None,
         seed: int | None = None,
-        engine: Any = None,
+        engine: object = None,
         tell_weights: TellWeights | None = None,
     ) -> Iterator[Any]:
         """The same rows as Arrow tables of at most 250,000 rows, fewer where they hold arrays; identifiers count on.
@@ -182,7 +182,9 @@ class Release:
         with running(engine) as cluster:
             yield from in_order(cluster.each(self._chunk_table, given))
 
-    def _chunk_table(self, chunk: Chunk, where: Mapping[str, Condition], shares: Any, draw: Draw | None = None) -> Any:
+    def _chunk_table(
+        self, chunk: Chunk, where: Mapping[str, Condition], shares: object, draw: Draw | None = None
+    ) -> Any:
         """One chunk, its random numbers included: a function of its arguments. `draw` saves making it again."""
         draw = draw or balanced(self, shares, where)
         return decode(draw(chunk.rows, chunk.rng()), self.schema, start=chunk.start + 1)
@@ -238,7 +240,7 @@ class Release:
             found[rule.determinant] = Condition.of(keys, source, condition.place)
         return found
 
-    def log_prob(self, table: Any, *, samples: int = 64, seed: int = 0) -> np.ndarray:
+    def log_prob(self, table: object, *, samples: int = 64, seed: int = 0) -> np.ndarray:
         """A lower bound of the log-probability of each row of a table, in nats, for models that have one (hflow).
 
         Labels, whole numbers, nulls and atoms count by their mass, other numbers by their density per unit; values
@@ -282,7 +284,7 @@ def load(path: str | os.PathLike) -> Release:
     return made_of(path, *unpack(path))
 
 
-def made_of(path: Any, documents: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Release:
+def made_of(path: str | os.PathLike, documents: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Release:
     """The release in the parts of a file."""
     if documents["model.json"].get("method") == SKETCH:
         raise ReleaseFileError(

@@ -21,7 +21,7 @@ from nacre.privacy.ledger.witness import Witness
 from nacre.privacy.plan import Plan
 
 
-def open_ledger(url: Any, create: bool = False) -> Ledger:
+def open_ledger(url: object, create: bool = False) -> Ledger:
     """The ledger at a path, at sqlite:///PATH or at postgresql://...; made there only with `create`."""
     if isinstance(url, Ledger):
         return url

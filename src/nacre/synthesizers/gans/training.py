@@ -14,7 +14,7 @@ from nacre.nets.branched import forward, train_forward
 from nacre.synthesizers.gans.config import TrainingConfig
 from nacre.synthesizers.parts.adversarial import ADAM, Data, averaged, balanced, chunks, finite, kept, moved, pace
 from nacre.synthesizers.parts.generator_model import GENERATOR
-from nacre.typed import Array, Number
+from nacre.typed import Array, Number, State
 
 CHUNK = 200
 REBUILDING = 2_000  # steps of an autoencoder before the adversarial training
@@ -54,10 +54,10 @@ def made(config: TrainingConfig, generators: Any, running: Any, given: Any, key:
     return config.heads.relaxed(raw, two), running
 
 
-def step(state: Any, data: Data, key: jax.Array, number: Number, total: Number, config: TrainingConfig) -> Any:
+def step(state: State, data: Data, key: jax.Array, number: Number, total: Number, config: TrainingConfig) -> State:
     speed, share = pace(number / total), kept(total)
 
-    def turn(state: Any, key: jax.Array) -> tuple[Any, None]:
+    def turn(state: State, key: jax.Array) -> tuple[State, None]:
         a, b, c = jax.random.split(key, 3)
         real, given = rows_and_class(config, data, a)
         fake = jax.lax.stop_gradient(made(config, state["generators"], state["running"], given, b)[0])
@@ -68,7 +68,7 @@ def step(state: Any, data: Data, key: jax.Array, number: Number, total: Number, 
     keys = jax.random.split(key, config.turns + 1)
     state, _ = jax.lax.scan(turn, state, keys[1:])
 
-    def lose(generators: Any) -> tuple[jax.Array, Any]:
+    def lose(generators: State) -> tuple[jax.Array, Any]:
         a, b = jax.random.split(keys[0])
         _, given = rows_and_class(config, data, a)
         fake, running = made(config, generators, state["running"], given, b)
@@ -83,15 +83,15 @@ def step(state: Any, data: Data, key: jax.Array, number: Number, total: Number, 
 
 
 @partial(jax.jit, static_argnames="config")
-def _chunk(state: Any, data: Data, key: jax.Array, numbers: Array, total: Number, config: TrainingConfig) -> Any:
-    def one(state: Any, number: Any) -> tuple[Any, None]:
+def _chunk(state: State, data: Data, key: jax.Array, numbers: Array, total: Number, config: TrainingConfig) -> State:
+    def one(state: State, number: Number) -> tuple[Any, None]:
         return step(state, data, jax.random.fold_in(key, number), number, total, config), None
 
     return jax.lax.scan(one, state, numbers)[0]
 
 
 @partial(jax.jit, static_argnames=("config", "length"))
-def _rebuild(state: Any, data: Data, key: jax.Array, config: Any, length: int) -> Any:
+def _rebuild(state: State, data: Data, key: jax.Array, config: Any, length: int) -> Any:
     """The autoencoder of medGAN, trained on rows before."""
     both = {"coder": state["coder"], "decoder": state["generators"]["decoder"]}
 
@@ -107,7 +107,9 @@ def _rebuild(state: Any, data: Data, key: jax.Array, config: Any, length: int) -
 
 
 @partial(jax.jit, static_argnames="config")
-def _chunks(states: Any, data: Data, keys: jax.Array, numbers: Array, total: Number, config: TrainingConfig) -> Any:
+def _chunks(
+    states: object, data: Data, keys: jax.Array, numbers: Array, total: Number, config: TrainingConfig
+) -> State:
     return jax.vmap(lambda s, d, k: _chunk(s, d, k, numbers, total, config))(states, data, keys)
 
 
@@ -148,6 +150,6 @@ def _begun(data: Data, config: TrainingConfig, steps: int, key: jax.Array) -> di
     return state
 
 
-def _nets(state: Any) -> dict[str, dict[str, np.ndarray]]:
+def _nets(state: State) -> dict[str, dict[str, np.ndarray]]:
     nets = {**state["mean"], GENERATOR: {**state["mean"][GENERATOR], **state["running"]}}
     return finite(nets, "; train fewer steps")

@@ -20,6 +20,7 @@ from nacre.synthesizers.hflow.conditions import Conditions
 from nacre.synthesizers.parts.conditioning import draw_until
 from nacre.table import Condition, Schema
 from nacre.table.encoding import Values
+from nacre.typed import Tree
 
 SPACES = ("normal", "uniform")
 DEQUANTISATIONS = ("uniform", "variational", "printed")
@@ -41,7 +42,7 @@ class FlowModel(Model):
         self,
         axes: Axes,
         shape: Shape,
-        weights: Mapping[str, Any],
+        weights: Mapping[str, Tree],
         space: str,
         target: str | None,
         rows: int,

@@ -75,7 +75,7 @@ class RowsByRejection(Model):
     def schema(self) -> Schema:
         raise NotImplementedError
 
-    def some_rows(self, rows: int, rng: np.random.Generator, fixed: Any) -> dict[str, Values]:
+    def some_rows(self, rows: int, rng: np.random.Generator, fixed: object) -> dict[str, Values]:
         """`rows` rows; `fixed` is what `take_direct` made of the conditions it could meet directly."""
         raise NotImplementedError
 

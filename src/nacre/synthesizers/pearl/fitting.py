@@ -24,7 +24,7 @@ from nacre.errors import ConvergenceError
 from nacre.synthesizers.parts.adversarial import chunks
 from nacre.synthesizers.pearl import critic
 from nacre.synthesizers.pearl.characters import ORDER, Characters
-from nacre.typed import Array
+from nacre.typed import Array, Tree
 
 CHUNK = 50  # steps per jitted call
 
@@ -65,21 +65,21 @@ class Problem(NamedTuple):
     signs of the second and third harmonic; `third` is None when no frequency has three columns. `member`: the column
     of each group; `start`: where the log scales of the critic begin."""
 
-    cosine: Any
-    sine: Any
-    first: Any
-    second: Any
+    cosine: jax.Array
+    sine: jax.Array
+    first: jax.Array
+    second: jax.Array
     third: Any
-    sign: Any
-    re: Any
-    im: Any
-    weight: Any
-    noise: Any
-    share: Any
-    share_weight: Any
-    harmonics: Any
-    member: Any
-    start: Any
+    sign: jax.Array
+    re: jax.Array
+    im: jax.Array
+    weight: jax.Array
+    noise: jax.Array
+    share: jax.Array
+    share_weight: jax.Array
+    harmonics: jax.Array
+    member: jax.Array
+    start: jax.Array
 
 
 def problem(measured: Measured, characters: Characters) -> Problem:
@@ -242,7 +242,7 @@ def fit(
     base = jnp.log(jnp.asarray(floor, jnp.float32))
     key, own = jax.random.split(key)
     if effort.network:
-        state: Any = start_network(own, effort, base)
+        state: Tree = start_network(own, effort, base)
     else:
         state = base + effort.spread * jax.random.normal(own, (effort.particles, len(base)))
     players = (state, task.start)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nacre.synthesizers.parts.layout import Layout
+
+if TYPE_CHECKING:
+    from nacre.table.encoding import Values
 
 
 def frequencies(k: int, width: int, scale: float, spread: tuple[float, ...], seed: int) -> np.ndarray:
@@ -45,7 +48,7 @@ def public_parameters(layout: Layout, t: np.ndarray | None = None) -> dict[str, 
 def cosine_map(layout: Layout) -> Callable[[Mapping[str, Any], Any], np.ndarray]:
     """PEARL's record features k^{-1/2}[cos t·x, sin t·x], of norm exactly 1, after the class if there are several."""
 
-    def features(records: Mapping[str, Any], public: Any) -> np.ndarray:
+    def features(records: Mapping[str, Values], public: Any) -> np.ndarray:
         t = public["frequencies"]
         angle = angles(layout, *layout.encode(records), t)
         waves = np.concatenate([np.cos(angle), np.sin(angle)], axis=1) / np.sqrt(len(t))
@@ -57,7 +60,7 @@ def cosine_map(layout: Layout) -> Callable[[Mapping[str, Any], Any], np.ndarray]
 def mixed_map(layout: Layout) -> Callable[[Mapping[str, Any], Any], np.ndarray]:
     """DP-MERF's features for mixed tables: k^{-1/2}[cos, sin] of the numbers, one-hot/sqrt(blocks) beside (norm √2)."""
 
-    def features(records: Mapping[str, Any], public: Any) -> np.ndarray:
+    def features(records: Mapping[str, Values], public: Any) -> np.ndarray:
         t = public["frequencies"]
         numbers, codes = layout.encode(records)
         pieces = []
@@ -88,7 +91,7 @@ def moment_map(layout: Layout) -> Callable[[Mapping[str, Any], Any], np.ndarray]
     """
     spans = _spans(layout)
 
-    def features(records: Mapping[str, Any], public: Any) -> np.ndarray:
+    def features(records: Mapping[str, Values], public: object) -> np.ndarray:
         numbers, codes = layout.encode(records)
         u = numbers - 0.5
         hot = [

@@ -21,6 +21,7 @@ from nacre.synthesizers.ppem.outset import with_class
 from nacre.table import Schema
 from nacre.table.encoding import Values
 from nacre.table.naming import choices
+from nacre.typed import Tree
 
 Nets = Mapping[str, Mapping[str, np.ndarray]]
 RELEASED = ("omega", "v", "chooser")
@@ -64,7 +65,7 @@ class PpemModel(RowsByRejection):
     def hidden(self) -> tuple[str, ...]:
         return self.coding.parts[0]
 
-    def some_rows(self, rows: int, rng: np.random.Generator, fixed: Any) -> dict[str, Values]:
+    def some_rows(self, rows: int, rng: np.random.Generator, fixed: object) -> dict[str, Values]:
         z = rng.standard_normal((rows, LATENT)).astype(np.float32)
         hidden, codes = self.config.hidden.hard(forward(self.config.omega, self.nets["omega"], (z,)), rng)
         return self.rest_given(hidden, codes, rng)
@@ -138,7 +139,7 @@ class PpemModel(RowsByRejection):
             return cls(files.coding_of(layout, parts, arrays), config, found, rows, finish=found.get(FINISH))
 
 
-def _marginal(net: Branched, weights: Any) -> Any:
+def _marginal(net: Branched, weights: Tree) -> Any:
     from nacre.synthesizers.ppem import losses
 
     return lambda x: losses.energy(net, weights, x, anchor=losses.ANCHOR)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from nacre.privacy.doors.select import STEPS, Nearness, RecordScore
 from nacre.privacy.plan import NO_NOISE, Entry, Plan, Scope, Select, Total, gaussian_share
 from nacre.synthesizers.options import expect, is_number
 from nacre.synthesizers.support_points.geometry import Geometry
+
+if TYPE_CHECKING:
+    from nacre.table.encoding import Values
 
 WIDTHS = np.geomspace(0.005, 0.125, 20)
 LIMIT = 5.0
@@ -73,7 +76,7 @@ def squares(geometry: Geometry) -> Callable[[Mapping[str, Any], Any], np.ndarray
     """s(x) of every record in units of its clip, [n, 1]: the squared distance to the nearest point, per column."""
     layout = geometry.layout
 
-    def score(records: Mapping[str, Any], public: Any) -> np.ndarray:
+    def score(records: Mapping[str, Values], public: Any) -> np.ndarray:
         x, _ = layout.encode(records)
         nearest = _square_distances(x, public["points"]).min(axis=1, keepdims=True)
         return np.minimum(nearest / (max(x.shape[1], 1) * WIDEST), 1.0)
@@ -93,7 +96,7 @@ def log_densities(geometry: Geometry) -> Callable[[Mapping[str, Any], Any], np.n
     """log p_h(x)/d of every record for every width, rounded so that last bits do not matter."""
     layout = geometry.layout
 
-    def score(records: Mapping[str, Any], public: Any) -> np.ndarray:
+    def score(records: Mapping[str, Values], public: Any) -> np.ndarray:
         x, _ = layout.encode(records)
         points, widths = public["points"], public["widths"]
         d = x.shape[1]

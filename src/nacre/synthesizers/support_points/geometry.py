@@ -6,11 +6,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nacre.synthesizers.parts.layout import Layout
+from nacre.typed import Array
+
+if TYPE_CHECKING:
+    from nacre.table.encoding import Values
 
 CORNER = math.sqrt(0.5)
 
@@ -64,7 +68,7 @@ class Geometry:
         """Encoded records to vectors [n, width]; a label outside its list has a block of zeros."""
         layout = self.layout
 
-        def vectors(records: Mapping[str, Any], public: Any) -> np.ndarray:
+        def vectors(records: Mapping[str, Values], public: Any) -> np.ndarray:
             numbers, codes = layout.encode(records)
             hot = [(code[:, None] == np.arange(size)) * CORNER for (_, size), code in zip(public["blocks"], codes)]
             return np.concatenate([numbers, *hot], axis=1)
@@ -101,6 +105,6 @@ def near(columns: Any, point: Any) -> Any:
     return -(total**0.5)
 
 
-def apart(points: Any, point: Any) -> Any:
+def apart(points: Array, point: Array) -> Any:
     """‖y_l − y‖: what a pair of points is worth."""
     return -near(points, point)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nacre.synthesizers.parts.heads import Heads
+from nacre.typed import Array
+
+if TYPE_CHECKING:
+    import jax
 
 
 @dataclass(frozen=True)
@@ -56,9 +60,9 @@ class TrainingConfig:
 class Batch(NamedTuple):
     """Rows of one step, their weights, and their conditions."""
 
-    rows: Any
-    weights: Any
-    given: Any
+    rows: jax.Array
+    weights: jax.Array
+    given: jax.Array
 
 
 class Data(NamedTuple):
@@ -66,8 +70,8 @@ class Data(NamedTuple):
     units of 2⁻³², by which rows are drawn when weights do not enter the loss; `given`: conditions, [n, 0] without;
     `distance`: the median distance of rows."""
 
-    rows: Any
-    weights: Any
-    upto: Any
-    given: Any
+    rows: Array
+    weights: Array
+    upto: Array
+    given: Array
     distance: Any

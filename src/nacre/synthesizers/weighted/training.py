@@ -15,7 +15,7 @@ from nacre.distances.kernels import RBFSum
 from nacre.synthesizers.parts.adversarial import averaged, chunks, finite, moved, pace
 from nacre.synthesizers.weighted import losses
 from nacre.synthesizers.weighted.config import Batch, Data, TrainingConfig
-from nacre.typed import Array, Number
+from nacre.typed import Array, Number, State, Tree
 
 CHUNK = 500
 RULES = {
@@ -71,7 +71,7 @@ def batch(config: TrainingConfig, data: Data, key: jax.Array) -> Batch:
     return Batch(data.rows[i], data.weights[i], data.given[i])
 
 
-def made(config: TrainingConfig, generator: Any, given: Any, key: jax.Array) -> Any:
+def made(config: TrainingConfig, generator: Tree, given: Array, key: jax.Array) -> Any:
     """Generated rows for these conditions."""
     one, two = jax.random.split(key)
     z = jax.random.normal(one, (len(given), config.latent))
@@ -139,7 +139,7 @@ def generator_loss(generator: Any, critic: Any, config: TrainingConfig, data: Da
 # --------------------------------------------------------------------------------------------------------- steps
 
 
-def turn(state: Any, data: Data, key: jax.Array, speed: Any, config: TrainingConfig) -> Any:
+def turn(state: State, data: Data, key: jax.Array, speed: Number, config: TrainingConfig) -> State:
     """One step of the critic."""
     a, b, c = jax.random.split(key, 3)
     critic = state["critic"]
@@ -155,7 +155,7 @@ def turn(state: Any, data: Data, key: jax.Array, speed: Any, config: TrainingCon
     return {**state, "critic": critic, "critic_memory": critic_memory}
 
 
-def step(state: Any, data: Data, key: jax.Array, number: Any, total: Any, config: TrainingConfig) -> Any:
+def step(state: State, data: Data, key: jax.Array, number: Number, total: Number, config: TrainingConfig) -> State:
     speed = pace(number / total)
     one, two = jax.random.split(key)
     if config.critic is not None:
@@ -179,11 +179,11 @@ def step(state: Any, data: Data, key: jax.Array, number: Any, total: Any, config
 
 
 @partial(jax.jit, static_argnames="config")
-def chunk(state: Any, data: Data, key: jax.Array, numbers: Array, total: Number, config: TrainingConfig) -> Any:
+def chunk(state: State, data: Data, key: jax.Array, numbers: Array, total: Number, config: TrainingConfig) -> Any:
     """The steps of these numbers; with several keys, state and data have a leading axis of trainings, too."""
 
-    def one(state: Any, data: Data, key: jax.Array) -> Any:
-        def go(state: Any, number: Any) -> tuple[Any, None]:
+    def one(state: State, data: Data, key: jax.Array) -> State:
+        def go(state: State, number: Number) -> tuple[Any, None]:
             return step(state, data, jax.random.fold_in(key, number), number, total, config), None
 
         return jax.lax.scan(go, state, numbers)[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from nacre.synthesizers.parts.layout import Layout
 
 if TYPE_CHECKING:
+    from nacre.privacy.passes.feature_sums import Features
     from nacre.table.encoding import Values
 
 
@@ -45,7 +46,7 @@ def public_parameters(layout: Layout, t: np.ndarray | None = None) -> dict[str, 
     return {"numbers": layout.numbers, "blocks": layout.blocks} | ({} if t is None else {"frequencies": t})
 
 
-def cosine_map(layout: Layout) -> Callable[[Mapping[str, Any], Any], np.ndarray]:
+def cosine_map(layout: Layout) -> Features:
     """PEARL's record features k^{-1/2}[cos t·x, sin t·x], of norm exactly 1, after the class if there are several."""
 
     def features(records: Mapping[str, Values], public: Any) -> np.ndarray:
@@ -57,7 +58,7 @@ def cosine_map(layout: Layout) -> Callable[[Mapping[str, Any], Any], np.ndarray]
     return features
 
 
-def mixed_map(layout: Layout) -> Callable[[Mapping[str, Any], Any], np.ndarray]:
+def mixed_map(layout: Layout) -> Features:
     """DP-MERF's features for mixed tables: k^{-1/2}[cos, sin] of the numbers, one-hot/sqrt(blocks) beside (norm √2)."""
 
     def features(records: Mapping[str, Values], public: Any) -> np.ndarray:
@@ -82,7 +83,7 @@ def moment_size(layout: Layout) -> int:
     return layout.width + 1
 
 
-def moment_map(layout: Layout) -> Callable[[Mapping[str, Any], Any], np.ndarray]:
+def moment_map(layout: Layout) -> Features:
     """[x/r, ‖u‖²/q]/√2 of a centred record x, u its numbers.
 
     Numbers are centred at the middle of their public range (u in [-1/2, 1/2]^d, so ‖u‖² <= q = d/4), each block of m

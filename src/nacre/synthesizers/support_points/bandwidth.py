@@ -12,7 +12,7 @@ bound: one record can move it across the whole range, and noise for that, of sd 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from nacre.synthesizers.options import expect, is_number
 from nacre.synthesizers.support_points.geometry import Geometry
 
 if TYPE_CHECKING:
+    from nacre.privacy.passes.feature_sums import Features
     from nacre.table.encoding import Values
 
 WIDTHS = np.geomspace(0.005, 0.125, 20)
@@ -72,7 +73,7 @@ def find(bandwidth: Any, curator: Curator, plan: Plan, geometry: Geometry, numbe
     return math.sqrt(WIDEST * (pick + 1) / SQUARES)
 
 
-def squares(geometry: Geometry) -> Callable[[Mapping[str, Any], Any], np.ndarray]:
+def squares(geometry: Geometry) -> Features:
     """s(x) of every record in units of its clip, [n, 1]: the squared distance to the nearest point, per column."""
     layout = geometry.layout
 
@@ -92,7 +93,7 @@ def _square_distances(x: np.ndarray, points: np.ndarray) -> np.ndarray:
     return square
 
 
-def log_densities(geometry: Geometry) -> Callable[[Mapping[str, Any], Any], np.ndarray]:
+def log_densities(geometry: Geometry) -> Features:
     """log p_h(x)/d of every record for every width, rounded so that last bits do not matter."""
     layout = geometry.layout
 

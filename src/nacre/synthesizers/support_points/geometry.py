@@ -4,7 +4,7 @@ kind is at most 1 wide and the diameter is the root of the number of columns (sp
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from nacre.synthesizers.parts.layout import Layout
 from nacre.typed import Array
 
 if TYPE_CHECKING:
+    from nacre.privacy.passes.feature_sums import Features
     from nacre.table.encoding import Values
 
 CORNER = math.sqrt(0.5)
@@ -64,7 +65,7 @@ class Geometry:
         """What the maps of records need besides the record."""
         return {"numbers": self.layout.numbers, "blocks": self.layout.blocks}
 
-    def record_map(self) -> Callable[[Mapping[str, Any], Any], np.ndarray]:
+    def record_map(self) -> Features:
         """Encoded records to vectors [n, width]; a label outside its list has a block of zeros."""
         layout = self.layout
 

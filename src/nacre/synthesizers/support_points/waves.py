@@ -7,7 +7,7 @@ estimate 2‖x − x'‖, so the norm of a record does not grow with the number 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ import numpy as np
 from nacre.synthesizers.support_points.geometry import CORNER, Geometry
 
 if TYPE_CHECKING:
+    from nacre.privacy.passes.feature_sums import Features
     from nacre.table.encoding import Values
 
 SLACK = 1.2  # ‖g(x)‖² is 2‖x − c‖ on average over frequencies; a finite number of them overshoots
@@ -97,7 +98,7 @@ class Waves:
         }
 
 
-def wave_map(geometry: Geometry) -> Callable[[Mapping[str, Any], Any], np.ndarray]:
+def wave_map(geometry: Geometry) -> Features:
     """[Re g, Im g] of every record. Sums and products of its own numbers only: the same bits in any company."""
     layout = geometry.layout
 

@@ -59,9 +59,7 @@ def test_the_ratio_has_its_law_and_the_white_box_is_tight(method):
     for world, sign in ((0, -1), (1, 1)):
         assert seen[world].mean() == pytest.approx(sign * mu**2 / 2, abs=5 * mu / np.sqrt(n))
         assert seen[world].std() == pytest.approx(mu, rel=5 / np.sqrt(2 * n))
-    bounds = {
-        f.bound.metric: f.bound for f in methods.judged("white", *seen, planned.plan.budget, mu, 1e-4, middle=0.0)
-    }
+    bounds = {f.bound.metric: f.bound for f in methods.judged("white", seen, planned.plan.budget, mu, 1e-4, middle=0.0)}
     assert bounds["mu"].value > 0.2 * mu and not bounds["mu"].refuted and not bounds["epsilon"].refuted
 
 

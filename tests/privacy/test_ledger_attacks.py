@@ -141,7 +141,7 @@ def after(last: chain.Row, kind: str, taken: chain.Row | None, **more: Any) -> c
         "body", taken.facts if kind == "reserved" and taken else {"plan": taken.facts["plan"]} if taken else {}
     )
     by = more.pop("made_by", taken.made_by if taken else last.made_by)
-    return chain.following(last, kind, by, body, **{**known, **more})
+    return chain.following(last, by, chain.Step(kind, body, **{**known, **more}))
 
 
 FORGED: dict[str, tuple[Callable[[Books], chain.Row], str, str]] = {
@@ -524,7 +524,7 @@ def test_a_decision_on_what_is_no_longer_the_last_row_is_refused(granted):
     _, owner = granted
     with pytest.raises(LedgerError, match="another row was added meanwhile"), owner.store.locked("shared") as book:
         last = owner.rows("shared")[-1]
-        book.append(chain.following(replace(last, sequence=last.sequence - 1), "reserved", "nacre", {}))
+        book.append(chain.following(replace(last, sequence=last.sequence - 1), "nacre", chain.Step("reserved", {})))
 
 
 def test_a_decision_on_no_row_at_all_is_refused(granted):

@@ -246,7 +246,7 @@ def methods(as_json: o.Json = False) -> None:
     shell.document({"methods": found})
 
 
-def _setting(value: Any) -> str:
+def _setting(value: object) -> str:
     """A default as `--option` takes it."""
     if isinstance(value, bool | tuple):
         return json.dumps(value)

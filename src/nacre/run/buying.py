@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Unpack
 
 from nacre.engines import open_rows
 from nacre.errors import SchemaError
@@ -38,7 +38,7 @@ class BoughtSchema:
 
 
 def buy_schema(
-    table: Any,
+    table: object,
     *,
     epsilon: float,
     delta: float | None = None,
@@ -61,7 +61,7 @@ def buy_schema(
     return bought(table, known, terms, Access(account_of(ledger, former), None, transcript, progress, notes))
 
 
-def bought(table: Any, known: Schema | None, terms: Terms, access: Access) -> BoughtSchema:
+def bought(table: object, known: Schema | None, terms: Terms, access: Access) -> BoughtSchema:
     """The completed schema of a table on these terms."""
     access.account.check(reads=False, seeded=terms.noise_seed is not None)
     budget = terms.settled(known.rows if known else None).budget

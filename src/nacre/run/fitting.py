@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def fit(
-    table: Any,
+    table: object,
     *,
     epsilon: float | None,
     delta: float | None = None,
@@ -92,7 +92,7 @@ def fit(
     return made
 
 
-def carry_out(table: Any, schema: Schema | None, terms: Terms, access: Access) -> Release:
+def carry_out(table: object, schema: Schema | None, terms: Terms, access: Access) -> Release:
     """The release of a table on these terms; `nacre.fit` says what they mean."""
     check_seed(terms.seed)
     weighing = in_the_loss(terms)

@@ -29,7 +29,7 @@ _OFTEN = 5  # how often a label occurs in a list of categories; one that hardly 
 _LONG = 80  # characters of a text that is a sentence, on average
 
 
-def draft(table: Any, exclude: Iterable[str] = ()) -> Schema:
+def draft(table: object, exclude: Iterable[str] = ()) -> Schema:
     """Guess kind, writing, domain and nullability of every column of a table or of Rows, in two passes.
 
     Raises SchemaError for too many columns and DataError for a column that cannot be modelled.

@@ -14,6 +14,7 @@ from nacre.table.checking import HIDDEN, keyed, short
 from nacre.table.columns import PROVENANCES, Column
 from nacre.table.naming import choices
 from nacre.table.rules import MOST_CAP, Dependency, Impossible, Unit, check_dependencies
+from nacre.typed import Json
 
 MAX_COLUMNS = 2_000  # modelled columns: beyond this, tables of pairs do not fit any budget or machine
 SCHEMA_FACTS = ("rows", "unit", "dependencies", "impossible")
@@ -29,11 +30,11 @@ class Attestation:
     why: str
     facts: tuple[tuple[str | None, str], ...]  # (column, or None for the table, fact)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         return {"by": self.by, "why": self.why, "facts": [list(fact) for fact in self.facts]}
 
     @classmethod
-    def from_json(cls, raw: Any, where: str) -> Attestation:
+    def from_json(cls, raw: object, where: str) -> Attestation:
         by, why, facts = keyed(raw, where, ("by", "why", "facts"))
         good = isinstance(facts, list) and all(
             isinstance(f, list) and len(f) == 2 and isinstance(f[0], (str, type(None))) and isinstance(f[1], str)
@@ -65,11 +66,11 @@ class Purchase:
                 "promise"
             )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         return dataclasses.asdict(self)
 
     @classmethod
-    def from_json(cls, raw: Any, where: str) -> Purchase:
+    def from_json(cls, raw: object, where: str) -> Purchase:
         return cls(*keyed(raw, where, ("epsilon", "delta", "neighbours", "cap")))
 
 
@@ -232,7 +233,7 @@ class Schema:
         return parse(source)
 
     @classmethod
-    def load(cls, path: Any) -> Schema:
+    def load(cls, path: str | os.PathLike) -> Schema:
         """The schema in a JSON file."""
         from nacre.table.schema_json import load
 
@@ -247,14 +248,14 @@ class Schema:
             raise SchemaError(f"schema is {type(schema).__name__}; give a nacre.Schema, or the path of a schema file")
         return schema
 
-    def save(self, path: Any, force: bool = False) -> None:
+    def save(self, path: str | os.PathLike, force: bool = False) -> None:
         """Write the JSON file, whole or not at all; an existing file is kept unless `force`."""
         from nacre.table.writing import write_text
 
         write_text(path, self.to_json() + "\n", force=force)
 
     @classmethod
-    def draft(cls, table: Any, exclude: tuple[str, ...] = ()) -> Schema:
+    def draft(cls, table: object, exclude: tuple[str, ...] = ()) -> Schema:
         """A guess from the data itself: every fact in it is `read`, to be reviewed and attested or
         replaced."""
         from nacre.table.draft import draft
@@ -272,7 +273,7 @@ class Schema:
         return hash(self.to_json())
 
 
-def _checked_columns(columns: Any) -> dict[str, Column]:
+def _checked_columns(columns: object) -> dict[str, Column]:
     if not isinstance(columns, Mapping) or not columns:
         raise SchemaError(f"columns is {columns!r}; name at least one column")
     for name, column in columns.items():
@@ -286,7 +287,7 @@ def _checked_columns(columns: Any) -> dict[str, Column]:
     return dict(columns)
 
 
-def _check_words(by: Any, why: Any) -> None:
+def _check_words(by: object, why: object) -> None:
     for word, value in (("by", by), ("why", why)):
         if not isinstance(value, str) or not value.strip() or HIDDEN.search(value):
             raise SchemaError(

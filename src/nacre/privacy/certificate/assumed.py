@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nacre.errors import CertificateError
 from nacre.privacy.certificate.rounding import up
 from nacre.table.schema import Purchase
 from nacre.table.sources.storage import KEYS, can_be_told
+
+if TYPE_CHECKING:
+    from nacre.table import Schema
 
 PER_ROW = "the promise is per row; declare a unit in the schema to protect persons with several rows"
 LEARNED = ("bounds of the features and the classes were not taken from these rows", "the promise is per row")
@@ -56,16 +59,16 @@ def of_sites(sites: int) -> tuple[str, ...]:
             ONE_SITE)  # fmt: skip
 
 
-def public(schema: Any) -> str:
+def public(schema: Schema) -> str:
     apart = ", those attested apart," if any(a.facts for a in schema.attestations) else ""
     return f"the facts marked public in the schema{apart} were not taken from this table"
 
 
-def attested(schema: Any) -> tuple[str, ...]:
+def attested(schema: Schema) -> tuple[str, ...]:
     return tuple(f"{len(a.facts)} facts {_ATTESTED} {a.by}, because: {a.why}" for a in schema.attestations)
 
 
-def bought(schema: Any) -> int:
+def bought(schema: Schema) -> int:
     return sum(source == "bought" for source in schema.facts().values())
 
 

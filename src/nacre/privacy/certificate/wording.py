@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nacre.privacy.budget import NEIGHBOURS
 from nacre.privacy.certificate.rounding import down, exact, up
 from nacre.privacy.doors import entry_from_json
 from nacre.table.naming import quoted
+
+if TYPE_CHECKING:
+    from nacre.privacy.certificate.statement import Certificate
 
 WIDTH = 110
 SOURCES = {  # of the facts in a schema, and what each means
@@ -36,7 +39,7 @@ UNPROVEN = (
 )
 
 
-def describe(c: Any) -> str:
+def describe(c: Certificate) -> str:
     """The certificate in plain words."""
     lines = [f"nacre certificate: method {c.method}", f"Guarantee: {label(c)}"]
     lines += [f"  because {reason}" for reason in c.reasons]
@@ -71,7 +74,7 @@ def describe(c: Any) -> str:
     return "\n".join([*lines, UNPROVEN])
 
 
-def label(c: Any) -> str:
+def label(c: Certificate) -> str:
     """The level of the guarantee. Only a method that promises nothing may say more about that."""
     said = c.extras.get("label", "")
     return said if c.guarantee == "none" and str(said).startswith("none") else c.guarantee
@@ -81,16 +84,16 @@ def whose(unit: Mapping[str, Any]) -> str:
     return f"all rows of one {quoted(unit['column'])} (at most {unit['cap']:,})" if unit["column"] else "one row"
 
 
-def curve_words(c: Any) -> list[str]:
+def curve_words(c: Certificate) -> list[str]:
     return [f"epsilon {up(e)} at {exact(d)}" for d, e in c.curve]
 
 
-def rows_source(c: Any) -> str | None:
+def rows_source(c: Certificate) -> str | None:
     """Where the number of rows in the schema came from; None where none is stated."""
     return c.schema["provenance"].get("", {}).get("rows")
 
 
-def neighbours_words(c: Any) -> str:
+def neighbours_words(c: Certificate) -> str:
     """What is compared, and what that and the schema mean for the number of rows."""
     units = "how many units there are is not protected" if c.unit["column"] else ""
     if c.neighbours == "add_or_remove_one":
@@ -122,7 +125,7 @@ def entry_words(entry: Mapping[str, Any]) -> str:
 # --------------------------------------------------------------------------------------------------------------- facts
 
 
-def facts_lines(c: Any) -> list[str]:
+def facts_lines(c: Certificate) -> list[str]:
     """Every fact of the schema by its source, grouped by columns that have the same ones. Complete, however many."""
     lines = []
     for source, title in SOURCES.items():
@@ -164,7 +167,7 @@ def ledger_stamps(extras: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [*extras.get("ledgers", ()), *([extras["ledger"]] if extras.get("ledger") else [])]
 
 
-def hidden_sentence(c: Any) -> str:
+def hidden_sentence(c: Certificate) -> str:
     """Which columns were hidden and at which level: all that may be said of it in public. Empty where none was."""
     found = c.extras.get("hidden")
     if not found:
@@ -178,7 +181,7 @@ def hidden_sentence(c: Any) -> str:
     )
 
 
-def shares_sentence(c: Any) -> str:
+def shares_sentence(c: Certificate) -> str:
     """Whom the rows were asked to stand for, where that is not whom the table holds. Empty where nobody asked."""
     names = ", ".join(quoted(name) for name, _ in c.extras.get("target_shares") or ())
     asked = f"other shares of {names} than the table's" if names else c.extras.get("target")
@@ -187,7 +190,7 @@ def shares_sentence(c: Any) -> str:
     return f"Target: {asked} were asked for; how near the rows come to that is not promised"
 
 
-def _tossed(c: Any) -> str:
+def _tossed(c: Certificate) -> str:
     coins = c.extras["audit"].get("coins", "operating")
     return "" if str(coins).startswith("operating") else "; its coins came from a seed: a test, which bounds nothing"
 

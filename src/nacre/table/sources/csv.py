@@ -118,7 +118,7 @@ class _Parsed:
         self.source, self.columns = source, None if columns is None else list(columns)
         self.ragged, self.lines, self.first = 0, 0, 0
 
-    def batches(self, text: Any, block: int) -> Iterator[pa.RecordBatch]:
+    def batches(self, text: object, block: int) -> Iterator[pa.RecordBatch]:
         source, names = self.source, self.source.arrow_schema.names
         try:
             yield from pacsv.open_csv(

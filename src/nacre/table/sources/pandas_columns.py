@@ -111,7 +111,7 @@ def _spelt(text: str) -> str:
     return "\0" + text.encode("utf-8", "surrogatepass").hex()
 
 
-def _numbers(value: Any) -> list[float] | None:
+def _numbers(value: object) -> list[float] | None:
     """An array of numbers as one row of a tensor; None, a missing row, for what is none."""
     try:
         found = np.asarray(value, dtype=np.float64)

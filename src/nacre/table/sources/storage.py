@@ -89,7 +89,7 @@ class Agreement:
     def __init__(self) -> None:
         self._seen: dict[str, tuple[str, pa.DataType, Any]] = {}
 
-    def add(self, schema: pa.Schema, where: Any) -> None:
+    def add(self, schema: pa.Schema, where: object) -> None:
         for field in schema:
             if (found := family(field.type)) is None:
                 continue

@@ -17,6 +17,8 @@ from nacre.table.schema import Schema
 
 SCHEMAS = Path(__file__).parent / "schemas"
 HOLDOUT = 0.2
+PRIVMRF = "coded as in PrivMRF's comparison (Cai, Lei, Wei, Xiao, PVLDB 14, 2021)"
+MIMIC = "MIMIC-III Clinical Database Demo v1.4, doi:10.13026/C2HM2Q"
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,15 @@ SOURCES: Mapping[str, Source] = {
         "california_housing.parquet", 20_640, "California housing, StatLib, doi:10.1016/S0167-7152(96)00140-X"
     ),
     "credit": Source("creditcard.parquet", 284_807, "Credit card fraud, ULB, doi:10.1109/SSCI.2015.33"),
+    "privmrf-nltcs": Source("privmrf_nltcs.parquet", 21_574, f"NLTCS, {PRIVMRF}"),
+    "privmrf-br2000": Source("privmrf_br2000.parquet", 38_000, f"BR2000, {PRIVMRF}"),
+    "privmrf-adult": Source("privmrf_adult.parquet", 45_222, f"Adult, {PRIVMRF}"),
+    "mimic-icustays": Source("mimic3demo_icustays.parquet", 136, MIMIC),
+    "mimic-admissions": Source("mimic3demo_admissions.parquet", 129, MIMIC),
+    "mimic-patients": Source("mimic3demo_patients.parquet", 100, MIMIC),
+    "national2019": Source(
+        "nist_national2019.parquet", 27_253, "NIST Diverse Communities Data Excerpts, American Community Survey 2019"
+    ),
 }
 
 
@@ -67,18 +78,20 @@ class Dataset:
             return self
         from sklearn.model_selection import train_test_split
 
-        some, _ = train_test_split(self.frame, train_size=rows, stratify=self.frame[self.target], random_state=0)
+        some, _ = train_test_split(self.frame, train_size=rows, stratify=self._strata, random_state=0)
         schema = replace(self.schema, rows=_private_rows(rows))
         return replace(self, frame=some.reset_index(drop=True), schema=schema)
 
     def split(self, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """80 % private table, 20 % holdout, stratified on the target, by seed."""
+        """80 % private table, 20 % holdout, by seed; stratified on the target unless that is a number."""
         from sklearn.model_selection import train_test_split
 
-        private, holdout = train_test_split(
-            self.frame, test_size=HOLDOUT, stratify=self.frame[self.target], random_state=seed
-        )
+        private, holdout = train_test_split(self.frame, test_size=HOLDOUT, stratify=self._strata, random_state=seed)
         return private.reset_index(drop=True), holdout.reset_index(drop=True)
+
+    @property
+    def _strata(self) -> pd.Series | None:
+        return None if self.schema.columns[self.target].measured else self.frame[self.target]
 
 
 def folder(name: str) -> Path:

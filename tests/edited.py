@@ -11,6 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from nacre.privacy.certificate.assumed import of_table
+from nacre.table import Schema
+from nacre.table.sources.storage import told
+from nacre.table.values.decoding import arrow_schema
+
 HONEST = Path(__file__).parent / "honest"  # made by the version before; release files of a few KB
 Edit = Callable[[dict[str, Any]], Any]
 
@@ -73,6 +78,12 @@ def audit(**changes: Any) -> dict[str, Any]:
     return {"confidence": 0.95, "findings": [{**found, **changes}]}
 
 
+def assumed(schema: Schema) -> tuple[str, ...]:
+    """What a run on a table of that schema rests on."""
+    return of_table(schema, told(arrow_schema(schema)), ())
+
+
+STORED = "column names and how the table stores its columns are public (text: age); nobody is in danger (proven)"
 LINE = "\nGuarantee: proven"
 # Of any release that promises something.
 PROMISED: dict[str, Edit] = {
@@ -98,6 +109,10 @@ PROMISED: dict[str, Edit] = {
     "an assumption left out": lambda c: c["assumptions"].pop(),
     "an assumption of its own": lambda c: c["assumptions"].append("nothing about anybody can be learned"),
     "a promise in a version": inside("versions", "nacre", to="0.1.0. Guarantee: proven"),
+    "a price in words of its own": lambda c: c["assumptions"].append(
+        "0 facts of the schema were bought by an earlier run, at (0, 0), next to nothing: if from these rows, that "
+        "cost adds to this promise"
+    ),
     "an expert among the packages": lambda c: c["versions"].update({"audited, epsilon": "0.1"}),
     "made by no version": set_to(versions={}),
     "a target in words of its own": inside("extras", "target", to="rows that tell of nobody"),
@@ -132,6 +147,7 @@ ABOUT_A_TABLE: dict[str, Edit] = {
     "shares of no column": inside("extras", "target_shares", to=[["nobody", 1.0]]),
     "a hidden column that is none": inside("extras", "hidden", to={"sets": [["nobody"]], "alpha": 0.05}),
     "another number of rows": inside("schema", "rows", to=10**6),
+    "a storage in words of its own": lambda c: c["assumptions"].append(STORED),
     "another unit": set_to(unit={"column": "age", "cap": 7}),
 }
 # Of a release that promises nothing.

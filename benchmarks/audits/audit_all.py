@@ -175,7 +175,7 @@ def audit_one(name: str, epsilon: float, quick: bool) -> tuple[list[Any], Effort
     effort, job = effort_for(name, quick), planned_method(name, epsilon)
     if name in DESCENTS:
         absent, present = descent_ratios(job, effort.runs)
-        return judged("white box", absent, present, job.plan.budget, None, ALPHA, middle=0.0), effort
+        return judged("white box", (absent, present), job.plan.budget, None, ALPHA, middle=0.0), effort
     return list(audit_method(job, effort, ALPHA * _bounds(job, effort)).findings), effort
 
 
@@ -217,7 +217,7 @@ def audit_learner(name: str, epsilon: float, quick: bool) -> tuple[list[Any], in
     runs = 2000 if quick else TRAININGS[name][epsilon]
     absent, present = descent_ratios(job, runs)
     mu = claimed_mu(job.plan)
-    return judged("white box", absent, present, job.plan.budget, mu, ALPHA, middle=0.0), runs
+    return judged("white box", (absent, present), job.plan.budget, mu, ALPHA, middle=0.0), runs
 
 
 # ------------------------------------------------------------------------------------------------------- twins

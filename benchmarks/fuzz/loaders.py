@@ -110,9 +110,9 @@ def ledger() -> Loader:
     asked = Asked(Plan("independent", entries, Budget(1.0, 1e-6)), policy, "monday")
     debit: cost.Cost = asked.cost
     first = chain.first("books", "people", "ana", policy.to_json())
-    taken = chain.following(first, chain.RESERVED, "ana", asked.body(), reservation="r", request="monday",
-                            units=debit.units, failure=debit.failure)  # fmt: skip
-    rows = [first, taken, chain.following(taken, chain.OPENED, "ana", {}, reservation="r")]
+    debited = chain.Step(chain.RESERVED, asked.body(), "r", "monday", debit.units, debit.failure)
+    taken = chain.following(first, "ana", debited)
+    rows = [first, taken, chain.following(taken, "ana", chain.Step(chain.OPENED, {}, "r"))]
 
     def sealed_again(bodies: list[str]) -> list[Any]:
         found, previous = [], first.previous

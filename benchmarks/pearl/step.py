@@ -40,7 +40,8 @@ def _best(settings: Mapping[str, int], shape: tuple[int, int], device: Any, cloc
         took = []
         for repeat in range(REPEATS + 1):
             key, start = jax.random.key(repeat), clock()
-            state = training.advance(state, log_start, key, released, config, STEPS, repeat * STEPS)
+            numbers = np.arange(repeat * STEPS, (repeat + 1) * STEPS, dtype=np.int32)
+            state = training.advance(state, log_start, key, released, config, numbers)
             jax.block_until_ready(state)
             took.append(clock() - start)
     return min(took[1:]) / STEPS

@@ -40,6 +40,7 @@ class Peer:
 
 _BINS = "Given hand-made public bins; numbers are drawn uniformly within their bin."
 _DPMM = f"{_BINS} The package's own binning is off: it would spend a further 0.1 beside epsilon."
+_OPENDP = f"{_BINS} OpenDP's AIM on mbi; ρ is the largest that the package converts to (ε, δ)."
 _GAN = (
     "Given public bounds; category lists, and the category shares that condition the generator, come from "
     "the rows without noise, so the stated epsilon does not cover them."
@@ -60,6 +61,7 @@ def _listed() -> tuple[Peer, ...]:
             "privbayes-dpmm", "dpmm", "run_dpmm.py", "privbayes", True, False, False,
             f"{_DPMM} The number of rows scales its noise and is not protected.",
         ),
+        Peer("aim-opendp", "opendp", "run_opendp.py", "aim", True, False, True, _OPENDP),
         Peer("ctgan", "sdv", "run_sdv.py", "ctgan", False, True, False, _SDV),
         Peer("tvae", "sdv", "run_sdv.py", "tvae", False, True, False, _SDV),
         Peer("copula", "sdv", "run_sdv.py", "copula", False, True, False, _SDV),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import pandas as pd
 from benchmarks.catalogue import Options
 from benchmarks.methods import METHODS, Case, Made, Maker, NotMade, Task
 from benchmarks.peers.launch import LIMIT_S, Outcome, launch
+from benchmarks.peers.public_bins import public_bins
 from benchmarks.peers.registry import ADAPTERS, HERE, PEERS, Peer
 from benchmarks.places import WORK
 from benchmarks.results import Results
@@ -20,25 +21,37 @@ from benchmarks.results import Results
 RUNS = WORK / "peer-runs"
 
 
-def methods(options: Options, results: Results, peers: Mapping[str, Peer] = PEERS) -> dict[str, Maker]:
+def methods(
+    options: Options, results: Results, peers: Mapping[str, Peer] = PEERS, limit_s: float = LIMIT_S
+) -> dict[str, Maker]:
     """The ceiling and the bootstrap in this process; every other method in one of its own.
 
     A resumed run takes up what adapters have already made. Those that failed are tried again only when
     --only names methods: a limit of half an hour is not spent twice by accident.
     """
-    folder = RUNS / results.name
-    made = {name: _maker(peer, folder, results.resume, bool(options.only)) for name, peer in peers.items()}
+    runs = Runs(RUNS / results.name, results.resume, bool(options.only), limit_s)
+    made = {name: _maker(peer, runs) for name, peer in peers.items()}
     return {"real": METHODS["real"], "bootstrap": METHODS["bootstrap"], **made}
 
 
-def _maker(peer: Peer, runs: Path, resume: bool, again: bool) -> Maker:
+@dataclass(frozen=True)
+class Runs:
+    """Where runs are kept; whether those there are taken up, and what failed tried again; how long one may take."""
+
+    folder: Path
+    resume: bool
+    again: bool
+    limit_s: float
+
+
+def _maker(peer: Peer, runs: Runs) -> Maker:
     def make(task: Task, case: Case) -> Made:
-        shared = runs / f"{task.dataset.name}-{task.seed}"
+        shared = runs.folder / f"{task.dataset.name}-{task.seed}"
         folder = shared / f"{peer.name}-{case.epsilon}"
         job = _job(peer, task, case, shared)
-        outcome = _remembered(folder, job) if resume else None
-        if outcome is None or (again and not outcome.finished):
-            outcome = launch(peer.python, ADAPTERS / peer.adapter, job, folder, LIMIT_S)
+        outcome = _remembered(folder, job) if runs.resume else None
+        if outcome is None or (runs.again and not outcome.finished):
+            outcome = launch(peer.python, ADAPTERS / peer.adapter, job, folder, runs.limit_s)
             folder.mkdir(parents=True, exist_ok=True)
             (folder / "outcome.json").write_text(json.dumps({"job": job, "outcome": asdict(outcome)}))
         facts = about(peer, task, case, outcome)
@@ -65,7 +78,7 @@ def _job(peer: Peer, task: Task, case: Case, shared: Path) -> dict[str, Any]:
         "rows": str(rows),
         "count": len(task.private),
         "schema": str(schema),
-        "bins": json.loads(bins.read_text()) if bins.exists() else {},  # tables without: for peers that need none
+        "bins": json.loads(bins.read_text()) if bins.exists() else public_bins(task.dataset.schema),
         "target": task.dataset.target,
         "epsilon": case.epsilon,
         "delta": case.delta,

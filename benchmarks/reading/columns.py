@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -103,6 +104,7 @@ def _compare(real: Texts, fake: Texts, schema: Schema, wrong: set[str]) -> dict[
     learnt = {n: c for n, c in schema.columns.items() if not isinstance(c, Identifier)}
     gone = [abs(_missing(real[n], c) - _missing(fake[n], c)) for n, c in learnt.items()]
     pairs = [_distance(real[n], fake[n], c) for n, c in learnt.items()]
+    lost = [_lost(real[n], fake[n]) for n, c in learnt.items() if isinstance(c, Categorical)]
     if wrong:
         print("wrong:", ", ".join(sorted(wrong)), flush=True)
     return {
@@ -111,9 +113,16 @@ def _compare(real: Texts, fake: Texts, schema: Schema, wrong: set[str]) -> dict[
         "columns_made_anew": len(schema.columns) - len(learnt),
         "unreadable_share": max(bad for _, bad in pairs),
         "missing_error": max(gone),
+        "label_lost": max(lost, default=0.0),
         "tvd1": float(np.mean([d for d, _ in pairs])),
         "tvd1_max": max(d for d, _ in pairs),
     }
+
+
+def _lost(real: Sequence[str | None], fake: Sequence[str | None]) -> float:
+    """The share of the rows that the most frequent label held which never comes back."""
+    had, has = Counter(t for t in real if t is not None), {*fake}
+    return max((n for label, n in had.items() if label not in has), default=0) / len(real)
 
 
 def _missing(texts: Sequence[str | None], column: Column) -> float:

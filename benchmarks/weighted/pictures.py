@@ -140,7 +140,7 @@ def trained(group: Sequence[Job], training: Training = TRAINING, **watch: Any) -
     played = config(group[0].method, training)
     data = jax.tree.map(lambda *a: np.stack(a), *map(prepared_for, group))
     keys = jax.vmap(jax.random.key)(np.array([job.seed for job in group]))
-    nets = train(data, played, training.steps, keys, lanes=True, **watch)
+    nets = train(data, played, training.steps, keys, **watch)
     return [_drawn(job, played.generator, {name: w[i] for name, w in nets.items()}) for i, job in enumerate(group)]
 
 

@@ -109,7 +109,7 @@ def generated(method: str, tables: list[Table], seeds: list[int], steps: int | N
         data.append(prepared(white, np.ones(len(white)) if conditional else weights, given, copies))
     config = kind.config(Heads(tables[0].rows.shape[1], ()), given=1 if conditional else 0)
     keys = jax.vmap(jax.random.key)(np.array(seeds))
-    nets = train(jax.tree.map(lambda *a: np.stack(a), *data), config, steps or kind.steps, keys, lanes=True)
+    nets = train(jax.tree.map(lambda *a: np.stack(a), *data), config, steps or kind.steps, keys)
     found = []
     for i, (root, seed) in enumerate(zip(roots, seeds)):
         rng = np.random.default_rng([seed, 29])

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from nacre.errors import DataError
 from nacre.privacy.certificate.rounding import exact
+from nacre.typed import Json
 
 if TYPE_CHECKING:
     from nacre.report.report import Report
@@ -50,7 +51,7 @@ class Made:
     guarantee: str
     files: dict[str, str]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         return asdict(self)
 
 

@@ -15,6 +15,7 @@ audit.lessons audit.shadow_teachers
 audit.likeness audit.canary_scores
 audit.witness audit.likelihood_ratio
 bought_schema run.buying
+cli.outlook cli.comparison
 cli.owner owner
 evaluation.dependence metrics.dependence
 evaluation.distinguish metrics.distinguish
@@ -73,11 +74,15 @@ synthesizers.denoising synthesizers.mixture.denoise
 synthesizers.drawing synthesizers.mixture.sampling
 synthesizers.expected planning.expected
 synthesizers.forecast planning.forecast
+synthesizers.gans.rules synthesizers.gans.config
 synthesizers.grouping synthesizers.parts.grouping
+synthesizers.hflow.marginals synthesizers.parts.one_way
 synthesizers.outlook planning.comparison
 synthesizers.particle_loss synthesizers.mixture.loss
 synthesizers.particles synthesizers.mixture.fit
+synthesizers.pearl.game synthesizers.pearl.config
 synthesizers.pearl.layout synthesizers.parts.layout
+synthesizers.ppem.game synthesizers.ppem.config
 synthesizers.reconstruction synthesizers.mixture.reconstruction
 synthesizers.rejection synthesizers.parts.conditioning
 synthesizers.structural synthesizers.sketch.structural
@@ -87,6 +92,7 @@ synthesizers.tabular.coding synthesizers.parts.coding
 synthesizers.tabular.files synthesizers.parts.files
 synthesizers.tabular.heads synthesizers.parts.heads
 synthesizers.tabular.revealed synthesizers.parts.revealed
+synthesizers.weighted.game synthesizers.weighted.config
 synthesizers.wide synthesizers.sketch.wide
 table.casting table.values.casting
 table.decoding table.values.decoding

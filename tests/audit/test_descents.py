@@ -23,7 +23,7 @@ def white(training, runs=RUNS):
     job = Planned.of(training, 12)
     absent, present = descent_ratios(job, runs)
     mu = claimed_mu(job.plan)
-    found = judged("white box", absent, present, job.plan.budget, mu, ALPHA, middle=0.0)
+    found = judged("white box", (absent, present), job.plan.budget, mu, ALPHA, middle=0.0)
     return absent, present, {f.bound.metric: f.bound for f in found}
 
 

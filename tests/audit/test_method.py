@@ -16,7 +16,7 @@ from nacre.audit import ceilings
 from nacre.audit import method as methods
 from nacre.audit.bounds import Bound, one_run_epsilon
 from nacre.audit.canaries import random_rows, worst_case
-from nacre.audit.likelihood_ratio import RatioRoom
+from nacre.audit.likelihood_ratio import WEIGHED, RatioRoom
 from nacre.audit.method import Effort, audit_method
 from nacre.audit.one_run import SCORED, CanaryRoom, coins, guess, one_run_mu, refutes_gdp
 from nacre.errors import DomainNotDeclared, NacreError
@@ -59,19 +59,16 @@ def test_the_ratio_has_its_law_and_the_white_box_is_tight(method):
     for world, sign in ((0, -1), (1, 1)):
         assert seen[world].mean() == pytest.approx(sign * mu**2 / 2, abs=5 * mu / np.sqrt(n))
         assert seen[world].std() == pytest.approx(mu, rel=5 / np.sqrt(2 * n))
-    bounds = {
-        f.bound.metric: f.bound for f in methods.judged("white", *seen, planned.plan.budget, mu, 1e-4, middle=0.0)
-    }
+    bounds = {f.bound.metric: f.bound for f in methods.judged("white", seen, planned.plan.budget, mu, 1e-4, middle=0.0)}
     assert bounds["mu"].value > 0.2 * mu and not bounds["mu"].refuted and not bounds["epsilon"].refuted
 
 
-def test_every_door_is_looked_at():
+def test_every_door_is_looked_at_or_named():
     """A door that a room does not know answers all the same, and its answers would count for nothing."""
     public = {n: f for n, f in inspect.getmembers(Curator, inspect.isfunction) if not n.startswith("_")}
-    doors = {n for n, f in public.items() if "._open(" in inspect.getsource(f)} - {"reveal"}
-    assert {"counts_together", "total", "select", "sample", "descend", "teach", "bounds", "categories"} == doors
-    assert doors <= set(vars(RatioRoom))
-    assert doors & {"counts_together", *SCORED} <= set(vars(CanaryRoom))
+    doors = {n for n, f in public.items() if "._open(" in inspect.getsource(f)}
+    for known, room in ((WEIGHED, RatioRoom), (SCORED, CanaryRoom)):
+        assert {"counts_together" if n == "counts" else n for n in known} == doors & set(vars(room))
 
 
 @pytest.mark.slow
@@ -220,6 +217,14 @@ def test_one_run_names_the_doors_it_does_not_look_at():
     plan = dataclasses.replace(planned.plan, entries=entries, budget=larger)
     found = methods._one_run(dataclasses.replace(planned, plan=plan), coins(200, 0), None, 0.05, 0)
     assert all(f.left_out == ("select",) for f in found)
+
+
+def test_a_white_box_names_the_doors_it_does_not_look_at(monkeypatch):
+    monkeypatch.setattr(methods, "WEIGHED", ("bounds",))
+    found = methods._white(job("independent", 2.0), 100, 1.0, 0.05, 0, lambda *told: None)
+    assert [f.left_out for f in found] == [("counts",)] * 2 and "answers of counts are left out" in found[0].said
+    monkeypatch.undo()
+    assert not any(f.left_out for f in methods._white(job("independent", 2.0), 100, None, 0.05, 0, lambda *told: None))
 
 
 def test_coins_come_from_the_operating_system():

@@ -26,3 +26,9 @@ def test_codes_as_numbers_new_labels_and_other_truth_words_are_wrong():
         "who": ["8", "9"],
     }
     assert columns._wrong(real, fake, schema) == {"code", "ward", "drug"}
+
+
+def test_the_most_frequent_label_that_is_gone_is_measured_over_all_rows():
+    real = ["No"] * 6 + ["Up"] * 2 + ["Down"] + [None]
+    assert columns._lost(real, ["No", "other"]) == 0.2
+    assert columns._lost(real, ["No", "Up"]) == 0.1 and columns._lost(real, real) == 0.0

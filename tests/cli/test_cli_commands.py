@@ -265,6 +265,15 @@ def test_synth_stops_at_too_little_data_before_it_spends(call, small, tmp_path):
     assert "nacre: warning: too little data for epsilon 0.01" in end.err
 
 
+def test_a_stop_names_every_answer_once(call, tmp_path):
+    """Names of patients, their towns and their doctors, hardly one twice: by what was bought it is too little."""
+    lines = [f"n{i},t{i},d{i},{i % 7}\n" for i in range(2_000)]
+    (tmp_path / "t.csv").write_text("name,town,doctor,ward\n" + "".join(lines))
+    end = call("synth", tmp_path / "t.csv", "-o", tmp_path / "f.csv", "-e", 1, *FAST, go_on=False)
+    assert end.code == 2 and not (tmp_path / "f.csv").exists()
+    assert "nothing was written; the noisy answers to rows, kinds, domain were thrown away. If" in end.err
+
+
 def test_a_wrong_declaration_is_stopped_and_named_by_noisy_counts(call, tmp_path):
     """Every value of two columns would be missing: by a noisy count, and nothing is written."""
     lines = [f"{i % 90},{i % 28 + 1:02d}.03.2024,{'ab'[i % 2]}\n" for i in range(20_000)]

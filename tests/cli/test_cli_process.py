@@ -81,7 +81,7 @@ sys.exit(run(["synth", {str(small / "people.csv")!r}, "-o", {str(tmp_path / "o.c
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert err.splitlines()[-1].startswith(
-        "nacre: interrupted; nothing was written; the noisy answers to one-way were thrown away unseen."
+        "nacre: interrupted; nothing was written; the noisy answers to one-way were thrown away."
     )
     assert list(tmp_path.iterdir()) == []
 

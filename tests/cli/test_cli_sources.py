@@ -14,6 +14,7 @@ import sys
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.ipc as ipc
+import pyarrow.parquet as pq
 import pytest
 
 from nacre.table import Categorical, Numeric, Schema
@@ -265,6 +266,10 @@ def test_a_decimal_comma_that_is_said_is_read_and_written(call, tmp_path):
     assert all(re.fullmatch(r"\d+,\d", value) for value in drawn) and len({*drawn}) > 50
     told = call("schema", "check", tmp_path / "s.json", tmp_path / "t.csv", *said)
     assert told.code == 0 and "cannot be read" not in told.err + told.out
+    typed = pa.table({"x": [i % 100 / 10 for i in range(6_000)], "g": ["a", "b"] * 3_000})
+    pq.write_table(typed, tmp_path / "t.parquet")
+    end = call("synth", tmp_path / "t.parquet", "-o", tmp_path / "f.parquet", *asked[2:], *said[2:], go_on=False)
+    assert end.code == 0 and pq.read_schema(tmp_path / "f.parquet").field("x").type == pa.float64(), end.err
     recipes = [call("sketch", tmp_path / "t.csv", "-o", tmp_path / "a.sketch", "-e", 1, "--schema", tmp_path / "s.json",
                     "--only-recipe", "--json", *mark).json["recipe"] for mark in ((), said)]  # fmt: skip
     assert recipes[0] != recipes[1], "sites that read numbers in different ways make sketches that do not add"

@@ -10,6 +10,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from nacre.distances import RBF, Energy, Polynomial, effective_size, mmd2, mmd_biased, mmd_test, weighted_mmd2
 from nacre.distances import mmd as forms
 from nacre.errors import DataError
+from nacre.synthesizers.weighted import losses
 
 rng = np.random.default_rng(1)
 H = 1.4
@@ -125,7 +126,8 @@ def test_median_of_groups():
     kx, ky = jax.random.split(key)
     ix, iy = (np.asarray(jax.random.permutation(*a)) for a in ((kx, 45), (ky, 36)))
     with jax.enable_x64(True):
-        traced = forms.median_of_groups(RBF(H), *(jnp.asarray(a) for a in (x, y, w)), key, 9)
+        by = losses.Estimator("miw", groups=9)
+        traced = losses.squared_mmd(RBF(H), *(jnp.asarray(a) for a in (x, y, w)), by, key)
     by_hand = [pairs(x[i], y[j], w[i], "iw", "u") for i, j in zip(ix.reshape(9, 5), iy.reshape(9, 4), strict=True)]
     assert float(traced) == pytest.approx(np.median(by_hand), rel=1e-10)
     one_group = weighted_mmd2(x, w, y, RBF(H), "miw", groups=1)
@@ -142,7 +144,8 @@ def test_the_gradient_of_the_median_is_that_of_the_middle_group():
     with jax.enable_x64(True):
 
         def loss(rows):
-            return forms.median_of_groups(RBF(H), jnp.asarray(x), rows, jnp.asarray(w), key, 5)
+            by = losses.Estimator("miw", groups=5)
+            return losses.squared_mmd(RBF(H), jnp.asarray(x), rows, jnp.asarray(w), by, key)
 
         slope = np.asarray(jax.grad(loss)(jnp.asarray(y)))
         step = 1e-6 * rng.normal(size=y.shape)

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from messy import SHAPES, messy, write
 
@@ -83,6 +84,30 @@ def _writing(column):
         f.name for f in dataclasses.fields(column) if f.name not in ("bounds", "provenance", "null_words", "nullable")
     ]
     return column.kind, {f: getattr(column, f) for f in facts}, set(column.null_words)
+
+
+def test_the_decimal_mark_of_a_source_is_what_its_numbers_have(tmp_path):
+    """Declared with the source, as on the command line: for what is bought or drafted, and for numbers whose schema
+    says nothing of it; whole numbers and numbers of a typed source are as they were."""
+    rng = np.random.default_rng(5)
+    values, ages = rng.integers(1_000, 9_999, 6_000), rng.integers(18, 90, 6_000)
+    lines = [f"{v // 1000},{v % 1000:03d};{a}\n" for v, a in zip(values, ages)]
+    (tmp_path / "t.csv").write_text("x;age\n" + "".join(lines))
+    said = open_rows(tmp_path / "t.csv", options=Options(decimal=","))
+    declared = Schema({"x": Numeric((0.0, 10.0)), "age": Numeric((0, 99), integer=True)})
+    for found in (
+        Schema.draft(said),
+        nacre.fit(said, epsilon=4.0, method="independent", noise_seed=1).schema,
+        nacre.fit(said, epsilon=4.0, method="independent", schema=declared).schema,
+        nacre.buy_schema(said, epsilon=4.0).schema,
+    ):
+        assert found.columns["x"].format.decimal == "," and not found.columns["x"].integer, found
+        assert 0 <= found.columns["x"].bounds[0] < found.columns["x"].bounds[1] <= 16
+        assert found.columns["age"].integer and found.columns["age"].format is None
+    table = pa.table({"x": values / 1000, "age": ages})
+    pq.write_table(table, tmp_path / "t.parquet")
+    typed = open_rows(tmp_path / "t.parquet", options=Options(decimal=","))
+    assert nacre.fit(typed, epsilon=4.0, method="independent", schema=declared).schema.columns["x"].format is None
 
 
 def test_a_wrong_declaration_stops_the_run(rows):

@@ -122,7 +122,9 @@ def test_minibatches_estimate_the_objective_without_bias():
 
         utility = exponential.smooth_utility(1, 2)
         target = flows.Target(utility.per_record, 0.3, 2.0)
-        flow = jax.tree.map(lambda v: v.astype(jnp.float64), sylvester.start(jax.random.key(0), 2, 2, "planar"))
+        flow = jax.tree.map(
+            lambda v: v.astype(jnp.float64), sylvester.start(jax.random.key(0), 2, sylvester.Layers(2, "planar"))
+        )
         z = jnp.asarray(np.random.default_rng(2).normal(size=(8, 2)))
         columns = jnp.asarray(np.stack([X[:, 0], Y]))
         objective = jax.jit(target.objective)

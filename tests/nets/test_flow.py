@@ -47,6 +47,11 @@ def labels_or_none(shape, labels):
     return labels if any(shape.cells) else None
 
 
+def signal_of(shape, parameters, tape, block):
+    signals = made.embeddings(shape, parameters, tape)
+    return None if signals is None else signals[:, block]
+
+
 @functools.cache
 def facts(name):
     """z, log-determinants and jacobians at a few points, and what the network of each block sees, in float64."""
@@ -57,8 +62,8 @@ def facts(name):
 
     def network(parameters, h):
         tape = Tape(1)
-        signal = made.embeddings(shape, parameters, tape)
-        return jnp.stack([made.apply(shape, parameters, tape, h[None], b, signal)[0] for b in range(shape.blocks)])
+        signals = [signal_of(shape, parameters, tape, block) for block in range(shape.blocks)]
+        return jnp.stack([made.apply(shape, parameters, tape, h[None], signal)[0] for signal in signals])
 
     @jax.jit
     def run(parameters, h, labels):
@@ -109,9 +114,9 @@ def naive(shape, parameters, z):
         x = np.zeros_like(z)
         for i in range(shape.columns):
             tape = Tape(len(z))
-            signal = made.embeddings(shape, parameters, tape)
+            signal = signal_of(shape, parameters, tape, block)
             labels = labels_or_none(shape, one_hot(shape, x)) if block == 0 else None
-            raw = made.apply(shape, parameters, tape, jnp.asarray(x, jnp.float32), block, signal, labels)
+            raw = made.apply(shape, parameters, tape, jnp.asarray(x, jnp.float32), signal, labels)
             x[:, i] = spline.inverse(z[:, i], np.asarray(raw[:, i]), shape.bound, np)[0]
         z = x
     return z

@@ -18,7 +18,9 @@ def double():
 
 def made(seed: int, d: int, kind: str, m: int = 3, scale: float = 1.0, affine: bool = True) -> dict:
     """A flow far from the identity."""
-    flow = flows.start(jax.random.key(seed), d, 3, kind, m, affine, scale)
+    flow = flows.start(jax.random.key(seed), d, flows.Layers(3, kind, m, affine))
+    near = {"u", "r"} & {*flow["layers"]}
+    flow["layers"] |= {name: flow["layers"][name] * (scale / flows.SCALE) for name in near}
     leaves, tree = jax.tree.flatten(flow)
     rng = np.random.default_rng(seed)
     return jax.tree.unflatten(tree, [jnp.asarray(x + 0.5 * rng.normal(size=x.shape)) for x in leaves])
@@ -61,8 +63,8 @@ def test_all_layers_at_once_are_the_layers_one_by_one(kind, m):
 @pytest.mark.parametrize("kind", flows.KINDS)
 def test_a_tilted_start_shifts_and_leaves_the_volume(kind):
     z = jnp.asarray(np.random.default_rng(1).normal(size=(4, 6)))
-    moved, log_det = flows.forward(flows.start(jax.random.key(0), 6, 3, kind, 2, False, tilt=6.0), z)
-    plain, loose = flows.forward(flows.start(jax.random.key(0), 6, 3, kind, 2, False), z)
+    moved, log_det = flows.forward(flows.start(jax.random.key(0), 6, flows.Layers(3, kind, 2, False, 6.0)), z)
+    plain, loose = flows.forward(flows.start(jax.random.key(0), 6, flows.Layers(3, kind, 2, False)), z)
     assert float((moved - z).std(axis=0).max()) < 1e-4 < float((plain - z).std(axis=0).max())
     assert float(jnp.abs(log_det).max()) < 1e-4 < float(jnp.abs(loose).max())
 

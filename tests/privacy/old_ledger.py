@@ -53,9 +53,9 @@ def history(population: str, by: str, plan: Plan, kinds: Sequence[str]) -> list[
             **{name: told[name] for name in ("method", "budget", "cap")}}  # fmt: skip
     for kind in kinds:
         sign = {"reserved": 1, "refunded": -1}.get(kind, 0)
-        rows.append(chain.following(rows[-1], kind, by, body if kind == "reserved" else {}, reservation="one",
-                                    request="monday" if kind == "reserved" else "", units=sign * charged.units,
-                                    failure=sign * charged.failure))  # fmt: skip
+        said, request = (body, "monday") if kind == "reserved" else ({}, "")
+        step = chain.Step(kind, said, "one", request, sign * charged.units, sign * charged.failure)
+        rows.append(chain.following(rows[-1], by, step))
     return rows
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from nacre.privacy.passes import feature_sums
 from nacre.privacy.plan import Total
+from nacre.table.values.stored import Values
 
 ENTRY = Total("x", size=4, bound=2.0, sigma=3.0)
 LIMIT = Fraction(ENTRY.bound) / Fraction(feature_sums.grid_step(ENTRY))
@@ -62,3 +63,24 @@ def test_a_record_gives_the_same_steps_in_any_company():
         assert np.array_equal(part, whole[start : start + size])
     records[9, 4] = np.inf
     assert np.array_equal(np.delete(feature_sums._clipped(records, entry), 9, 0), np.delete(whole, 9, 0))
+
+
+@pytest.mark.parametrize("record", np.linspace(1.7, 2.0, 40))
+def test_numbers_that_lie_column_by_column_are_added_up_as_any_others(record):
+    """NumPy orders such a sum by how many records there are: alone, a record would have another norm, and others move
+    it by a step."""
+    entry = Total("x", size=9, bound=3.0, sigma=1.0)
+
+    def steps(rows: int) -> np.ndarray:
+        columns = {"a": Values.of(np.full(rows, record))}
+        return feature_sums.integer_sum(_by_columns, None, columns, rows, entry)
+
+    limit = int(Fraction(entry.bound) / Fraction(feature_sums.grid_step(entry)))
+    for rows in (1, 32, 64):
+        moved = (steps(rows + 1) - steps(rows)).astype(object)
+        assert (moved**2).sum() <= limit**2
+    assert np.array_equal(steps(33), 33 * steps(1))
+
+
+def _by_columns(columns, public) -> np.ndarray:
+    return np.tile(columns["a"].values, (9, 1)).T

@@ -402,8 +402,8 @@ def test_the_file_itself_refuses_changes(ledger, tmp_path, statement):
     with contextlib.closing(sqlite3.connect(tmp_path / "books.sqlite")) as connection:
         with pytest.raises(sqlite3.Error, match="only added to"):
             connection.execute(statement)
-        row = chain.following(ledger.rows("people")[-1], "reserved", "me", {}, reservation="two", request="two",
-                              units=10**15, failure=1)  # fmt: skip
+        step = chain.Step("reserved", {}, "two", "two", units=10**15, failure=1)
+        row = chain.following(ledger.rows("people")[-1], "me", step)
         names = ", ".join(chain.COLUMNS)
         with pytest.raises(sqlite3.Error, match="above the cap"):
             values = ", ".join("?" * len(chain.COLUMNS))

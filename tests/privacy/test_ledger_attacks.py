@@ -12,14 +12,16 @@ from typing import Any
 
 import pytest
 
-from nacre.errors import LedgerError, LedgerRollback, LedgerTampered
+from nacre.errors import LedgerError, LedgerRollback, LedgerTampered, RequestRefused
 from nacre.privacy.budget import Budget
 from nacre.privacy.ledger import Ledger, Policy, Reservation, chain, open_ledger
 from nacre.privacy.ledger.checking import check_chain
+from nacre.privacy.ledger.request import Asked
 from nacre.privacy.plan import Counts, Plan
 from privacy import old_ledger
 
 PLAN = Plan("load", (Counts("table", sigmas=(30.0,)),), Budget(0.5, 1e-6))
+CHOICE = [{"event": "BoundedRange", "epsilon": 9.0, "times": 1}]
 Execute = Callable[..., Any]
 
 
@@ -139,7 +141,7 @@ def after(last: chain.Row, kind: str, taken: chain.Row | None, **more: Any) -> c
         "body", taken.facts if kind == "reserved" and taken else {"plan": taken.facts["plan"]} if taken else {}
     )
     by = more.pop("made_by", taken.made_by if taken else last.made_by)
-    return chain.following(last, kind, by, body, **{**known, **more})
+    return chain.following(last, by, chain.Step(kind, body, **{**known, **more}))
 
 
 FORGED: dict[str, tuple[Callable[[Books], chain.Row], str, str]] = {
@@ -256,6 +258,20 @@ def test_a_charge_below_what_the_noise_costs_is_named(books):
     rows[1] = replace(rows[1], units=rows[1].units // 2)
     with pytest.raises(LedgerTampered, match=r"row 1: it charges .* and its noise alone costs"):
         check_chain(resealed(rows), books.ledger.identity, books.people)
+
+
+@pytest.mark.parametrize("change", [{"events": []}, {"events": CHOICE}])
+def test_a_request_that_somebody_booked_for_less_than_it_costs_pays_for_nothing(books, change):
+    """The database cannot compute what a plan costs: whoever may add a row says it. The run that names it does."""
+    asked = Asked(PLAN, books.ledger.policy(books.people), f"cheap {change}")
+    body = {**asked.body(), **change}
+    name = f"{len(str(body)):032x}"
+    books.add(after(books.last(), "reserved", books.row("reserved"), request=asked.request, reservation=name,
+                    units=1, failure=1, body=body))  # fmt: skip
+    with pytest.raises(RequestRefused, match=r"was debited 1 units, and its plan costs [0-9,]{10}"):
+        books.ledger.reserve(books.people, PLAN, request=asked.request)
+    held = books.ledger.reserve(books.people, PLAN, request=f"honest {change}")
+    assert books.ledger.reserve(books.people, PLAN, request=f"honest {change}").id == held.id
 
 
 def test_whoever_may_not_spend_is_named(books):
@@ -508,7 +524,7 @@ def test_a_decision_on_what_is_no_longer_the_last_row_is_refused(granted):
     _, owner = granted
     with pytest.raises(LedgerError, match="another row was added meanwhile"), owner.store.locked("shared") as book:
         last = owner.rows("shared")[-1]
-        book.append(chain.following(replace(last, sequence=last.sequence - 1), "reserved", "nacre", {}))
+        book.append(chain.following(replace(last, sequence=last.sequence - 1), "nacre", chain.Step("reserved", {})))
 
 
 def test_a_decision_on_no_row_at_all_is_refused(granted):

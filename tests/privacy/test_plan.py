@@ -9,6 +9,7 @@ import re
 
 import pyarrow as pa
 import pytest
+from tests.edited import assumed
 from tests.privacy_contract import checks, tables
 
 import nacre
@@ -17,7 +18,6 @@ from nacre.errors import BudgetError, DataError, DomainNotDeclared, NacreError, 
 from nacre.privacy import discovery
 from nacre.privacy.accounting import accountant as accounting
 from nacre.privacy.budget import Budget, Level, default_delta
-from nacre.privacy.certificate.assumed import of_table
 from nacre.privacy.certificate.statement import Certificate, certify
 from nacre.privacy.curator import Curator
 from nacre.privacy.noise import ENTROPY
@@ -132,7 +132,7 @@ def test_methods_spend_their_budget_and_no_more(method, relation, bought):
         spent = accounting.delta_at(plan.events(), 0.7)
         assert spent <= 1e-7
         assert accounting.delta_at(plan.events(), 0.7 * 0.999) > 1e-7
-        stated = certify(plan, schema, seeded=False, noise=ENTROPY, assumptions=of_table(schema, "text: name", ()))
+        stated = certify(plan, schema, seeded=False, noise=ENTROPY, assumptions=assumed(schema))
         verified(Certificate.from_json(json.loads(json.dumps(stated.to_json()))), schema)
 
 

@@ -6,13 +6,14 @@ import dataclasses
 import json
 
 import pytest
+from tests.edited import assumed
 from tests.privacy_contract import tables
 
 from nacre.certificates import declared, verified
 from nacre.errors import CertificateError
 from nacre.learners.declared import TRAININGS
 from nacre.privacy.budget import Budget, Level
-from nacre.privacy.certificate.assumed import of_sites, of_table
+from nacre.privacy.certificate.assumed import of_sites
 from nacre.privacy.certificate.statement import Certificate, certify
 from nacre.privacy.noise import ENTROPY
 from nacre.privacy.plan import Counts, Plan
@@ -34,7 +35,7 @@ CASES = (
 def promised(method, options, relation):
     schema = dataclasses.replace(tables.schema(), rows=1000, provenance={})
     plan = make(method, options).plan(schema, 1000, Budget(2.0, 1e-6, relation))
-    made = certify(plan, schema, seeded=False, noise=ENTROPY, assumptions=of_table(schema, "text: name", ()))
+    made = certify(plan, schema, seeded=False, noise=ENTROPY, assumptions=assumed(schema))
     return Certificate.from_json(json.loads(json.dumps(made.to_json()))), schema
 
 
@@ -69,7 +70,7 @@ def test_every_method_declares_or_promises_nothing():
 def honest():
     schema = Schema({"a": Boolean(), "b": Categorical(("x", "y"))}, rows=100)
     plan = Plan("independent", (Counts("one-way", sigmas=(20.0, 20.0)),), Budget(1.0, 1e-6))
-    return certify(plan, schema, seeded=False, noise=ENTROPY, assumptions=of_table(schema, "text: name", ())), schema
+    return certify(plan, schema, seeded=False, noise=ENTROPY, assumptions=assumed(schema)), schema
 
 
 FINDING = {"view": "white box", "metric": "epsilon", "lower_bound": 0.4, "claim": 1.0, "ceiling": 3.0, "delta": 1e-6,

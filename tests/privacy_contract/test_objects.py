@@ -10,6 +10,7 @@ from nacre.engines import open_rows
 from nacre.errors import DataError
 from nacre.table import Boolean, Categorical, Numeric
 from nacre.table.grid import Grid
+from nacre.table.sources import storage
 
 
 def codes(values, column):
@@ -43,3 +44,10 @@ def test_moments_as_objects_are_refused_by_themselves():
     """Whether one of them has a time zone would say how all are read."""
     with pytest.raises(DataError, match="to_datetime"):
         codes([dt.datetime(2020, 1, 1), dt.datetime(2021, 1, 1)], Categorical(categories=("2020-01-01 00:00:00",)))
+
+
+@pytest.mark.parametrize("kind", [object, "category"])
+def test_a_column_without_values_is_stored_as_one_with_a_text(kind):
+    """How a column is stored decides which doors are planned, and stands in the certificate."""
+    none, one = (pd.DataFrame({"x": pd.Series(values, dtype=object).astype(kind)}) for values in ([None], [None, "a"]))
+    assert storage.told(open_rows(none).arrow_schema) == storage.told(open_rows(one).arrow_schema) == "text: x"

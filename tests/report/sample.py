@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from tests.edited import assumed
 from tests.metrics.marginals import marginals
 
 import nacre
@@ -15,7 +16,6 @@ from nacre.metrics.cells import cells
 from nacre.metrics.dependence import taus
 from nacre.metrics.score import Matrix, Score
 from nacre.privacy.budget import Budget
-from nacre.privacy.certificate.assumed import of_table
 from nacre.privacy.certificate.statement import certify
 from nacre.privacy.noise import ENTROPY
 from nacre.report.report import Comparison, Report
@@ -37,7 +37,7 @@ def promised(epsilon: float, delta: float, schema: Any = None, neighbours: str =
     schema = schema or people_schema(ROWS)
     budget = Budget(epsilon, delta, neighbours)
     plan = make("independent", {}).plan(schema, schema.rows, budget)
-    return certify(plan, schema, seeded=False, noise=ENTROPY, assumptions=of_table(schema, "text: name", ()))
+    return certify(plan, schema, seeded=False, noise=ENTROPY, assumptions=assumed(schema))
 
 
 @cache

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from nacre.errors import NacreError
-from nacre.planning import comparison as outlook
+from nacre.planning import comparison
 from nacre.planning.forecast import forecast
 from nacre.planning.shape import tvd
 from nacre.privacy.budget import Budget
@@ -254,5 +254,5 @@ def test_nothing_is_said_when_the_bought_rows_are_many():
 def test_independent_columns_that_are_still_to_be_bought_have_a_finite_error():
     """Only the one-way tables speak of them."""
     schema = Schema({"a": Numeric(), "b": Categorical()}, rows=20_000)
-    seen = outlook.Case(schema, Budget(1.0, 1e-7), "independent", {}).seen()
+    seen = comparison.Case(schema, Budget(1.0, 1e-7), "independent", {}).seen()
     assert all(np.isfinite(c.count_error) and c.expected.value < 0.15 for c in seen.columns)

@@ -108,7 +108,7 @@ def test_a_rare_value_of_the_first_column_costs_no_tries():
         tries.append(n)
         return model._rows_given(read({"c": "a"}), n, np.random.default_rng(0))
 
-    draw_until(300, np.random.default_rng(0), read({"c": "a"}), model.axes.grids, some, 300)
+    draw_until(300, read({"c": "a"}), model.axes.grids, some, 300)
     assert len(tries) == 1
 
 

@@ -15,6 +15,7 @@ from nacre.nets.branched import Branched, forward
 from nacre.synthesizers.mmdgan.method import Best, Mmdgan, levelled
 from nacre.synthesizers.parts.heads import Heads
 from nacre.synthesizers.weighted import losses, training
+from nacre.synthesizers.weighted.config import Batch
 from nacre.synthesizers.weighted.training import prepared
 
 SCHEMA = nacre.Schema({"x": nacre.Numeric((-8.0, 8.0)), "b": nacre.Boolean()})
@@ -30,8 +31,7 @@ def table(rows, seed=0):
 
 def test_critic_loss_of_each_mode_by_hand():
     x, y = np.random.default_rng(1).normal(size=(2, 10, 3)).astype(np.float32)
-    data, w = prepared(x, np.ones(10)), np.ones(10, np.float32)
-    none = np.zeros((10, 0), np.float32)
+    data, real = prepared(x, np.ones(10)), Batch(x, np.ones(10, np.float32), np.zeros((10, 0), np.float32))
     for mode in ("ehr", "li2017", "ae01"):
         config = Mmdgan(mode=mode, width=6, batch=10).config(Heads(3, ()))
         state = jax.jit(lambda key, g=config: training.start(g, key)["critic"])(KEY)
@@ -48,13 +48,13 @@ def test_critic_loss_of_each_mode_by_hand():
             "ae01": 0.1 * rebuilt - u + float(slope),
             "li2017": 8 * rebuilt - np.sqrt(max(u, 0) + 1e-8) + 16 * above,
         }[mode]
-        found = jax.jit(training.critic_loss, static_argnums=1)(state, config, data, x, y, w, none, KEY)
+        found = jax.jit(training.critic_loss, static_argnums=1)(state, config, data, real, y, KEY)
         assert float(found) == pytest.approx(wanted, rel=2e-4)
 
 
 def test_identical_batches_have_no_distance():
     x = np.random.default_rng(2).normal(size=(20, 4)).astype(np.float32)
-    assert abs(float(losses.squared_mmd(RBFSum((1.0, 4.0)), x, x, np.ones(20), "sniw", "v"))) < 1e-6
+    assert abs(float(losses.squared_mmd(RBFSum((1.0, 4.0)), x, x, np.ones(20), losses.Estimator("sniw", "v")))) < 1e-6
 
 
 def test_the_checkpoint_is_chosen_on_rows_that_were_held_out():

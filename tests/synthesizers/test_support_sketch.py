@@ -17,7 +17,7 @@ from nacre.privacy.accounting import accountant as accounting
 from nacre.privacy.budget import Budget
 from nacre.privacy.passes import feature_sums
 from nacre.privacy.plan import Scope
-from nacre.synthesizers.support_points.fitting import Priors, Target, even_normals, fit_points, homes
+from nacre.synthesizers.support_points.fitting import Target, even_normals, fit_points, homes
 from nacre.synthesizers.support_points.geometry import Geometry
 from nacre.synthesizers.support_points.method import SupportPoints
 from nacre.synthesizers.support_points.waves import LOW, Waves, _waves, wave_map
@@ -116,7 +116,7 @@ def test_fitted_points_recover_means_and_links_of_a_bell_without_noise():
     geometry = square(2)
     waves = Waves.of(geometry, 300, 0)
     value = exact_features(geometry, waves, x).mean(0)
-    y, _ = fit_points(geometry, waves, Target(value, 1e-4), 30, 0, Priors(), restarts=1)
+    y, _ = fit_points(geometry, waves, Target(value, 1e-4), 30, 0, restarts=1)
     assert np.allclose(y.mean(0), x.mean(0), atol=0.01) and np.allclose(np.cov(y.T), np.cov(x.T), atol=0.003)
     assert energy_distance(x, y) < 0.003
 

@@ -46,22 +46,22 @@ def brute(x, y, w, scheme, h=1.3):
 
 @pytest.mark.parametrize("scheme", ["iw", "sniw"])
 def test_squared_mmd_is_as_printed(scheme):
-    found = losses.squared_mmd(RBF(1.3), jnp.array(X), jnp.array(Y), jnp.array(W), scheme)
+    found = losses.squared_mmd(RBF(1.3), jnp.array(X), jnp.array(Y), jnp.array(W), losses.Estimator(scheme))
     assert float(found) == pytest.approx(brute(X, Y, W, scheme), abs=1e-6)
 
 
 def test_equal_weights_and_scale():
     one = jnp.ones(12)
-    found = [float(losses.squared_mmd(RBF(1.3), X, Y, one, s)) for s in ("iw", "sniw", "plain")]
+    found = [float(losses.squared_mmd(RBF(1.3), X, Y, one, losses.Estimator(s))) for s in ("iw", "sniw", "plain")]
     assert found[0] == pytest.approx(found[2], abs=1e-6) and found[1] == pytest.approx(found[2], abs=1e-6)
-    a, b = (float(losses.squared_mmd(RBF(1.3), X, Y, c * jnp.array(W), "sniw")) for c in (1.0, 7.0))
+    a, b = (float(losses.squared_mmd(RBF(1.3), X, Y, c * jnp.array(W), losses.Estimator("sniw"))) for c in (1.0, 7.0))
     assert a == pytest.approx(b, abs=1e-6)
 
 
 def test_v_form_is_that_of_repeated_rows():
     x = X[:3]
-    a = losses.squared_mmd(RBF(1.3), x, Y, jnp.array([1.0, 3.0, 2.0]), "sniw", "v")
-    b = losses.squared_mmd(RBF(1.3), x[[0, 1, 1, 1, 2, 2]], Y, jnp.ones(6), "plain", "v")
+    a = losses.squared_mmd(RBF(1.3), x, Y, jnp.array([1.0, 3.0, 2.0]), losses.Estimator("sniw", "v"))
+    b = losses.squared_mmd(RBF(1.3), x[[0, 1, 1, 1, 2, 2]], Y, jnp.ones(6), losses.Estimator("plain", "v"))
     assert float(a) == pytest.approx(float(b), abs=1e-6) and float(a) >= 0
 
 
@@ -74,7 +74,7 @@ def test_unbiased_for_the_target():
         a, b = jax.random.split(key)
         x, y = 0.5 + jax.random.normal(a, (64, 1)), 0.3 + jax.random.normal(b, (64, 1))
         w = jnp.exp(0.125 - 0.5 * x[:, 0])
-        return jnp.array([losses.squared_mmd(RBF(1.0), x, y, w, s) for s in ("iw", "sniw", "plain")])
+        return jnp.array([losses.squared_mmd(RBF(1.0), x, y, w, losses.Estimator(s)) for s in ("iw", "sniw", "plain")])
 
     found = np.asarray(jax.jit(jax.vmap(one))(jax.random.split(KEY, 2_000)))
     mean, error = found.mean(axis=0), found.std(axis=0) / np.sqrt(2_000)
@@ -102,10 +102,10 @@ def test_median_of_means_is_robust_and_biased():
 def test_the_gradient_of_the_median_is_that_of_the_chosen_groups(groups):
     y = jnp.array(Y[:8])
     x, w = jnp.array(X[:8]), jnp.array(W[:8])
-    value = jax.jit(lambda y: losses.squared_mmd(RBF(1.3), x, y, w, "miw", "u", KEY, groups))
+    value = jax.jit(lambda y: losses.squared_mmd(RBF(1.3), x, y, w, losses.Estimator("miw", groups=groups), KEY))
     one, two = jax.random.split(KEY)
     i, j = losses.groups_of(one, 8, groups), losses.groups_of(two, 8, groups)
-    part = jax.jit(lambda y, g: losses.squared_mmd(RBF(1.3), x[i[g]], y[j[g]], w[i[g]], "iw"))
+    part = jax.jit(lambda y, g: losses.squared_mmd(RBF(1.3), x[i[g]], y[j[g]], w[i[g]], losses.Estimator("iw")))
     order = np.argsort([float(part(y, g)) for g in range(groups)])
     middle = {3: [order[1]], 4: [order[1], order[2]]}[groups]
     wanted = sum(jax.grad(part)(y, int(g)) for g in middle) / len(middle)
@@ -150,7 +150,7 @@ def test_critic_terms():
     steep = losses.lipschitz_penalty(lambda r: 3.0 * r, ex[:9], ey, KEY)  # every slope is 3: (3 − 1)²
     assert float(steep) == pytest.approx(4.0, rel=1e-3)
     assert float(losses.flatness(lambda r: 2 * r[:, 0], ex, p)) == pytest.approx(4.0, rel=1e-5)
-    same = lambda y: losses.root(losses.squared_mmd(RBFSum((1.0,)), y, y, jnp.ones(9), "sniw", "v"))  # noqa: E731
+    same = lambda y: losses.root(losses.squared_mmd(RBFSum((1.0,)), y, y, jnp.ones(9), losses.Estimator("sniw", "v")))  # noqa: E731
     assert np.isfinite(jax.jit(jax.grad(same))(ey)).all()  # a root at 0
 
 
@@ -162,7 +162,7 @@ def test_sensitivity_of_a_weighted_embedding():
     pairs, n, top = 10_000, 20, 6.0
     x, y = gen.normal(size=(pairs, n, 2)), gen.normal(size=(pairs, 1, 2))
     w = top * gen.random((pairs, n)) ** 0.3
-    v_form = jax.jit(jax.vmap(lambda x, w, y: losses.squared_mmd(RBF(1.0), x, y, w, "iw", "v")))
+    v_form = jax.jit(jax.vmap(lambda x, w, y: losses.squared_mmd(RBF(1.0), x, y, w, losses.Estimator("iw", "v"))))
     bound = np.sqrt(2) * top / n
 
     def moved(row, weight):
@@ -317,7 +317,7 @@ def test_weights_in_the_drawing_and_in_the_loss_aim_at_the_same_law():
     for batches in ("uniform", "weighted"):
         config = Weighted(weights=WeightColumn("w"), batch=64, width=16, batches=batches).config(Heads(1, ()))
         data = jax.tree.map(lambda a: np.stack([a, a]), prepared(x, w))
-        nets = train(data, config, 500, jax.random.split(KEY, 2), lanes=True)
+        nets = train(data, config, 500, jax.random.split(KEY, 2))
         z = np.random.default_rng(0).normal(size=(1_000, config.latent)).astype(np.float32)
         means = [float(np.asarray(config.generator({k: v[i] for k, v in nets.items()}, (z,))).mean()) for i in range(2)]
         assert np.abs(means).max() < 0.25 and means[0] != means[1]

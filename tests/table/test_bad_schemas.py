@@ -1,6 +1,7 @@
 """Bad schemas: the error that each of them must give, in its own words."""
 
 import json
+import time
 
 import pytest
 
@@ -8,6 +9,7 @@ from nacre.errors import DataError, SchemaError
 from nacre.table import Schema
 
 AGE = {"kind": "numeric", "bounds": [0, 120]}
+PAID = {"epsilon": 1.0, "delta": 1e-6, "neighbours": "zero_out", "cap": 1}
 EDU = {"kind": "categorical", "categories": ["lo", "hi"]}
 
 
@@ -103,6 +105,20 @@ BAD_SCHEMAS = {
     "impossible range": (two(impossible=[{"edu": {"low": "lo", "high": "hi"}}]), "a range needs an ordered column"),
     "impossible nothing": (two(impossible=[{"edu": []}]), "the list of values is empty"),
     "attestation": (two(attestations=[{"by": "", "why": "x", "facts": []}]), "by is ''; say in words who attests"),
+    **{
+        f"purchase {i}": (two(purchases=[{**PAID, **paid}]), part)
+        for i, (paid, part) in enumerate(
+            (
+                (
+                    {"neighbours": "zero_out\nGuarantee: proven"},
+                    "expected the neighbours (add_or_remove_one, zero_out, ",
+                ),
+                ({"cap": True}, "and the cap of the promise"),
+                ({"epsilon": 10**400}, "purchases: epsilon is 1000"),
+                ({"epsilon": 1e300}, "expected what was paid"),
+            )
+        )
+    },
     "too many columns": (
         {"format": 1, "columns": {f"c{i}": {"kind": "boolean"} for i in range(2_001)}},
         "the schema models 2,001 columns; at most 2,000",
@@ -133,3 +149,25 @@ def test_schema_text_has_a_limit():
 def test_schema_file_that_is_none(tmp_path, path, part):
     with pytest.raises(DataError, match=part):
         Schema.load(tmp_path / path)
+
+
+def _listed(names: int, more: str = "") -> str:
+    """A schema of identifiers with long names that differ in the end only."""
+    columns = ", ".join(f'"{"a" * 60}{i}": {{"kind": "identifier"}}' for i in range(names))
+    return f'{{"format": 1, "columns": {{{columns}{more}}}'
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ('{"format": 1, ' + ", ".join(f'"a{i}": 0' for i in range(100_000)) + ', "a99999": 0}', "'a99999' appears"),
+        (_listed(10_000) + ', "impossible": [{"' + "a" * 59 + 'bbbb": ["x"]}]}', "there is no column 'aaa"),
+        (_listed(2) + ', "impossible": [{"' + "a" * 5_000_000 + '": ["x"]}]}', "there is no column 'aaa"),
+    ],
+    ids=["a key twice among many", "a name like many", "a long name"],
+)
+def test_what_is_wrong_with_a_large_schema_is_said_at_once(text, part):
+    start = time.process_time()
+    with pytest.raises(SchemaError) as caught:
+        Schema.from_json(text)
+    assert part in str(caught.value) and time.process_time() - start < 2

@@ -10,12 +10,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from nacre.engines import open_rows
 from nacre.errors import DataError
-from nacre.table import Boolean, Numeric, Schema
+from nacre.table import Boolean, Categorical, Numeric, Schema
 from nacre.table.encoding import encode
 from nacre.table.simulate.people import people, people_schema
 from nacre.table.sources.frames import from_arrow, to_arrow
 from nacre.table.values.decoding import decode
+from nacre.table.values.labels import names
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
@@ -76,6 +78,23 @@ def test_what_a_library_cannot_compute_is_refused():
 def test_runs_of_pandas_are_no_crash():
     table = pa.table({"a": pc.run_end_encode(pa.array([1, 1, 2]))})
     assert to_arrow(table.to_pandas(types_mapper=pd.ArrowDtype))["a"].to_pylist() == [1, 1, 2]
+
+
+@pytest.mark.parametrize("values", [["a", None, "1"], [b"a", None, b"1"]])
+@pytest.mark.parametrize("wrapped", [pa.Array.dictionary_encode, lambda a: a.cast(f"{a.type}_view")])
+def test_runs_of_dictionaries_and_views_are_read_one_by_one(values, wrapped):
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([2, 3, 6], pa.int16()), wrapped(pa.array(values)))
+    labels = pa.table({"a": ["a", "a", None, "1", "1"]})
+    schema = Schema({"a": Categorical(("1", "a"), nullable=True)})
+    for start in (0, 1):
+        (batch,) = open_rows(pa.table({"a": runs.slice(start, 4)})).batches()
+        assert decode(encode(batch, schema), schema).equals(labels.slice(start, 4))
+        assert names(runs.slice(start, 4)).to_pylist() == labels["a"].to_pylist()[start : start + 4]
+
+
+def test_a_name_that_is_no_text_is_refused():
+    with pytest.raises(DataError, match=r"the column name .* holds half of a character"):
+        to_arrow(pd.DataFrame([[1]], columns=pd.Index(["x\ud800"], dtype=object)))
 
 
 def test_objects_of_one_sort_are_read_one_by_one():

@@ -17,9 +17,10 @@ from nacre.table import Between, Boolean, Condition, Numeric, Schema
 from nacre.table.columns import KINDS, Labelled, Measured
 from nacre.table.draft import draft
 from nacre.table.encoding import encode
-from nacre.table.grid import Grid, RealGrid
+from nacre.table.grid import Grid, IntegerGrid, RealGrid
 from nacre.table.values import casting
 from nacre.table.values.decoding import decode
+from nacre.table.votes.spans import numeric_bounds
 from nacre.table.writing import write_table
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -82,9 +83,46 @@ class Percent(Measured):
         return self.inside(float(value), where, value, self.ends)
 
 
+@dataclasses.dataclass(frozen=True)
+class Clock(Measured):
+    """Minutes as `1:05`, between bounds that a budget may buy."""
+
+    bounds: tuple[int, int] | None = None
+
+    kind: ClassVar[str] = "clock"
+    fact_names: ClassVar[tuple[str, ...]] = ("kind", "bounds", "nullable", "null_words")
+    probe = "magnitude"
+    text = True
+
+    @property
+    def ends(self):
+        return self.bounds
+
+    def bounded_by(self, histogram, sigma):
+        return self.bought(numeric_bounds(histogram, sigma, True))
+
+    def read(self, array):
+        parts = [None if t is None else t.split(":") for t in array.to_pylist()]
+        return casting.integers(pa.array([None if p is None else int(p[0]) * 60 + int(p[1]) for p in parts]))
+
+    def spelled(self, values, null=None):
+        return pa.array([f"{v // 60}:{v % 60:02d}" for v in values], mask=null)
+
+    def grid(self):
+        return IntegerGrid.over(self, self.ends)
+
+
+@dataclasses.dataclass(frozen=True)
+class Stopwatch(Clock):
+    """The same without a public grid by which bounds could be bought."""
+
+    kind: ClassVar[str] = "stopwatch"
+    probe = None
+
+
 @pytest.fixture
 def kinds(monkeypatch):
-    for kind in (Weekday, Percent):
+    for kind in (Weekday, Percent, Clock, Stopwatch):
         monkeypatch.setitem(KINDS, kind.kind, kind)
 
 
@@ -154,8 +192,29 @@ def test_it_is_learnt_drawn_saved_and_compared(table, tmp_path):
     assert {score.columns for score in report.scores if len(score.columns) == 1} >= {("day",), ("share",)}
 
 
+@pytest.fixture
+def minutes():
+    late = np.random.default_rng(2).integers(300, 540, 3_000)
+    return pa.table({"time": [f"{m // 60}:{m % 60:02d}" for m in late], "late": late > 400})
+
+
+def test_its_bounds_are_bought_by_its_own_reading(kinds, minutes):
+    schema = Schema({"time": Clock(), "late": Boolean()}, rows=3_000)
+    release = nacre.fit(minutes, schema=schema, epsilon=8.0, method="independent")
+    low, high = release.schema.columns["time"].bounds
+    assert 200 < low <= 310 and 530 <= high < 700
+    assert release.schema.columns["time"].provenance["bounds"] == "bought"
+    assert release.sample(5, as_="pyarrow")["time"][0].as_py().count(":") == 1
+
+
+def test_bounds_that_cannot_be_bought_are_asked_for_before_anything_is_spent(kinds, minutes):
+    schema = Schema({"time": Stopwatch(), "late": Boolean()}, rows=3_000)
+    with pytest.raises(SchemaError, match="'time': bounds not declared, and those of a stopwatch column cannot be"):
+        nacre.plan(minutes, schema=schema, epsilon=8.0)
+
+
 def test_the_draft_of_another_registry_does_not_know_it(path, monkeypatch):
-    for kind in ("weekday", "percent"):
+    for kind in ("weekday", "percent", "clock", "stopwatch"):
         monkeypatch.delitem(KINDS, kind)
     columns = draft(open_rows(path)).columns
     assert [c.kind for c in columns.values()] == ["categorical", "numeric", "boolean"]

@@ -108,6 +108,30 @@ def test_the_writing_is_found(name, sigma):
     assert wrong <= (1 if sigma else 0)
 
 
+@pytest.mark.parametrize("sigma", [0.0, 60.0])
+@pytest.mark.parametrize(
+    ("text", "mark", "decimals", "format"),
+    [
+        ("5,454", None, None, NumberFormat(thousands=",")),
+        ("5,454", ",", 3, NumberFormat(decimal=",", decimals=3)),
+        ("5,454", ".", None, NumberFormat(thousands=",")),
+        ("5.454", None, 3, NumberFormat(decimals=3)),
+        ("5.454", ",", None, NumberFormat(decimal=",", thousands=".")),
+        ("$8,733.28", ",", 2, NumberFormat(thousands=",", prefix="$", decimals=2)),
+        ("57", ",", None, None),
+    ],
+)
+def test_the_mark_that_is_said_decides_what_the_votes_leave_open(text, mark, decimals, format, sigma):
+    """Three digits behind a mark are decimals or thousands; what only one format can have written stays its own."""
+    digits = RNG.integers(100, 1000, N)
+    texts = pa.array([f"{d % 9 + 1}{text[1:-3]}{d}" if text != "57" else str(d) for d in digits])
+    if text.startswith("$"):
+        texts = pa.array([f"${d % 9 + 1},{d}.28" for d in digits])
+    noise = np.rint(RNG.normal(0, sigma, cells.COUNT))
+    found = decide(_votes(texts) + noise, sigma, True, mark)
+    assert (found.format, found.decimals, found.integer) == (format, decimals, decimals is None)
+
+
 TEXTS = {
     "zip": [f"{z:05d}" for z in RNG.integers(500, 99_999, N)],
     "ICD-9": RNG.choice(["250.00", "401.9", "V45.81", "038.9", "414.01", "486"], N).tolist(),

@@ -9,7 +9,6 @@ be guessed too: only what members lose beyond non-members, the excess, is due to
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -57,22 +56,25 @@ class Attributes:
     beyond_strangers: Difference
 
 
-def attributes(
-    synthetic: Records,
-    members: Records,
-    others: Records,
-    strangers: Records,
-    space: Space,
-    seed: int = 0,
-    repeats: int = 20,
-    paper_exact: bool = False,
-) -> Attributes:
+@dataclass(frozen=True)
+class Attack:
+    """The `seed` says which half of the columns of a space is known; pools are compared by `repeats` subsamples;
+    `paper_exact`: a guessed number is right within 5 % of the true one."""
+
+    space: Space
+    seed: int = 0
+    repeats: int = 20
+    paper_exact: bool = False
+
+
+def attributes(synthetic: Records, members: Records, others: Records, strangers: Records, attack: Attack) -> Attributes:
     """The attack with a random half of the columns known. `strangers` are real rows, disjoint from `others`.
 
     A pool of more rows has closer neighbours, so that the two pools are compared at the size of the smaller one, with
-    `repeats` subsamples of the larger.
+    subsamples of the larger.
     """
-    rng = np.random.default_rng([seed, 3])
+    space, paper_exact = attack.space, attack.paper_exact
+    rng = np.random.default_rng([attack.seed, 3])
     width = members.columns
     if width < 2:
         raise DataError("attributes: the table has one column; expected one to know and one to guess")
@@ -82,7 +84,7 @@ def attributes(
                              ((synthetic, members), (synthetic, others), (strangers, members)))  # fmt: skip
     size = min(len(synthetic), len(strangers))
     gaps = []
-    for _ in range(repeats):
+    for _ in range(attack.repeats):
         pools = [p.take(rng.choice(len(p), size, replace=False)) for p in (synthetic, strangers)]
         ours, theirs = (guess(p, members, known, scale, space, paper_exact).per_record for p in pools)
         gaps.append(ours - theirs)
@@ -133,7 +135,7 @@ def _number(values: np.ndarray, truth: np.ndarray, tolerance: float | None) -> t
     """Claims and hits of a number; a missing value is guessed when at least four of the five are missing. Without a
     tolerance, 5 % of the guess for a claim, which knows no more, and of the true value for a hit."""
 
-    def around(v: np.ndarray) -> Any:
+    def around(v: np.ndarray) -> np.ndarray | float:
         return np.maximum(TOLERANCE * np.abs(v), FLOOR) if tolerance is None else tolerance
 
     missing = np.isnan(values).sum(axis=1)

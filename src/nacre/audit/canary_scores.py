@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nacre.table.grid import Grid
 
+if TYPE_CHECKING:
+    from nacre.table import Schema
 
-def alike(rows: Any, target: Any, schema: Any) -> float:
+
+def alike(rows: object, target: object, schema: Schema) -> float:
     return float(np.mean(list(_near(rows, target, schema).values())))
 
 
@@ -30,7 +33,7 @@ def _near(rows: Any, target: Any, schema: Any) -> Mapping[str, float]:
     return found
 
 
-def nearest_to(canaries: Any, rows: Any, schema: Any) -> np.ndarray:
+def nearest_to(canaries: Any, rows: Any, schema: Schema) -> np.ndarray:
     """Distance of every canary to its nearest row: labels that differ count 1, numbers by their share of the range."""
     total = 0.0
     for name in schema.modelled:

@@ -7,7 +7,7 @@ What runs is the door's own step: coins, clipping, rounding, noise.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from nacre.audit.canaries import worst_case
 from nacre.audit.rooms import MadeUpRoom
 from nacre.engines import MemoryRows
 from nacre.privacy.noise import NoiseSource
+from nacre.typed import Tree
+
+if TYPE_CHECKING:
+    from nacre.privacy.plan import Descend
 
 AT_ONCE = 2000  # trainings of one compiled call
 
@@ -22,7 +26,7 @@ AT_ONCE = 2000  # trainings of one compiled call
 class Asked(Exception):
     """What a learner asks of the door `descend`, and nothing of the rows."""
 
-    def __init__(self, entry: Any, query: Any, state: Any, update: Any, settings: Any):
+    def __init__(self, entry: Any, query: object, state: Tree, update: object, settings: Any):
         super().__init__(entry.name)
         self.entry, self.query, self.state, self.update, self.settings = entry, query, state, update, settings
 
@@ -30,7 +34,7 @@ class Asked(Exception):
 class Listener(MadeUpRoom):
     """A room that lets nothing through its door `descend`."""
 
-    def descend(self, entry: Any, query: Any, state: Any, update: Any, **settings: Any) -> Any:
+    def descend(self, entry: Descend, query: object, state: Tree, update: object, **settings: Any) -> Any:
         raise Asked(entry, query, state, update, settings)
 
 
@@ -67,7 +71,7 @@ def _ratios(asked: Asked, rooms: list[Listener], world: int, runs: int) -> np.nd
     steps = descent.Descent(entry, watched.query, watched.update, entry.q * count, size, settings.get("seed", 0))
     state = unit_arrays.as_arrays(watched.start(asked.state))
 
-    def one(key: jax.Array, state: Any, units: Any) -> jax.Array:
+    def one(key: jax.Array, state: Tree, units: Any) -> jax.Array:
         return steps.several(state, (), units, key, jnp.int32(0), jnp.int32(entry.steps))[0]["ratios"][0]
 
     many = jax.jit(jax.vmap(one, (0, None, None)))

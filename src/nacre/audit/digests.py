@@ -16,7 +16,7 @@ PLAIN = bool | int | float | complex | str | bytes
 Path = tuple[Any, ...]  # the objects that a value lies in, outermost first
 
 
-def digest(value: Any) -> str:
+def digest(value: object) -> str:
     """A short name of a value's contents: numbers, texts, dates, arrays of any library, tables, containers, functions
     with what they enclose, and objects of these. Raises NacreError for contents that cannot be read (a generator, an
     open file): two of those could not be told apart.
@@ -24,7 +24,7 @@ def digest(value: Any) -> str:
     return hashlib.sha256(_bytes(value, ())).hexdigest()[:16]
 
 
-def _bytes(value: Any, path: Path) -> bytes:
+def _bytes(value: object, path: Path) -> bytes:
     if value is None or isinstance(value, PLAIN):
         return f"{type(value).__name__}:{value!r}".encode()
     for place, outer in enumerate(path):
@@ -52,7 +52,7 @@ def _array(value: np.ndarray, path: Path) -> bytes:
     return head + (_bytes(value.tolist(), path) if value.dtype.hasobject else value.tobytes())
 
 
-def _object(value: Any, path: Path) -> bytes:
+def _object(value: object, path: Path) -> bytes:
     kind = type(value)
     name = f"{kind.__module__}.{kind.__qualname__}".encode()
     if isinstance(value, type | types.ModuleType):
@@ -71,7 +71,7 @@ def _object(value: Any, path: Path) -> bytes:
     return name + _contents(value, path)
 
 
-def _pandas(value: Any, path: Path) -> bytes:
+def _pandas(value: object, path: Path) -> bytes:
     """Values, labels, names, types with all their categories, and what was attached."""
     axes = [a for a in (getattr(value, "index", None), getattr(value, "columns", None)) if a is not None]
     labels = [_array(np.asarray(a), path) + _bytes(list(getattr(a, "names", [])), path) for a in axes]
@@ -82,7 +82,7 @@ def _pandas(value: Any, path: Path) -> bytes:
     return _bytes(kinds, path) + _bytes(extra, path) + b"|".join(labels) + _array(found, path)
 
 
-def _kind(dtype: Any) -> list[Any]:
+def _kind(dtype: object) -> list[Any]:
     categories = getattr(dtype, "categories", None)
     return [str(dtype), [] if categories is None else list(categories)]
 
@@ -100,7 +100,7 @@ def _columnar(value: Any, path: Path) -> bytes:
     return told.encode() + repr(value).encode()
 
 
-def _function(value: Any, path: Path) -> bytes:
+def _function(value: object, path: Path) -> bytes:
     """The code and what it encloses: a function that carries rows with it is not the one that carries others."""
     if isinstance(value, functools.partial):
         return _bytes([value.func, list(value.args), value.keywords], path)
@@ -118,7 +118,7 @@ def _function(value: Any, path: Path) -> bytes:
     return value.__code__.co_code + _bytes([constants, value.__defaults__, value.__kwdefaults__, cells], path)
 
 
-def _contents(value: Any, path: Path) -> bytes:
+def _contents(value: object, path: Path) -> bytes:
     """Attributes of an object, and where its class says how it is copied, what it is copied from."""
     kind = type(value)
     slots = [s for k in kind.__mro__ for s in _slots(k) if hasattr(value, s)]
@@ -134,7 +134,7 @@ def _contents(value: Any, path: Path) -> bytes:
     return _bytes([made, attributes], path)
 
 
-def _reduced(value: Any) -> Any:
+def _reduced(value: object) -> Any:
     """What a copy would be made from; None where there is no copy."""
     try:
         made = value.__reduce_ex__(4)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from nacre.audit.attributes import Attributes, attributes
+from nacre.audit.attributes import Attack, Attributes, attributes
 from nacre.audit.presence import Presence, presence
 from nacre.audit.rates import Rate
 from nacre.audit.records import Records, Scale, Space
@@ -41,9 +41,9 @@ class Disclosure:
 
 
 def disclosure(
-    synthetic: Any,
-    train: Any,
-    holdout: Any,
+    synthetic: object,
+    train: object,
+    holdout: object,
     schema: Schema,
     *,
     share: float = 0.05,
@@ -80,17 +80,15 @@ def disclosure(
     first = order[np.isin(order, outside)][:size]
     others, fresh = rows["holdout"].take(first), rows["holdout"].take(order[~np.isin(order, first)])
     pools = {"synthetic": rows["synthetic"], **controls(rows["train"], fresh, space, seed)}
+    attack = Attack(space, seed, repeats, paper_exact)
     linked = pools if members.columns > 1 else {}  # one column: nothing to guess from another
     return Disclosure(
         {name: presence(pool, rows["train"], places, others, space) for name, pool in pools.items()},
-        {
-            name: attributes(pool, members, others, fresh, space, seed, repeats, paper_exact)
-            for name, pool in linked.items()
-        },
+        {name: attributes(pool, members, others, fresh, attack) for name, pool in linked.items()},
     )
 
 
-def _chosen(only: Callable[[Any], Any] | None, table: Any, records: Records) -> np.ndarray:
+def _chosen(only: Callable[[Any], Any] | None, table: object, records: Records) -> np.ndarray:
     """Places of the rows that are attacked."""
     if only is None:
         return np.arange(len(records))

@@ -8,8 +8,9 @@ test is weaker and stays valid.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +18,10 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from nacre.privacy.training import descent, unit_arrays
+from nacre.typed import State, Tree
+
+if TYPE_CHECKING:
+    from nacre.privacy.room import Room
 
 
 @dataclass(frozen=True)
@@ -25,13 +30,13 @@ class Inner:
 
     query: Any
 
-    def __call__(self, state: Any, unit: Any, key: Any) -> Any:
+    def __call__(self, state: State, unit: object, key: jax.Array) -> Any:
         return self.query(state["inner"], unit, key)
 
 
 @dataclass(frozen=True)
 class InnerTapped(Inner):
-    def contributions(self, state: Any, units: Any, keys: Any) -> Any:
+    def contributions(self, state: State, units: object, keys: object) -> Any:
         return self.query.contributions(state["inner"], units, keys)
 
 
@@ -46,7 +51,9 @@ class Watched:
     others: Any = None
 
     @staticmethod
-    def of(entry: Any, query: Any, update: Any, room: Any, settings: Any, last: bool = False) -> Watched:
+    def of(
+        entry: Any, query: object, update: Any, room: Room, settings: Mapping[str, Any], last: bool = False
+    ) -> Watched:
         """`room` holds the canaries: all its units, or its `last` one alone and the others known."""
         records, public = settings["records"], settings.get("public")
         made_up = unit_arrays.check_records(records, public, room.schema, f"entry {entry.name!r}")
@@ -54,25 +61,25 @@ class Watched:
         units = unit_arrays.units_of(tree, entry.group, settings.get("seed", 0), room._persons())
         count = len(units.there) - 1
         canaries = units.take(np.arange(count - 1 if last else 0, count))
-        inner = (InnerTapped if hasattr(query, "contributions") else Inner)(query)
+        inner = InnerTapped(query) if isinstance(query, descent.Tapped) else Inner(query)
         job = descent.Descent(entry, inner, update, entry.q * settings["units"], 1)
         others = units.take(np.arange(count - 1)) if last and count > 1 else None
         return Watched(inner, _watching(job, update), canaries, others)
 
-    def start(self, state: Any) -> Any:
+    def start(self, state: Tree) -> State:
         held, others = (jax.tree.map(np.asarray, units) for units in (self.canaries, self.others))
         ratios = np.zeros(len(jax.tree.leaves(held)[0]), np.float32)
         return {"inner": state, "ratios": ratios, "canaries": held, "others": others}
 
 
 def _watching(job: Any, update: Any) -> Any:
-    def clipped(state: Any, units: Any, keys: Any) -> dict[str, Any]:
+    def clipped(state: State, units: object, keys: Any) -> dict[str, Any]:
         """Part -> the sum of what these units contribute, flat."""
         found, all_of_them = job.contributions(state, units, keys), jnp.ones(len(keys), bool)
         sums = {p.name: descent.clipped_sum(p, found[p.name], all_of_them, keys) for p in job.entry.parts}
         return {name: ravel_pytree(total)[0] for name, total in sums.items()}
 
-    def power(state: Any, seen: Any, unit: Any, key: Any) -> jax.Array:
+    def power(state: State, seen: Any, unit: object, key: jax.Array) -> jax.Array:
         """⟨seen, g⟩/s² − |g|²/2s² of one canary."""
         mine = clipped(state, jax.tree.map(lambda x: x[None], unit), key[None])
         total = jnp.float32(0)

@@ -7,16 +7,27 @@ somebody who sees everything that leaves the curator and knows all rows but one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nacre.audit import shadow_teachers
 from nacre.audit.gradients import Watched
 from nacre.audit.rooms import MadeUpRoom
 from nacre.engines import MemoryRows
 from nacre.privacy.noise import NoiseSource
+from nacre.privacy.training import stream
+from nacre.privacy.training.teaching import Teaching
+
+if TYPE_CHECKING:
+    from nacre.privacy.plan import Plan, Sample, Select, Teach, Total
+    from nacre.privacy.room import Room
+    from nacre.table import Schema
 
 UNSEEN = 50.0  # log-likelihood ratio of an answer that is impossible in one of the worlds
+
+# Doors whose answers a `RatioRoom` weighs.
+WEIGHED = ("counts", "bounds", "categories", "total", "select", "sample", "descend", "teach")
 
 
 class Enough(Exception):
@@ -44,8 +55,8 @@ class RatioRoom(MadeUpRoom):
         self,
         tables: tuple[Any, Any],
         world: int,
-        plan: Any,
-        schema: Any,
+        plan: Plan,
+        schema: Schema,
         noise: NoiseSource | None = None,
         early: bool = False,
     ):
@@ -58,7 +69,7 @@ class RatioRoom(MadeUpRoom):
         self._scales: Sequence[float] = ()
         self.ratio = 0.0
 
-    def adopt(self, schema: Any) -> None:
+    def adopt(self, schema: Schema) -> None:
         super().adopt(schema)
         for room in self._rooms:
             room.adopt(schema)
@@ -84,12 +95,12 @@ class RatioRoom(MadeUpRoom):
             found, sum(self._texts(c, found[c], s, entry.threshold) for c, s in zip(columns, self._scales))
         )
 
-    def total(self, entry: Any, features: Any, public: Any = None) -> np.ndarray:
+    def total(self, entry: Total, features: Any, public: Any = None) -> np.ndarray:
         noisy = super().total(entry, features, public)
         exact = [[_summed(room, entry, features, public)] for room in self._rooms]
         return self._seen(noisy, self._normal([noisy], exact, (entry.sigma,)))
 
-    def select(self, entry: Any, score: Any, allowed: Any = None) -> list[int]:
+    def select(self, entry: Select, score: Any, allowed: Any = None) -> list[int]:
         picks = super().select(entry, score, allowed)
         rate = entry.epsilon / score.loss_range(self._plan.scope)
         weights = [rate * score.totals(room) for room in self._rooms]
@@ -100,7 +111,7 @@ class RatioRoom(MadeUpRoom):
             free[pick] = False
         return self._seen(picks, ratio)
 
-    def sample(self, entry: Any, utility: Any, sampler: Any) -> np.ndarray:
+    def sample(self, entry: Sample, utility: Any, sampler: Any) -> np.ndarray:
         drawn = super().sample(entry, utility, sampler)
         rate = entry.epsilon / (utility.span * self._plan.scope.sum)
         points = drawn.reshape(-1, drawn.shape[-1])
@@ -113,14 +124,10 @@ class RatioRoom(MadeUpRoom):
         told = super().descend(entry, watched.query, watched.start(state), watched.update, **settings)
         return self._seen(told["inner"], float(told["ratios"][0]))
 
-    def teach(self, entry: Any, lesson: Any, state: Any, update: Any, **settings: Any) -> Any:
-        from nacre.audit import shadow_teachers
-        from nacre.privacy.training import stream
-
+    def teach(self, entry: Teach, lesson: Any, state: Any, update: Any, **settings: Any) -> Any:
         self._divided_by = stream.draw_key(self._noise)
-        watched, start = shadow_teachers.of_worlds(
-            entry, lesson, update, state, self._rooms, self._divided_by, settings, self._world
-        )
+        job = Teaching(entry, lesson, update)
+        watched, start = shadow_teachers.of_worlds(job, state, self._rooms, self._divided_by, settings, self._world)
         told = super().teach(entry, watched.inner, start, watched.watching, **settings)
         return self._seen(told["inner"], float(told["ratios"][0]))
 
@@ -133,7 +140,7 @@ class RatioRoom(MadeUpRoom):
     def _division(self) -> Any:
         return self._divided_by
 
-    def _seen(self, answer: Any, ratio: float) -> Any:
+    def _seen(self, answer: object, ratio: float) -> Any:
         self.ratio += float(ratio)
         if self._early and self._names <= self.opened and not self._by_columns():
             raise Enough
@@ -174,7 +181,7 @@ def _log_chance(weights: np.ndarray, pick: int, open_: np.ndarray) -> float:
     return float(weights[pick] - logsumexp(weights[open_]))
 
 
-def _worth(room: Any, utility: Any, points: np.ndarray) -> float:
+def _worth(room: Room, utility: Any, points: np.ndarray) -> float:
     """Σ over records and points of the clipped utility."""
     from nacre.privacy.doors.sample import STEPS
     from nacre.privacy.passes import feature_sums

@@ -69,7 +69,7 @@ class Noise:
         asked = Asked(name, ("choose", rate, scores.shape), picked, scores, np.inf, sensitivity)  # type: ignore[arg-type]
         return self._settle(asked)
 
-    def declare(self, name: str, answer: Any, *question: Any) -> Any:
+    def declare(self, name: str, answer: object, *question: object) -> Any:
         """The noisy answer of a mechanism of one's own, drawn with `generator(name)`; `question` is what is public."""
         return self._settle(Asked(name, ("declared", *question), answer))
 
@@ -95,6 +95,6 @@ class Noise:
         return _copied(asked.answer)
 
 
-def _copied(answer: Any) -> Any:
+def _copied(answer: object) -> Any:
     """Arrays are handed out as copies: what is recorded stays as it was."""
     return answer.copy() if isinstance(answer, np.ndarray) else answer

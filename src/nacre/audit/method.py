@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,17 +17,23 @@ from nacre.audit import ceilings
 from nacre.audit.bounds import Bound, Guesses, family, one_run_epsilon
 from nacre.audit.canaries import random_rows, without, worst_case
 from nacre.audit.canary_scores import alike, nearest_to
-from nacre.audit.likelihood_ratio import Enough, RatioRoom
+from nacre.audit.likelihood_ratio import WEIGHED, Enough, RatioRoom
 from nacre.audit.one_run import SCORED, CanaryRoom, coins, firsts, guess, one_run_mu
 from nacre.errors import NacreError
 from nacre.privacy import discovery
 from nacre.privacy.accounting.accountant import Gaussian
+from nacre.privacy.budget import Budget
 from nacre.privacy.certificate.rounding import down, exact
 from nacre.privacy.certificate.wording import audit_sentence
-from nacre.privacy.plan import Descend
+from nacre.privacy.plan import Descend, Plan
 from nacre.progress import Progress, silent
 from nacre.table.encoding import Encoded, encode
 from nacre.table.values.decoding import decode
+from nacre.typed import Json
+
+if TYPE_CHECKING:
+    from nacre.privacy.plan import Plan
+    from nacre.table import Schema
 
 HELD_OUT = 0.25  # of the runs, to choose the threshold of the others
 GUESSES = 0.2  # of the canaries on each side
@@ -60,7 +66,7 @@ class ViewBound:
     def said(self) -> str:
         return audit_sentence(self.to_json(), self.bound.confidence)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         return {
             "view": self.view, "metric": self.bound.metric, "lower_bound": self.bound.value, "claim": self.bound.claim,
             "ceiling": self.ceiling, "delta": self.delta, "runs": self.runs, "refuted": self.bound.refuted,
@@ -84,7 +90,7 @@ class MethodAudit:
     def refuted(self) -> bool:
         return any(f.bound.refuted for f in self.findings)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """Public: functions of the mechanism and of made-up rows."""
         return {
             "method": self.method,
@@ -147,7 +153,7 @@ def audit_method(
     return MethodAudit(plan.method, *terms, 1 - alpha, tuple(findings), effort.canaries > 0 and coin_seed is not None)
 
 
-def _checked(plan: Any, effort: Effort, mu: float | None, alpha: float) -> float:
+def _checked(plan: Plan, effort: Effort, mu: float | None, alpha: float) -> float:
     """The level of each bound, once it is known that every view can run and can fail."""
     if plan.budget.epsilon is None:
         raise NacreError("an audit needs a claim; plan the method with an epsilon")
@@ -173,7 +179,7 @@ def _checked(plan: Any, effort: Effort, mu: float | None, alpha: float) -> float
     return each
 
 
-def default_canaries(plan: Any, effort: Effort, alpha: float, canaries: int = 1000) -> tuple[int, str]:
+def default_canaries(plan: Plan, effort: Effort, alpha: float, canaries: int = 1000) -> tuple[int, str]:
     """(`canaries`, "") where a one-run audit beside `effort` can run and can refute the claim, else (0, why not).
 
     Raises NacreError for what is wrong with the other views, or with the plan."""
@@ -195,7 +201,7 @@ def _guessed(canaries: int) -> int:
     return 2 * max(1, round(GUESSES * canaries))
 
 
-def claimed_mu(plan: Any) -> float | None:
+def claimed_mu(plan: Plan) -> float | None:
     """μ of a plan that is Gaussian throughout; None for others."""
     events = plan.events()
     if not all(isinstance(e, Gaussian) for e in events):
@@ -215,7 +221,8 @@ def _white(job: Any, runs: int, mu: float | None, alpha: float, seed: int, told:
             run(job, room, seed)
             ratios[world, i] = room.ratio
         told("white box", i + 1, runs)
-    return judged("white box", ratios[0], ratios[1], job.plan.budget, mu, alpha, middle=0.0)
+    found = judged("white box", ratios, job.plan.budget, mu, alpha, middle=0.0)
+    return [replace(bound, left_out=_beside(job.plan, WEIGHED)) for bound in found]
 
 
 def _black(job: Any, runs: int, mu: float | None, alpha: float, seed: int, told: Progress) -> list[ViewBound]:
@@ -230,7 +237,7 @@ def _black(job: Any, runs: int, mu: float | None, alpha: float, seed: int, told:
             rows = drawn(model, schema, SYNTHETIC, np.random.default_rng([seed, world, i]))
             seen[world, i] = alike(encode(rows, job.schema), target, job.schema)
         told("black box", i + 1, runs)
-    return judged("black box", seen[0], seen[1], job.plan.budget, mu, alpha)
+    return judged("black box", seen, job.plan.budget, mu, alpha)
 
 
 def _one_run(job: Any, present: np.ndarray, mu: float | None, alpha: float, seed: int) -> list[ViewBound]:
@@ -247,7 +254,7 @@ def _one_run(job: Any, present: np.ndarray, mu: float | None, alpha: float, seed
     if not room.scored:
         made = encode(drawn(model, schema, SYNTHETIC, np.random.default_rng([seed, 8])), job.schema)
         scores = -nearest_to(encode(rows.take(asked), job.schema), made, job.schema)
-    unseen = tuple(dict.fromkeys(e.door for e in job.plan.entries if e.door not in SCORED)) if room.scored else ()
+    unseen = _beside(job.plan, SCORED) if room.scored else ()
     guesses, right = guess(scores, present, _guessed(canaries) // 2)
     found = []
     for most in ceilings.of_one_run(canaries, guesses, job.plan, mu, alpha):
@@ -260,19 +267,25 @@ def _one_run(job: Any, present: np.ndarray, mu: float | None, alpha: float, seed
     return found
 
 
+def _beside(plan: Plan, seen: tuple[str, ...]) -> tuple[str, ...]:
+    """The doors of the plan that are not among these."""
+    return tuple(dict.fromkeys(e.door for e in plan.entries if e.door not in seen))
+
+
 def judged(
     view: str,
-    absent: np.ndarray,
-    present: np.ndarray,
-    budget: Any,
+    scores: np.ndarray | tuple[np.ndarray, np.ndarray],
+    budget: Budget,
     mu: float | None,
     alpha: float,
     middle: float | None = None,
 ) -> list[ViewBound]:
-    """Bounds from scores of both worlds: a threshold chosen on a quarter of the runs, tried on the rest.
+    """Bounds from scores of both worlds, first of that without the record: a threshold chosen on a quarter of the runs,
+    tried on the rest.
 
     `middle` is the threshold for μ where it is known beforehand (0 for a log-likelihood ratio): all runs then count.
     """
+    absent, present = scores
     cut = _held_out(len(absent))
     guesses = _guesses(absent[cut:], present[cut:], threshold(absent[:cut], present[:cut], budget.delta))
     bound = Bound("epsilon", guesses.epsilon(budget.delta, alpha), 1 - alpha, budget.epsilon)
@@ -313,5 +326,5 @@ def run(job: Any, room: Any, seed: int) -> tuple[Any, Any]:
         return None, schema
 
 
-def drawn(model: Any, schema: Any, rows: int, rng: np.random.Generator) -> Any:
+def drawn(model: Any, schema: Schema, rows: int, rng: np.random.Generator) -> Any:
     return decode(Encoded(model.draw(rows, rng), rows), schema)

@@ -42,7 +42,7 @@ def _whole(far: np.ndarray, most: int) -> np.ndarray:
     return np.array([int(min(int(x), int(most))) for x in far], object)
 
 
-def _of_table(table: Any, relation: str) -> dict[str, Any]:
+def _of_table(table: object, relation: str) -> dict[str, Any]:
     import pyarrow as pa
 
     arrow = isinstance(table, pa.Table)
@@ -81,7 +81,7 @@ def _far(values: list[Any], kind: Any) -> Any:
     return float(min(far, np.finfo(kind.to_pandas_dtype()).max))
 
 
-def _with(table: Any, row: dict[str, Any]) -> Any:
+def _with(table: object, row: dict[str, Any]) -> Any:
     import pyarrow as pa
 
     return pa.concat_tables([table, pa.Table.from_pylist([row], schema=table.schema)]).combine_chunks()

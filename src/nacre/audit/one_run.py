@@ -8,10 +8,11 @@ number μ.
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nacre.audit import shadow_teachers
 from nacre.audit.bounds import _largest
 from nacre.audit.gradients import Watched
 from nacre.audit.rooms import MadeUpRoom
@@ -19,6 +20,11 @@ from nacre.engines import MemoryRows
 from nacre.errors import NacreError
 from nacre.privacy.passes import feature_sums
 from nacre.privacy.training import unit_arrays
+from nacre.privacy.training.teaching import Teaching
+
+if TYPE_CHECKING:
+    from nacre.privacy.plan import Plan, Teach, Total
+    from nacre.table import Schema
 
 SCORED = ("counts", "total", "descend", "teach")  # doors whose answers `CanaryRoom` looks at
 
@@ -81,14 +87,14 @@ class CanaryRoom(MadeUpRoom):
     `scored` says whether such a door was opened; a method without one is scored by its synthetic rows.
     """
 
-    def __init__(self, table: Any, canaries: Any, plan: Any, schema: Any, noise: Any = None):
+    def __init__(self, table: Any, canaries: Any, plan: Plan, schema: Schema, noise: Any = None):
         self._room: MadeUpRoom | None = None
         super().__init__(MemoryRows(table), plan, schema, noise)
         self._room = MadeUpRoom(MemoryRows(canaries), plan, schema, noise)
         self.scores = np.zeros(canaries.num_rows)
         self.scored = False
 
-    def adopt(self, schema: Any) -> None:
+    def adopt(self, schema: Schema) -> None:
         super().adopt(schema)
         if self._room is not None:
             self._room.adopt(schema)
@@ -111,7 +117,7 @@ class CanaryRoom(MadeUpRoom):
         self.scored = True
         return noisy
 
-    def total(self, entry: Any, features: Any, public: Any = None) -> np.ndarray:
+    def total(self, entry: Total, features: Any, public: Any = None) -> np.ndarray:
         noisy = super().total(entry, features, public)
         assert self._room is not None
         step, start = feature_sums.grid_step(entry), 0
@@ -126,6 +132,7 @@ class CanaryRoom(MadeUpRoom):
         return noisy
 
     def descend(self, entry: Any, query: Any, state: Any, update: Any, **settings: Any) -> Any:
+        assert self._room is not None
         watched = Watched.of(entry, query, update, self._room, settings)
         told = super().descend(entry, watched.query, watched.start(state), watched.update, **settings)
         ratios = np.asarray(told["ratios"], np.float64)
@@ -136,10 +143,9 @@ class CanaryRoom(MadeUpRoom):
         self.scored = True
         return told["inner"]
 
-    def teach(self, entry: Any, lesson: Any, state: Any, update: Any, **settings: Any) -> Any:
-        from nacre.audit import shadow_teachers
-
-        watched, start = shadow_teachers.of_canaries(entry, lesson, update, state, self._room, settings)
+    def teach(self, entry: Teach, lesson: Any, state: Any, update: Any, **settings: Any) -> Any:
+        assert self._room is not None
+        watched, start = shadow_teachers.of_canaries(Teaching(entry, lesson, update), state, self._room, settings)
         told = super().teach(entry, watched.inner, start, watched.watching, **settings)
         self.scores += np.asarray(told["ratios"], np.float64)
         self.scored = True

@@ -46,8 +46,8 @@ NO_EVIDENCE = (
 
 def audit_tables(
     real: Any,
-    synthetic: Any,
-    holdout: Any = None,
+    synthetic: object,
+    holdout: object = None,
     schema: Schema | str | os.PathLike | None = None,
     seed: int = 0,
     rows: int = ROWS,
@@ -85,7 +85,7 @@ def audit_report(report: Report | None, attacks: tuple[Attack, ...], facts: dict
     return dataclasses.replace(report, attacks=attacks)
 
 
-def _schema(schema: Any, real: Any) -> Schema:
+def _schema(schema: Any, real: object) -> Schema:
     return Schema.draft(open_rows(real)) if schema is None else Schema.given(schema)
 
 
@@ -198,7 +198,7 @@ def _excess(scores: list[Score]) -> str:
     return "no excess of members over strangers was found; the attack cannot rule out one that it does not see"
 
 
-def _recovery(synthetic: Any, real: Any, schema: Schema) -> Attack:
+def _recovery(synthetic: object, real: object, schema: Schema) -> Attack:
     """What the release says of the population: useful, and not what differential privacy hides."""
     columns = [n for n in schema.modelled if schema.columns[n].counted]
     scores = []

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -58,7 +57,7 @@ class Space:
         sizes = tuple(Grid.of(schema.columns[n]).cells for n in labels)
         return Space(schema, numbers, labels, np.array([float(b) - float(a) for a, b in ends]), sizes)
 
-    def records(self, table: Any, what: str) -> Records:
+    def records(self, table: object, what: str) -> Records:
         """The rows of a table; DataError when there are none."""
         numbers, labels = [], []
         for batch in open_rows(table).batches(None):

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -50,7 +49,7 @@ class Recovered:
 
 
 def estimate(
-    synthetic: Any,
+    synthetic: object,
     schema: Schema,
     columns: Sequence[str],
     decoy: float = 0.0,
@@ -70,8 +69,8 @@ def estimate(
 
 
 def recover(
-    synthetic: Any,
-    real: Any,
+    synthetic: object,
+    real: object,
     schema: Schema,
     columns: Sequence[str],
     decoy: float = 0.0,
@@ -89,7 +88,7 @@ def recover(
 
 
 def _most_revealing(
-    synthetic: Any, truth: dict[str, Values], schema: Schema, columns: Sequence[str], decoy: float
+    synthetic: object, truth: dict[str, Values], schema: Schema, columns: Sequence[str], decoy: float
 ) -> Sequence[float]:
     """The signs whose largest error is least, tried on some of the rows."""
     from nacre.audit.untilting import TRIED, patterns, untilted
@@ -131,7 +130,7 @@ def _numbered(read: dict[str, Values]) -> np.ndarray:
     return np.stack(numbers, axis=1)
 
 
-def _read(table: Any, schema: Schema, columns: Sequence[str]) -> dict[str, Values]:
+def _read(table: object, schema: Schema, columns: Sequence[str]) -> dict[str, Values]:
     for name in columns:
         if name not in schema.modelled:
             raise SchemaError(f"column {name!r} is not modelled; choose among {choices(name, schema.modelled)}")

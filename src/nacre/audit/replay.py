@@ -75,7 +75,7 @@ class _Run:
 
 
 def replay(
-    synthesize: Synthesize, table: Any, neighbours: Mapping[str, Any] | None = None, seed: int = 0,
+    synthesize: Synthesize, table: object, neighbours: Mapping[str, Any] | None = None, seed: int = 0,
     relation: str = "add_or_remove_one",
 ) -> Replay:  # fmt: skip
     """Check `synthesize(table, noise)` on neighbouring tables; by default on those of `neighbours`, small and nasty.
@@ -104,7 +104,7 @@ def replay(
     return Replay(tuple(found), len(near), tuple(a.name for a in recorded.asked))
 
 
-def _run(synthesize: Synthesize, table: Any, seed: int, answers: Any, file: str | None = None) -> _Run:
+def _run(synthesize: Synthesize, table: object, seed: int, answers: Any, file: str | None = None) -> _Run:
     """One run, with all that it shows; its statements are kept when `file` names where they stand."""
     noise, said = Noise(seed, answers), io.StringIO()
     tracer = Tracer(file, noise, said) if file else None

@@ -9,6 +9,7 @@ differ from the teachers in the room, the test is weaker and stays valid.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,8 +17,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from nacre.privacy.plan import Teach
+from nacre.privacy.room import Room
 from nacre.privacy.training import clipping, descent, teaching, unit_arrays
+from nacre.privacy.training.teaching import Teaching
 from nacre.privacy.training.unit_arrays import Units
+from nacre.typed import Array, State, Tree
 
 
 @dataclass(frozen=True)
@@ -27,8 +32,8 @@ class Watched:
     `empty`: the share of the other parts that are like one without a canary.
     """
 
-    entry: Any
-    lesson: Any
+    entry: Teach
+    lesson: teaching.Lesson
     update: Any
     empty: float
 
@@ -42,7 +47,7 @@ class Watched:
             answer=lambda teacher, state: answer(teacher, state["inner"]),
         )
 
-    def start(self, state: Any, seen: teaching.Parts, unseen: teaching.Parts) -> Any:
+    def start(self, state: Tree, seen: teaching.Parts, unseen: teaching.Parts) -> State:
         """`seen`: a part for each canary, as it is with it; `unseen`: one part as it is without."""
         one = jax.tree.map(jnp.asarray, self.lesson.start())
         many = len(seen.first)
@@ -50,7 +55,7 @@ class Watched:
         ratios = np.zeros(many, np.float32)
         return {"inner": state, "ratios": ratios, "shadows": shadows, "parts": [seen, unseen]}
 
-    def watching(self, state: Any, noisy: Any, key: jax.Array) -> Any:
+    def watching(self, state: State, noisy: Array, key: jax.Array) -> Any:
         """`update`, and what this step tells of every canary."""
         entry, part = self.entry, self.entry.answer
         scale = part.sigma * descent.sensitivity(part, entry.size)
@@ -69,7 +74,7 @@ class Watched:
         inner = self.update(state["inner"], noisy, key)
         return {**state, "inner": inner, "ratios": ratios, "shadows": [shadows for shadows, _ in played]}
 
-    def _played(self, shadows: Any, state: Any, parts: Any, key: jax.Array) -> tuple[Any, jax.Array]:
+    def _played(self, shadows: Tree, state: Tree, parts: Any, key: jax.Array) -> tuple[Any, jax.Array]:
         """(the shadows after this step, what each would answer if its part had entered, clipped)."""
         job = teaching.Teaching(self.entry, self.lesson, self.update)
 
@@ -86,33 +91,40 @@ class Watched:
         return jax.lax.map(one, turns, batch_size=min(teaching.AT_ONCE, many))
 
 
-def of_canaries(entry: Any, lesson: Any, update: Any, state: Any, room: Any, settings: Any) -> tuple[Watched, Any]:
+def of_canaries(job: Teaching, state: State, room: Room, settings: Mapping[str, Any]) -> tuple[Watched, Any]:
     """(the watched lessons, their state): every unit of the room a canary, in by a coin, that has a part for itself or
     leaves it empty."""
+    entry = job.entry
     units = _units(entry, room, settings)
     count = len(units.there) - 1
-    watched = Watched(entry, lesson, update, (1 - 1 / entry.parts) ** (count / 2))
+    watched = Watched(entry, job.lesson, job.update, (1 - 1 / entry.parts) ** (count / 2))
     alone = _parts(units, np.arange(count), np.arange(count), np.ones(count))
     nobody = _parts(units, np.arange(count), np.zeros(1), np.zeros(1))
     return watched, watched.start(state, alone, nobody)
 
 
 def of_worlds(
-    entry: Any, lesson: Any, update: Any, state: Any, rooms: Any, division: np.ndarray, settings: Any, world: int
+    job: Teaching,
+    state: State,
+    rooms: Sequence[Room],
+    division: np.ndarray,
+    settings: Mapping[str, Any],
+    world: int,
 ) -> tuple[Watched, Any]:
     """The same where the last unit of the second room is the canary and how the others are divided is known: `division`
     is the key of that, which the room of this `world` uses."""
+    entry = job.entry
     units = [_units(entry, room, settings) for room in rooms]
     last = len(units[1].there) - 2  # the place of the canary; in a world without it, that of nobody
     part = np.asarray(teaching.part_of(division, len(units[world].there), entry.parts))
     others = np.flatnonzero(part[:last] == part[last])
     inside = [np.append(others, last) if len(u.there) > last + 1 else others for u in units]
     unseen, seen = (_parts(u, places, np.zeros(1), np.full(1, len(places))) for u, places in zip(units, inside))
-    watched = Watched(entry, lesson, update, 1.0)
+    watched = Watched(entry, job.lesson, job.update, 1.0)
     return watched, watched.start(state, seen, unseen)
 
 
-def _units(entry: Any, room: Any, settings: Any) -> Units:
+def _units(entry: Teach, room: Room, settings: Mapping[str, Any]) -> Units:
     records, public = settings["records"], settings.get("public")
     made_up = unit_arrays.check_records(records, public, room.schema, f"entry {entry.name!r}")
     tree = unit_arrays.mapped(records, public, room._encoded(), made_up)

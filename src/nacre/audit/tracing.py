@@ -67,10 +67,10 @@ class Tracer:
         sys.settrace(self._trace)
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         sys.settrace(self._before)
 
-    def _trace(self, frame: FrameType, event: str, arg: Any) -> Any:
+    def _trace(self, frame: FrameType, event: str, arg: object) -> Any:
         if frame.f_code.co_filename != self.file or frame.f_code.co_name.startswith("<"):
             return None
         if event == "call":

@@ -125,7 +125,7 @@ def _fail(code: int, message: str, kind: str, as_json: bool) -> int:
     return code
 
 
-def _usage(error: Any, message: str, as_json: bool) -> int:
+def _usage(error: object, message: str, as_json: bool) -> int:
     """A mistake in the arguments, in one line; a bare `nacre` gets the help."""
     context = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError":
@@ -140,7 +140,9 @@ def _quieten(debug: bool, quiet: bool) -> None:
     """Our own warnings in one line each, once, none with --quiet; those of libraries only with --debug."""
     said: set[str] = set()
 
-    def show(message: Any, category: type, filename: str, lineno: int, file: Any = None, line: Any = None) -> None:
+    def show(
+        message: object, category: type, filename: str, lineno: int, file: object = None, line: object = None
+    ) -> None:
         text, private = str(message), issubclass(category, OwnerWarning)
         if text in said:
             return
@@ -159,7 +161,7 @@ def _quieten(debug: bool, quiet: bool) -> None:
 def _stop_like_ctrl_c() -> Any:
     """A polite kill ends like Ctrl-C, so that temporary files are taken away. Only where signals may be set."""
 
-    def stop(number: int, frame: Any) -> None:
+    def stop(number: int, frame: object) -> None:
         raise KeyboardInterrupt
 
     try:

@@ -33,7 +33,7 @@ def grouped(command: Callable[..., Any]) -> Callable[..., Any]:
     every = [p for last in (False, True) for p, reading in found if reading is last]
 
     @functools.wraps(command)
-    def called(**given: Any) -> Any:
+    def called(**given: object) -> Any:
         return command(**{p.name: _collected(p.name, p.annotation, given) for p in parameters})
 
     called.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
@@ -41,7 +41,7 @@ def grouped(command: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
-def _expanded(name: str, kind: Any, default: Any, reading: bool = False) -> list[tuple[inspect.Parameter, bool]]:
+def _expanded(name: str, kind: object, default: object, reading: bool = False) -> list[tuple[inspect.Parameter, bool]]:
     """The options of a parameter, each with whether it says how a table is written."""
     if not dataclasses.is_dataclass(kind):
         return [(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind), reading)]
@@ -52,7 +52,7 @@ def _expanded(name: str, kind: Any, default: Any, reading: bool = False) -> list
     return found
 
 
-def _collected(name: str, kind: Any, given: dict[str, Any]) -> Any:
+def _collected(name: str, kind: object, given: dict[str, Any]) -> Any:
     if not dataclasses.is_dataclass(kind):
         return given[name]
     hints, make = get_type_hints(kind, include_extras=True), cast(Callable[..., Any], kind)
@@ -126,18 +126,12 @@ class Reading:
         return found if schema is None else found.named(Schema.load(schema).names)
 
     def described(self, schema: Schema) -> Schema:
-        """With this decimal mark for numbers of which the schema says nothing else; what is bought finds its own."""
-        from nacre.table import Numeric
-        from nacre.table.formats import NumberFormat
-
-        if self.decimal in (None, "."):
+        """With this decimal mark for numbers of which the schema says nothing else, where a table is only compared;
+        runs see by its storage which columns are texts."""
+        if self.decimal is None:
             return schema
-        written = {
-            name: dataclasses.replace(column, format=NumberFormat(decimal=self.decimal, decimals=column.decimals))
-            for name, column in schema.columns.items()
-            if isinstance(column, Numeric) and column.format is None
-        }
-        return dataclasses.replace(schema, columns={**schema.columns, **written})
+        columns = {name: column.marked(self.decimal) for name, column in schema.columns.items()}
+        return dataclasses.replace(schema, columns=columns)
 
 
 def names_of(text: str) -> tuple[str, ...]:

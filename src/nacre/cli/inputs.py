@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from nacre.cli.streams import DASH
 from nacre.errors import BudgetError, DataError, NacreError, SchemaError
+from nacre.progress import Progress
 from nacre.table.naming import choices
 
 if TYPE_CHECKING:
@@ -88,7 +89,6 @@ def schema_for(columns: Sequence[str], declared: Declared, base: Schema | None =
     from nacre.table import Identifier, Schema, Unit
 
     schema = base or (Schema.load(declared.schema) if declared.schema else unknown(columns))
-    schema = declared.reading.described(schema)
     identifiers, unit, cap = declared.persons.identifiers or (), declared.persons.unit, declared.persons.cap
     for option, name in (*(("--id", n) for n in identifiers), ("--unit", unit)):
         if name is not None and name not in schema.columns:
@@ -106,7 +106,7 @@ def schema_for(columns: Sequence[str], declared: Declared, base: Schema | None =
     return dataclasses.replace(schema, **changes) if changes else schema
 
 
-def _agree(option: str, stated: Any, given: Any) -> None:
+def _agree(option: str, stated: object, given: object) -> None:
     if stated is not None and stated != given:
         raise SchemaError(f"{option} says {given}, but the schema file says {stated}; make them agree")
 
@@ -169,7 +169,7 @@ def check_table_name(path: str) -> None:
     written_kind(path)
 
 
-def estimated_rows(path: Any) -> int | None:
+def estimated_rows(path: str | os.PathLike) -> int | None:
     """About how many rows a file, pattern or folder has, for the time left on the owner's screen only. None when it is
     not cheap to say."""
     if not isinstance(path, str):
@@ -202,7 +202,7 @@ def _estimated_rows(path: str) -> int | None:
 class WatchedRows:
     """Rows that tell how far they have been read."""
 
-    def __init__(self, rows: Any, progress: Any):
+    def __init__(self, rows: Any, progress: Progress):
         self._rows, self._progress = rows, progress
         self.column_names, self.arrow_schema = rows.column_names, rows.arrow_schema
 

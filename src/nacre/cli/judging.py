@@ -40,7 +40,7 @@ def write_report(report: Report, path: str, force: bool) -> None:
 class Split:
     """The rows of one file, divided before anything is read: what is fitted, and what the report tests on."""
 
-    def __init__(self, file: Any, share: float, unit: str | None, engine: str | None, reading: Options):
+    def __init__(self, file: object, share: float, unit: str | None, engine: str | None, reading: Options):
         from nacre.engines import open_rows
         from nacre.engines.holdout import split
 

@@ -10,8 +10,8 @@ import typer
 
 from nacre.cli import options as o
 from nacre.cli import streams
+from nacre.cli.comparison import comparison_tables, pair_parts, spread
 from nacre.cli.groups import Declared, Model, Persons, Reading, grouped
-from nacre.cli.outlook import outlook_tables, pair_parts, spread
 from nacre.cli.shell import Shell, plain, table
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def plan(
     seen = job.forecast(place)
     case = Case(job.schema, job.plan.budget, asked.method, job.settings, place)
     others, helping = _beside(case, seen)
-    for part in [*_tell(job.plan, seen), *outlook_tables(others, helping)]:
+    for part in [*_tell(job.plan, seen), *comparison_tables(others, helping)]:
         shell.show(part)
     beside = {"compared": [asdict(x) for x in others], "would_help": [asdict(x) for x in helping]}
     shell.document({**job.plan.to_json(), "notes": {**seen.to_json(), **beside}})
@@ -246,7 +246,7 @@ def methods(as_json: o.Json = False) -> None:
     shell.document({"methods": found})
 
 
-def _setting(value: Any) -> str:
+def _setting(value: object) -> str:
     """A default as `--option` takes it."""
     if isinstance(value, bool | tuple):
         return json.dumps(value)

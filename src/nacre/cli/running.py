@@ -85,13 +85,14 @@ def tell(shell: Shell, notes: OwnerNotes) -> None:
 
 
 def _opened(seen: transcript.Transcript, terms: Terms) -> str:
-    names = ", ".join(q["entry"] for q in seen.questions)
+    names = ", ".join(dict.fromkeys(q["entry"] for q in seen.questions))
     if not names and not seen.begun:
         return " and nothing was spent"
     if terms.epsilon is None:
         return "; the rows had been read, and what was found was thrown away unseen"
     given = f"answers to {names}" if names else "steps"
-    return f"; the noisy {given} were thrown away unseen. If you keep books, count the whole run as spent"
+    # not unseen: an error may say what they showed
+    return f"; the noisy {given} were thrown away. If you keep books, count the whole run as spent"
 
 
 def _schema(rows: Rows, asked: Request, bars: Bars) -> Schema:

@@ -55,7 +55,7 @@ class Shell:
             if always or not self.quiet:
                 typer.echo(visible(f"{OWNER} {line}"), err=True)
 
-    def show(self, renderable: Any) -> None:
+    def show(self, renderable: object) -> None:
         """Text or a rich table for people, on stdout; nothing when stdout belongs to a machine."""
         if self.as_json or self.quiet:
             return

@@ -28,7 +28,7 @@ def close_all() -> None:
     _open.close()
 
 
-def table(file: Any, reading: Any) -> Any:
+def table(file: object, reading: Any) -> Any:
     """The path of a table, or the place of what stdin holds."""
     if file != DASH:
         return file
@@ -42,7 +42,7 @@ def table(file: Any, reading: Any) -> Any:
     return _open.enter_context(spooled(getattr(sys.stdin, "buffer", sys.stdin), reading.format))
 
 
-def name_of(file: Any) -> str:
+def name_of(file: object) -> str:
     """What a table is called where people read it."""
     return "standard input" if file == DASH else str(file)
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import jax
 import numpy as np
 
 from nacre.errors import DataError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -26,7 +29,7 @@ def float64(function: Callable[P, T]) -> Callable[P, T]:
     return inside
 
 
-def sample(values: Any, name: str, least: int = 1) -> np.ndarray:
+def sample(values: object, name: str, least: int = 1) -> np.ndarray:
     """The rows as float64 [n, d]; a vector is one column. Refuses NaN, infinities and fewer than `least` rows."""
     rows = np.asarray(values, dtype=np.float64)
     if rows.ndim == 1:
@@ -41,7 +44,7 @@ def sample(values: Any, name: str, least: int = 1) -> np.ndarray:
     return rows
 
 
-def two_samples(x: Any, y: Any, least: int = 1) -> tuple[np.ndarray, np.ndarray]:
+def two_samples(x: ArrayLike, y: ArrayLike, least: int = 1) -> tuple[np.ndarray, np.ndarray]:
     """Both samples, of equal width."""
     x, y = sample(x, "x", least), sample(y, "y", least)
     if x.shape[1] != y.shape[1]:
@@ -49,7 +52,7 @@ def two_samples(x: Any, y: Any, least: int = 1) -> tuple[np.ndarray, np.ndarray]
     return x, y
 
 
-def beside(values: Any, rows: int, name: str) -> np.ndarray:
+def beside(values: object, rows: int, name: str) -> np.ndarray:
     """One finite number per row, as float64 [rows]."""
     vector = np.asarray(values, dtype=np.float64)
     if vector.shape != (rows,) or not np.isfinite(vector).all():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import gamma, pi, sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +12,9 @@ import numpy as np
 from nacre.distances.arrays import beside, float64, option, sample, two_samples
 from nacre.distances.mmd import FORMS
 from nacre.errors import DataError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 ROWS = 2_048  # rows whose features are held at a time
 
@@ -50,7 +53,7 @@ def _blocks(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return rows.reshape(-1, size, x.shape[1]), counts.reshape(-1, size)
 
 
-def _checked(frequencies: Any, columns: int) -> np.ndarray:
+def _checked(frequencies: ArrayLike, columns: int) -> np.ndarray:
     t = sample(frequencies, "frequencies")
     if t.shape[1] != columns:
         raise DataError(f"frequencies: expected {columns} columns as the rows have, got {t.shape[1]}")
@@ -58,7 +61,7 @@ def _checked(frequencies: Any, columns: int) -> np.ndarray:
 
 
 @float64
-def characteristic_function(x: Any, frequencies: Any) -> np.ndarray:
+def characteristic_function(x: ArrayLike, frequencies: ArrayLike) -> np.ndarray:
     """The empirical characteristic function mean exp(i t·x) at each frequency [k, d], as k complex numbers."""
     x = sample(x, "x")
     t = _checked(frequencies, x.shape[1])
@@ -67,7 +70,7 @@ def characteristic_function(x: Any, frequencies: Any) -> np.ndarray:
 
 
 @float64
-def wave_moments(x: Any, frequencies: Any) -> tuple[np.ndarray, np.ndarray]:
+def wave_moments(x: ArrayLike, frequencies: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Mean [2k] and covariance [2k, 2k] (divisor n − 1) of the features [cos, sin] of the rows."""
     x = sample(x, "x", least=2)
     total, square = (np.asarray(m) for m in _wave_moments(*_blocks(x), _checked(frequencies, x.shape[1])))
@@ -91,7 +94,7 @@ def cf_distance2(x: Any, y: Any, frequencies: Any, weights: Any = None, form: st
     return float(np.mean(w * gap))
 
 
-def gaussian_frequencies(count: int, scales: Any, seed: int = 0) -> np.ndarray:
+def gaussian_frequencies(count: int, scales: object, seed: int = 0) -> np.ndarray:
     """Frequencies [count, d] from N(0, diag(scales²)); the mean |φ_x − φ_y|² then estimates the squared MMD with an
     RBF of bandwidths 1/scales."""
     scales = np.atleast_1d(np.asarray(scales, dtype=np.float64))

@@ -6,7 +6,7 @@ and is blind to dependence between columns; p = 2 is a distance between laws.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -16,9 +16,12 @@ from nacre.distances.arrays import float64, option, two_samples
 from nacre.distances.kernels import Energy, distances
 from nacre.distances.mmd import mmd2
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
 
 @float64
-def energy_distance(x: Any, y: Any, p: int = 2) -> float:
+def energy_distance(x: ArrayLike, y: ArrayLike, p: int = 2) -> float:
     """Energy distance of two samples in float64; p = 1, and one column, by sorting in O(n log n)."""
     option("p", p, (1, 2))
     x, y = two_samples(x, y)

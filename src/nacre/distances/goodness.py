@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 import numpy as np
@@ -13,11 +13,14 @@ from nacre.distances.outcome import Outcome, positive, resampled_p
 from nacre.distances.stein import SteinRBF, normalised, pair_values, with_scores
 from nacre.distances.tiles import quadratic_forms
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
 
 @float64
 def ksd_test(
-    x: Any,
-    scores: Any,
+    x: ArrayLike,
+    scores: ArrayLike,
     bootstrap: str = "multinomial",
     bandwidth: float | None = None,
     draws: int = 1_000,
@@ -58,7 +61,7 @@ def _draw(bootstrap: str, n: int, draws: int, seed: int) -> np.ndarray:
 
 
 @float64
-def ksd_linear_test(x: Any, scores: Any, bandwidth: float | None = None, level: float = 0.05) -> Outcome:
+def ksd_linear_test(x: ArrayLike, scores: ArrayLike, bandwidth: float | None = None, level: float = 0.05) -> Outcome:
     """One-sided test on N = n/2 disjoint pairs: z = sqrt(N)·S_l/sd(u), p = 1 − Φ(z). O(n) after the bandwidth."""
     from scipy.stats import norm
 
@@ -69,7 +72,9 @@ def ksd_linear_test(x: Any, scores: Any, bandwidth: float | None = None, level: 
 
 
 @float64
-def ksd_normalised_test(x: Any, scores: Any, bandwidth: float | None = None, level: float = 0.05) -> Outcome:
+def ksd_normalised_test(
+    x: ArrayLike, scores: ArrayLike, bandwidth: float | None = None, level: float = 0.05
+) -> Outcome:
     """S_ln against χ²₁ (ppem.md 3.4). Two-sided and conservative at few pairs: 0.035 for a level of 0.05 at n = 128."""
     from scipy.stats import chi2
 
@@ -78,7 +83,7 @@ def ksd_normalised_test(x: Any, scores: Any, bandwidth: float | None = None, lev
     return Outcome("kernel Stein discrepancy, normalised", value, float(chi2.sf(value, 1)), level, (n,))
 
 
-def _pairs(x: Any, scores: Any, bandwidth: float | None) -> tuple[np.ndarray, int]:
+def _pairs(x: ArrayLike, scores: ArrayLike, bandwidth: float | None) -> tuple[np.ndarray, int]:
     x, s = with_scores(x, scores, least=4)
     h = median_distance(x) if bandwidth is None else bandwidth
     return np.asarray(pair_values(jnp.asarray(x), jnp.asarray(s), h)), len(x)

@@ -131,7 +131,7 @@ class Energy:
         return jnp.zeros(len(x), x.dtype)
 
 
-def median_distance(*samples: Any, rows: int = 2_000, seed: int = 0) -> float:
+def median_distance(*samples: object, rows: int = 2_000, seed: int = 0) -> float:
     """Median heuristic: the median of ‖x_i − x_j‖, i < j, over the pooled samples.
 
     With more than `rows` pooled rows, over that many of them drawn without replacement with the given seed. Where

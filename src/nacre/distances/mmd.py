@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +13,9 @@ from nacre.distances.arrays import beside, float64, option, two_samples
 from nacre.distances.kernels import RBF, Kernel, median_distance
 from nacre.distances.tiles import bilinear_form, quadratic_forms
 from nacre.errors import DataError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 FORMS = ("u", "v")
 SCHEMES = ("iw", "sniw", "miw")
@@ -45,29 +49,6 @@ def self_normalised(kxx: jax.Array, kxy: jax.Array, kyy: jax.Array, w: jax.Array
     return xx + self_term(kyy, form=form) - 2 * jnp.mean(p @ kxy)
 
 
-def group_values(
-    kernel: Kernel, x: jax.Array, y: jax.Array, w: jax.Array, key: jax.Array, groups: int, form: str = "u"
-) -> jax.Array:
-    """IW of `groups` equal random groups of both samples, [groups]; rows beyond equal groups are left out."""
-    kx, ky = jax.random.split(key)
-    n, m = len(x) // groups, len(y) // groups
-    ix = jax.random.permutation(kx, len(x))[: n * groups].reshape(groups, n)
-    iy = jax.random.permutation(ky, len(y))[: m * groups].reshape(groups, m)
-
-    def one(pair: tuple[jax.Array, jax.Array]) -> jax.Array:
-        a, b, wa = x[pair[0]], y[pair[1]], w[pair[0]]
-        return importance(kernel(a, a), kernel(a, b), kernel(b, b), wa, form)
-
-    return jax.lax.map(one, (ix, iy))
-
-
-def median_of_groups(
-    kernel: Kernel, x: jax.Array, y: jax.Array, w: jax.Array, key: jax.Array, groups: int, form: str = "u"
-) -> jax.Array:
-    """MIW: the median of `group_values`. Robust to heavy weights, but biased unless the *groups* are large."""
-    return jnp.median(group_values(kernel, x, y, w, key, groups, form))
-
-
 def centred(kernel: Kernel, *samples: np.ndarray) -> tuple[np.ndarray, ...]:
     """Rows moved to a common centre where only differences matter, so that products of rows lose no digits."""
     if not kernel.shift_free:
@@ -86,7 +67,7 @@ def mean_of_pairs(kernel: Kernel, x: np.ndarray, weights: np.ndarray, form: str)
 
 
 @float64
-def mmd2(x: Any, y: Any, kernel: Kernel | None = None, form: str = "u") -> float:
+def mmd2(x: ArrayLike, y: ArrayLike, kernel: Kernel | None = None, form: str = "u") -> float:
     """Squared MMD of two samples in float64, O((n+m)²d) time and O((n+m)d) memory.
 
     `kernel` None: RBF with the median heuristic on the pooled sample. Form "u" is unbiased and may be negative,
@@ -101,16 +82,16 @@ def mmd2(x: Any, y: Any, kernel: Kernel | None = None, form: str = "u") -> float
     return same - 2 * bilinear_form(kernel, x, y, a, b)
 
 
-def mmd_biased(x: Any, y: Any, kernel: Kernel | None = None) -> float:
+def mmd_biased(x: ArrayLike, y: ArrayLike, kernel: Kernel | None = None) -> float:
     """The biased MMD: root of the V form. About sqrt(2(1 − E k)/n) for equal laws, so state n beside it."""
     return max(0.0, mmd2(x, y, kernel, form="v")) ** 0.5
 
 
 @float64
 def weighted_mmd2(
-    x: Any,
-    weights: Any,
-    y: Any,
+    x: ArrayLike,
+    weights: ArrayLike,
+    y: ArrayLike,
     kernel: Kernel | None = None,
     scheme: str = "sniw",
     form: str = "u",
@@ -131,7 +112,8 @@ def weighted_mmd2(
     kernel = RBF(median_distance(x, y)) if kernel is None else kernel
     x, y = centred(kernel, x, y)
     if scheme == "miw":
-        return _median_of_groups(kernel, x, y, w, form, groups, seed)
+        parts = _groups(len(x), len(y), groups, seed)
+        return float(np.median([_weighted(kernel, x[i], y[j], w[i], form, normalised=False) for i, j in parts]))
     return _weighted(kernel, x, y, w, form, normalised=scheme == "sniw")
 
 
@@ -147,19 +129,15 @@ def _weighted(kernel: Kernel, x: np.ndarray, y: np.ndarray, w: np.ndarray, form:
     return float(xx + yy - 2 * bilinear_form(kernel, x, y, w / n, b))
 
 
-def _median_of_groups(
-    kernel: Kernel, x: np.ndarray, y: np.ndarray, w: np.ndarray, form: str, groups: int, seed: int
-) -> float:
-    if groups < 1 or min(len(x), len(y)) < 2 * groups:
+def _groups(n: int, m: int, groups: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Rows of x and of y in each of so many random groups of equal size; what is left over is in none."""
+    if groups < 1 or min(n, m) < 2 * groups:
         raise DataError(f"groups={groups}: expected at least 1, and at least two rows of x and of y in each group")
     rng = np.random.default_rng(seed)
-    parts = zip(
-        *(rng.permutation(len(s))[: len(s) // groups * groups].reshape(groups, -1) for s in (x, y)), strict=True
-    )
-    return float(np.median([_weighted(kernel, x[i], y[j], w[i], form, normalised=False) for i, j in parts]))
+    return zip(*(rng.permutation(k)[: k // groups * groups].reshape(groups, -1) for k in (n, m)), strict=True)
 
 
-def effective_size(weights: Any) -> float:
+def effective_size(weights: ArrayLike) -> float:
     """(Σw)²/Σw²: how many equally weighted rows these are worth."""
     w = np.asarray(weights, dtype=np.float64)
     return float(w.sum() ** 2 / np.sum(w**2))

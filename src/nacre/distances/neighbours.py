@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nacre.distances.arrays import two_samples
 from nacre.errors import DataError
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
 SMALLEST = 1e-12  # a row of x that is also a row of y has distance 0
 
 
-def kl_knn(x: Any, y: Any, k: int = 5) -> float:
+def kl_knn(x: ArrayLike, y: ArrayLike, k: int = 5) -> float:
     """KL(P‖Q) in nats from x ~ P and y ~ Q: (d/n) Σ log(ν_k/ρ_k) + log(m/(n−1)). May be negative.
 
     ρ_k: distance to the k-th other row of x, ν_k: to the k-th row of y. Repeated rows are dropped first, for laws

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -14,9 +14,13 @@ from nacre.distances.kernels import median_distance, pytree
 from nacre.distances.mmd import FORMS
 from nacre.distances.tiles import quadratic_forms
 from nacre.errors import DataError
+from nacre.typed import Number
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
-def stein(x: jax.Array, sx: jax.Array, y: jax.Array, sy: jax.Array, h: Any) -> jax.Array:
+def stein(x: jax.Array, sx: jax.Array, y: jax.Array, sy: jax.Array, h: Number) -> jax.Array:
     """u(x, y) row by row, [n]: k·(s_x·s_y + (s_x − s_y)·δ/h² + D/h² − r²/h⁴) with δ = x − y, r = ‖δ‖,
     k = exp(−r²/(2h²)), D columns (ppem.md 3.3). Symmetric; mean 0 when x follows the law of the scores."""
     delta = x - y
@@ -25,7 +29,7 @@ def stein(x: jax.Array, sx: jax.Array, y: jax.Array, sy: jax.Array, h: Any) -> j
     return jnp.exp(-0.5 * r2 / h**2) * (inner + x.shape[-1] / h**2 - r2 / h**4)
 
 
-def pair_values(x: jax.Array, scores: jax.Array, h: Any) -> jax.Array:
+def pair_values(x: jax.Array, scores: jax.Array, h: Number) -> jax.Array:
     """u of the pairs (rows 0, 1), (2, 3)...; an odd last row is left out."""
     even = len(x) // 2 * 2
     return stein(x[0:even:2], scores[0:even:2], x[1:even:2], scores[1:even:2], h)
@@ -73,7 +77,7 @@ class SteinRBF:
         return jnp.sum(x[:, d:] ** 2, axis=1) + d / self.bandwidth**2
 
 
-def with_scores(x: Any, scores: Any, least: int = 2) -> tuple[np.ndarray, np.ndarray]:
+def with_scores(x: ArrayLike, scores: ArrayLike, least: int = 2) -> tuple[np.ndarray, np.ndarray]:
     """Points moved to their mean, and their scores; both checked."""
     x, s = sample(x, "x", least), sample(scores, "scores", least)
     if x.shape != s.shape:
@@ -82,7 +86,7 @@ def with_scores(x: Any, scores: Any, least: int = 2) -> tuple[np.ndarray, np.nda
 
 
 @float64
-def ksd2(x: Any, scores: Any, bandwidth: float | None = None, form: str = "u") -> float:
+def ksd2(x: ArrayLike, scores: ArrayLike, bandwidth: float | None = None, form: str = "u") -> float:
     """Squared KSD in float64: mean of u over pairs without i = j ("u", unbiased) or with ("v", not negative).
 
     `bandwidth` None: the median heuristic, h = median‖x_i − x_j‖.

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from nacre.distances.arrays import float64, option, two_samples
+from nacre.typed import Array
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 DIRECTIONS = 16  # directions sorted at a time
 
 
 @float64
-def sliced_wasserstein(x: Any, y: Any, p: int = 1, directions: int = 128, seed: int = 0) -> float:
+def sliced_wasserstein(x: ArrayLike, y: ArrayLike, p: int = 1, directions: int = 128, seed: int = 0) -> float:
     """(mean over directions of W_p^p)^(1/p), p = 1 or 2, in float64. One column: the exact W_p, no directions drawn."""
     option("p", p, (1, 2))
     x, y = two_samples(x, y)
@@ -24,21 +28,27 @@ def sliced_wasserstein(x: Any, y: Any, p: int = 1, directions: int = 128, seed: 
     else:
         theta = np.random.default_rng(seed).normal(size=(directions, x.shape[1]))
         theta /= np.linalg.norm(theta, axis=1, keepdims=True)
-    plan = _couplings(len(x), len(y))
-    costs = [np.asarray(_costs(x, y, theta[s : s + DIRECTIONS], *plan, p=p)) for s in range(0, len(theta), DIRECTIONS)]
+    plan = _coupling(len(x), len(y))
+    costs = [np.asarray(_costs(x, y, theta[s : s + DIRECTIONS], plan, p=p)) for s in range(0, len(theta), DIRECTIONS)]
     return float(np.concatenate(costs).mean() ** (1 / p))
 
 
-def _couplings(n: int, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The monotone plan between n and m equal atoms: ranks in x, ranks in y, and masses (exact: integers)"""
+class Coupling(NamedTuple):
+    """A plan of transport along one line: which ranks of x and of y exchange how much mass."""
+
+    x: Array
+    y: Array
+    mass: Array
+
+
+def _coupling(n: int, m: int) -> Coupling:
+    """The monotone plan between n and m equal atoms (exact: cut at integers)."""
     cuts = np.union1d(np.arange(0, n + 1) * m, np.arange(0, m + 1) * n)
     start = cuts[:-1]
-    return start // m, start // n, np.diff(cuts) / (n * m)
+    return Coupling(start // m, start // n, np.diff(cuts) / (n * m))
 
 
 @partial(jax.jit, static_argnames="p")
-def _costs(
-    x: jax.Array, y: jax.Array, theta: jax.Array, i: jax.Array, j: jax.Array, mass: jax.Array, p: int
-) -> jax.Array:
+def _costs(x: Array, y: Array, theta: Array, plan: Coupling, p: int) -> jax.Array:
     a, b = jnp.sort(theta @ x.T, axis=1), jnp.sort(theta @ y.T, axis=1)
-    return (jnp.abs(a[:, i] - b[:, j]) ** p) @ mass
+    return (jnp.abs(a[:, plan.x] - b[:, plan.y]) ** p) @ plan.mass

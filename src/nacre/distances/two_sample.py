@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,10 +14,18 @@ from nacre.distances.outcome import Outcome, positive, resampled_p
 from nacre.distances.tiles import Forms, quadratic_forms
 from nacre.errors import DataError
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
 
 @float64
 def mmd_test(
-    x: Any, y: Any, kernel: Kernel | None = None, permutations: int = 1_000, level: float = 0.05, seed: int = 0
+    x: ArrayLike,
+    y: ArrayLike,
+    kernel: Kernel | None = None,
+    permutations: int = 1_000,
+    level: float = 0.05,
+    seed: int = 0,
 ) -> Outcome:
     """Unbiased squared MMD, compared with its values under permuted labels (Gretton et al. 2012): exact at any size.
 
@@ -45,7 +53,7 @@ def _unbiased(found: Forms, n: int, m: int) -> np.ndarray:
 
 
 @float64
-def cf_test(x: Any, y: Any, frequencies: Any, level: float = 0.05) -> Outcome:
+def cf_test(x: ArrayLike, y: ArrayLike, frequencies: ArrayLike, level: float = 0.05) -> Outcome:
     """Characteristic functions at J given frequencies [J, d] (pearl.md 5): g ᵀ(S_x/n + S_y/m)⁻¹ g against χ²_2J, with
     g the difference of the mean [cos, sin] and S their covariances. Linear in n.
 
@@ -67,7 +75,7 @@ def cf_test(x: Any, y: Any, frequencies: Any, level: float = 0.05) -> Outcome:
     return Outcome(f"characteristic functions, {freedom} degrees of freedom", value, p, level, (len(x), len(y)))
 
 
-def ks_test(x: Any, y: Any, level: float = 0.05) -> Outcome:
+def ks_test(x: ArrayLike, y: ArrayLike, level: float = 0.05) -> Outcome:
     """Kolmogorov-Smirnov on one numeric column, by SciPy; conservative where values are tied."""
     from scipy.stats import ks_2samp
 
@@ -78,7 +86,7 @@ def ks_test(x: Any, y: Any, level: float = 0.05) -> Outcome:
     return Outcome("Kolmogorov-Smirnov", float(found.statistic), float(found.pvalue), level, (len(x), len(y)))
 
 
-def chi2_test(x_counts: Any, y_counts: Any, level: float = 0.05) -> Outcome:
+def chi2_test(x_counts: object, y_counts: object, level: float = 0.05) -> Outcome:
     """Chi-square test that two vectors of counts over the same cells come from one law, by SciPy, without correction.
 
     Cells that are empty in both are left out. With fewer than two cells left there is nothing to tell apart: p = 1.
@@ -98,7 +106,7 @@ def chi2_test(x_counts: Any, y_counts: Any, level: float = 0.05) -> Outcome:
     return Outcome(name, float(found.statistic), float(found.pvalue), level, sizes)
 
 
-def weighted_ks(generated: Any, values: Any, weights: Any) -> float:
+def weighted_ks(generated: object, values: object, weights: ArrayLike) -> float:
     """max_t |F_generated(t) − F_weighted(t)|: the Kolmogorov-Smirnov distance to a weighted sample."""
     a, b, w = (np.asarray(v, dtype=np.float64).ravel() for v in (generated, values, weights))
     if len(b) != len(w) or not len(a) or not len(b) or (w < 0).any() or w.sum() <= 0:

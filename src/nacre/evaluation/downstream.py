@@ -94,7 +94,7 @@ def _value(domain: Domain, target: str) -> str:
 def scores(
     train: pd.DataFrame,
     test: pd.DataFrame,
-    description: Any,
+    description: object,
     target: str,
     models: Iterable[str] = SUITES["quick"],
     limit: int | None = TRAIN_ROWS,

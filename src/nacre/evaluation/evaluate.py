@@ -51,10 +51,10 @@ class Tables:
 
 
 def evaluate(
-    synthetic: Any,
+    synthetic: object,
     *,
-    train: Any,
-    holdout: Any = None,
+    train: object,
+    holdout: object = None,
     schema: SchemaGiven = None,
     target: str | None = None,
     suites: Sequence[str] = ("default",),
@@ -63,8 +63,8 @@ def evaluate(
     progress: Progress | None = None,
     certificate: Any = None,
     rows: int | None = ROWS,
-    engine: Any = None,
-    reading: Any = None,
+    engine: object = None,
+    reading: object = None,
 ) -> Report:
     """Compare a synthetic table with the private one it was made from, and with real rows that were held out.
 
@@ -149,7 +149,7 @@ def _real(source: Any, reading: Any) -> Any:
     return open_rows(source, options=reading) if isinstance(source, str | os.PathLike) else source
 
 
-def _same(train: Any, holdout: Any) -> bool:
+def _same(train: object, holdout: object) -> bool:
     """Testing on the rows that were synthesised would flatter every figure: refused where it can be seen."""
     if isinstance(train, str | os.PathLike) and isinstance(holdout, str | os.PathLike):
         return os.path.realpath(train) == os.path.realpath(holdout)

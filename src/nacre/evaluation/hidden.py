@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from nacre.metrics.features import Features
 from nacre.metrics.score import Score
 from nacre.report.report import Hidden
 from nacre.table import Schema
+
+if TYPE_CHECKING:
+    from nacre.metrics.domain import Variable
 
 ROWS = 2_000  # of each table in the MMD test: all pairs are looked at
 SMALL, REPEATS = 128, 100  # the size of a training batch, and how many samples of it are tested
@@ -39,13 +42,13 @@ class Setting:
 
 
 def hidden_marginals(
-    synthetic: Any,
+    synthetic: object,
     *,
-    train: Any,
+    train: object,
     schema: Schema,
     hide: Sequence[Sequence[str]],
     alpha: float = 0.05,
-    control: Any = None,
+    control: object = None,
     scores: Scores | None = None,
     rows: int = ROWS,
     seed: int = 0,
@@ -101,13 +104,14 @@ def _mmd(real: Sample, made: Sample, domain: Domain, of: str, how: Setting) -> t
     return found, test.rejects
 
 
-def _column(real: Sample, made: Sample, variable: Any, of: str) -> list[Score]:
+def _column(real: Sample, made: Sample, variable: Variable, of: str) -> list[Score]:
     """Effect sizes of one column: what an observer would get wrong by trusting the released distribution."""
     from scipy.stats import ks_2samp, wasserstein_distance
 
     name, where = variable.name, (variable.name,)
     n = min(real.rows, made.rows)
     if not variable.numeric:
+        assert variable.categories is not None
         shares = []
         for sample in (real, made):
             codes = variable.codes(sample.frame[name])
@@ -122,6 +126,7 @@ def _column(real: Sample, made: Sample, variable: Any, of: str) -> list[Score]:
     if not len(a) or not len(b):
         return []
     sd = float(a.std()) or 1.0
+    assert variable.bounds is not None
     low, high = variable.bounds
     tests: Any = ks_2samp(a, b)
     deciles = np.abs(np.quantile(a, DECILES) - np.quantile(b, DECILES)).max() / sd
@@ -133,7 +138,7 @@ def _column(real: Sample, made: Sample, variable: Any, of: str) -> list[Score]:
     ]
 
 
-def _missing(sample: Sample, variable: Any, of: str) -> list[Score]:
+def _missing(sample: Sample, variable: Variable, of: str) -> list[Score]:
     """The share of missing values, where there may be any: a decoy hardly moves it, and it is part of the secret."""
     if not variable.nullable or not sample.rows:
         return []
@@ -142,7 +147,7 @@ def _missing(sample: Sample, variable: Any, of: str) -> list[Score]:
     return [Score("null_share", float(np.mean(gone)), of, (variable.name,), rows=sample.rows)]
 
 
-def _stein(train: Any, schema: Schema, scores: Scores, columns: Sequence[str], how: Setting) -> list[Score]:
+def _stein(train: object, schema: Schema, scores: Scores, columns: Sequence[str], how: Setting) -> list[Score]:
     """Stein tests of a hidden set of real rows against the energy, at the set's share of α: all three scales that a
     paper may mean (specs/ppem.md E10)."""
     from nacre.distances import ksd_normalised_test, ksd_test

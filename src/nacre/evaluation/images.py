@@ -29,19 +29,19 @@ class Judge:
     accuracy: float
     shape: tuple[int, int]
 
-    def __call__(self, images: Any) -> np.ndarray:
+    def __call__(self, images: object) -> np.ndarray:
         """Features [n, 84] in float64."""
         from nacre.nets.lenet import features
 
         return self._in_chunks(features, images).astype(np.float64)
 
-    def predict(self, images: Any) -> np.ndarray:
+    def predict(self, images: object) -> np.ndarray:
         """The likeliest class of each image."""
         from nacre.nets.lenet import logits
 
         return self._in_chunks(logits, images).argmax(axis=1)
 
-    def _in_chunks(self, function: Any, images: Any) -> np.ndarray:
+    def _in_chunks(self, function: Any, images: object) -> np.ndarray:
         import jax
 
         x = grey(images, "images")
@@ -84,14 +84,14 @@ def grey(images: Any, name: str) -> np.ndarray:
     return scaled
 
 
-def _classes(labels: Any, rows: int, name: str) -> np.ndarray:
+def _classes(labels: object, rows: int, name: str) -> np.ndarray:
     y = np.asarray(labels)
     if y.shape != (rows,) or not np.issubdtype(y.dtype, np.integer) or y.min() < 0:
         raise DataError(f"{name}: expected {rows} whole numbers from 0, one per image, got {y.dtype} of {y.shape}")
     return y.astype(np.int64)
 
 
-def lenet(images: Any, labels: Any, seed: int = 0, epochs: int = 6) -> Judge:
+def lenet(images: object, labels: object, seed: int = 0, epochs: int = 6) -> Judge:
     """The judge for these real images. A random tenth of them is held out to measure its accuracy."""
     x = grey(images, "images")
     y = _classes(labels, len(x), "labels")
@@ -103,7 +103,7 @@ def lenet(images: Any, labels: Any, seed: int = 0, epochs: int = 6) -> Judge:
 
 
 def cnn_accuracy(
-    train_images: Any, train_labels: Any, test_images: Any, test_labels: Any, seed: int = 0, epochs: int = 6
+    train_images: object, train_labels: object, test_images: object, test_labels: object, seed: int = 0, epochs: int = 6
 ) -> float:
     """Share of the (real) test images that a LeNet trained on the (synthetic) training images gets right."""
     x, z = grey(train_images, "train_images"), grey(test_images, "test_images")
@@ -119,7 +119,7 @@ def _trained(x: np.ndarray, y: np.ndarray, z: np.ndarray, truth: np.ndarray, see
     return Judge(parameters, float(np.mean(judge.predict(z) == truth)), judge.shape)
 
 
-def _features(values: Any, name: str) -> np.ndarray:
+def _features(values: object, name: str) -> np.ndarray:
     f = np.asarray(values, dtype=np.float64)
     if f.ndim != 2 or len(f) < 2 or not np.isfinite(f).all():
         raise DataError(f"{name}: expected finite features [n, d] of at least two images, got shape {f.shape}")
@@ -152,7 +152,7 @@ def _cubic_mmd2() -> Callable[[Any, Any], Any]:
     return jax.jit(lambda x, y: plain(k(x, x), k(x, y), k(y, y)))
 
 
-def kid(a: Any, b: Any, subsets: int = 100, rows: int | None = None, seed: int = 0) -> float:
+def kid(a: object, b: object, subsets: int = 100, rows: int | None = None, seed: int = 0) -> float:
     """Unbiased squared MMD of two sets of features with the kernel (x·y/d + 1)³, mean over random subsets.
 
     Each subset has `rows` rows of both sets, drawn without replacement; None: 1,000, or all of the smaller set.

@@ -27,7 +27,7 @@ def run_jobs(
     n_jobs: int | None = 1,
     progress: Progress = silent,
     what: str = "evaluating",
-    engine: Any = None,
+    engine: object = None,
 ) -> dict[Key, Any]:
     """The result of every job by its name; at most `n_jobs` at a time (None: all cores), started in the given order.
 
@@ -54,7 +54,7 @@ def run_jobs(
     return {name: found[name] for name in jobs}
 
 
-def _on_cluster(jobs: Mapping[Key, Callable[[], Any]], engine: Any, progress: Progress, what: str) -> dict[Key, Any]:
+def _on_cluster(jobs: Mapping[Key, Callable[[], Any]], engine: object, progress: Progress, what: str) -> dict[Key, Any]:
     """The jobs in bundles, so that the tables they share are sent once per bundle."""
     from nacre.engines.cluster import running
 

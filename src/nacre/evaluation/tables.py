@@ -45,7 +45,7 @@ class Sample:
         )
 
 
-def read(source: Any, schema: Schema, columns: Sequence[str], what: str, limit: int | None, seed: int) -> Sample:
+def read(source: object, schema: Schema, columns: Sequence[str], what: str, limit: int | None, seed: int) -> Sample:
     """At most `limit` rows drawn uniformly without replacement, in their order; memory does not grow with the table."""
     rows = open_rows(source)
     lacking = [name for name in columns if name not in rows.column_names]

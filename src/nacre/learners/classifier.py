@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -25,6 +25,11 @@ from nacre.privacy.plan import Plan
 from nacre.run.former import Former, Tell, account_of
 from nacre.run.session import session
 from nacre.run.terms import Access, Terms
+
+if TYPE_CHECKING:
+    import os
+
+    from numpy.typing import ArrayLike
 
 
 class OneClass(DataError, ValueError):
@@ -126,14 +131,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         extras["releases"] = extras.get("releases", 1) + more
         self.certificate_ = dataclasses.replace(self.certificate_, extras=extras)
 
-    def save(self, path: Any, force: bool = False) -> None:
+    def save(self, path: str | os.PathLike, force: bool = False) -> None:
         """Write the fitted learner to a file that `nacre.learners.load` reads (`learners.files`)."""
         from nacre.learners.files import save
 
         check_is_fitted(self)
         save(self, path, force)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: ArrayLike) -> np.ndarray:
         likeliest = self.predict_proba(X).argmax(axis=1)  # type: ignore[attr-defined]
         return self.classes_[likeliest]
 

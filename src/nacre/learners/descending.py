@@ -23,6 +23,7 @@ from nacre.nets.taps import Tapped
 from nacre.privacy.accounting.calibration import noise_for
 from nacre.privacy.budget import Budget, default_delta
 from nacre.privacy.plan import Descend, Entry, Part, Scope
+from nacre.typed import Array, State
 
 
 @dataclass(frozen=True)
@@ -105,10 +106,10 @@ def descend(task: Task, loss: str, rate: float, l2: float) -> np.ndarray:
     entry = task.plan["train"]
     outputs, half = losses.outputs(task.classes), entry.steps // 2
 
-    def losses_of(parameters: Any, tape: Any, units: Any, keys: Any, state: Any) -> jax.Array:
+    def losses_of(parameters: Any, tape: Any, units: Any, keys: object, state: State) -> jax.Array:
         return losses.of_logits(loss, tape.dense("linear", parameters["linear"], units["x"]), units["y"])
 
-    def update(state: Any, noisy: Any, key: Any) -> Any:
+    def update(state: State, noisy: Array, key: jax.Array) -> Any:
         """A step, and the running mean of the iterates of the last half."""
         now = jax.tree.map(lambda p, g: p - rate * (g + l2 * p), state["parameters"], noisy["gradient"])
         kept = jnp.maximum(state["step"] - half, 0) + 1
@@ -129,13 +130,13 @@ def _descend_network(task: Task, network: GruD, loss: str, rate: float, l2: floa
     entry, half = task.plan["train"], task.plan["train"].steps // 2
     rule = optax.adam(rate)
 
-    def query(state: Any, unit: Any, key: Any) -> dict[str, Any]:
+    def query(state: State, unit: Any, key: jax.Array) -> dict[str, Any]:
         def one(p: Any) -> jax.Array:
             return losses.of_logits(loss, network.logit(p, unit["x"])[None], unit["y"])
 
         return {"gradient": jax.grad(one)(state["parameters"])}
 
-    def update(state: Any, noisy: Any, key: Any) -> Any:
+    def update(state: State, noisy: Array, key: jax.Array) -> Any:
         slope = jax.tree.map(lambda g, p: g + l2 * p, noisy["gradient"], state["parameters"])
         change, memory = rule.update(slope, state["memory"], state["parameters"])
         now = optax.apply_updates(state["parameters"], change)

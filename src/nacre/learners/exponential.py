@@ -11,7 +11,7 @@ import functools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from jax.flatten_util import ravel_pytree
@@ -24,6 +24,12 @@ from nacre.privacy.budget import Budget, default_delta
 from nacre.privacy.doors import rejection, walk
 from nacre.privacy.doors.sample import Utility
 from nacre.privacy.plan import Entry, Sample
+from nacre.typed import Array
+
+if TYPE_CHECKING:
+    import jax
+
+    from nacre.table.encoding import Values
 
 BOX = 6.0  # walks stay within this many τ of zero
 
@@ -43,12 +49,12 @@ def smooth_utility(features: int, classes: int) -> Utility:
     """−loss in floats, for chains."""
     size = losses.size(features, classes)
 
-    def vectors(columns: Mapping[str, Any], public: Any) -> np.ndarray:
+    def vectors(columns: Mapping[str, Values], public: object) -> np.ndarray:
         found = labelled.records(columns, None)
         both = np.concatenate([found["x"], found["y"][:, None]], axis=1).astype(np.float64)
         return np.pad(both, ((0, 0), (0, size - features - 1)))
 
-    def worth(columns: Any, point: Any) -> Any:
+    def worth(columns: Any, point: Array) -> jax.Array:
         matrix = point.reshape(-1, features + 1)
         if len(columns) == features + 1:  # a weight of 0 for the labels costs less than a copy of the rows without them
             rows, weights = columns.T, np.append(np.ones(features, matrix.dtype), 0) * matrix
@@ -69,17 +75,17 @@ def network_utility(network: Any) -> Utility:
     leaves, structure = jax.tree.flatten(network.start(0))
     ends = np.cumsum([leaf.size for leaf in leaves])[:-1]
 
-    def moved(point: Any) -> Any:
+    def moved(point: Array) -> Any:
         """The weights, in the precision of the point (`ravel_pytree` would hold chains in float32)."""
         parts = [leaf + part.reshape(leaf.shape) for leaf, part in zip(leaves, jnp.split(point, ends))]
         return jax.tree.unflatten(structure, parts)
 
-    def vectors(columns: Mapping[str, Any], public: Any) -> np.ndarray:
+    def vectors(columns: Mapping[str, Values], public: object) -> np.ndarray:
         found = labelled.records(columns, None)
         both = np.concatenate([found["x"], found["y"][:, None]], axis=1).astype(np.float64)
         return np.pad(both, ((0, 0), (0, max(0, network.size - both.shape[1]))))
 
-    def worth(columns: Any, point: Any) -> Any:
+    def worth(columns: Any, point: Array) -> jax.Array:
         parameters, width = moved(point), 2 * network.hours * network.inputs
         logits = jax.vmap(lambda record: network.logit(parameters, record))(columns[:width].T)
         return -losses.of_logits("l2", logits[:, None], columns[width])
@@ -92,7 +98,7 @@ def utility_of(task: Task) -> Utility:
     return _smooth(task.network, task.features, task.classes)
 
 
-def _smooth(network: Any, features: int, classes: int) -> Utility:
+def _smooth(network: object, features: int, classes: int) -> Utility:
     return smooth_utility(features, classes) if network is None else network_utility(network)
 
 
@@ -168,16 +174,16 @@ class Rejection(Exponential):
 
 
 @functools.lru_cache(maxsize=8)
-def _in_a_box(network: Any, features: int, classes: int, tau: float, rate: float) -> Utility:
+def _in_a_box(network: object, features: int, classes: int, tau: float, rate: float) -> Utility:
     """The utility of a walk, whose points lie in [0, 12τ] and stand for parameters in [−6τ, 6τ], with the prior as its
     public term, which the door multiplies by the rate as well. One object for the same numbers: chains are compiled
     once."""
     half, utility = BOX * tau, _smooth(network, features, classes)
 
-    def shifted(columns: Any, point: Any) -> Any:
+    def shifted(columns: object, point: Array) -> Any:
         return utility.per_record(columns, point - half)
 
-    def minus_square(points: Any, point: Any) -> Any:
+    def minus_square(points: Array, point: Array) -> Any:
         return -((point - half) ** 2).sum() + 0 * points[0]
 
     weight = 0.5 / tau**2 / rate

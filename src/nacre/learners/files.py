@@ -46,7 +46,7 @@ def load(path: str | os.PathLike) -> Any:
     return made_of(path, *unpack(path))
 
 
-def made_of(path: Any, documents: Any, arrays: Any) -> Any:
+def made_of(path: str | os.PathLike, documents: Any, arrays: Any) -> Any:
     """The learner in the parts of a file."""
     import importlib
 

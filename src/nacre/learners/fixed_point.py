@@ -9,13 +9,19 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nacre.errors import PlanError
 from nacre.learners import labelled
 from nacre.privacy.doors.sample import Utility
+from nacre.typed import Array, Number
+
+if TYPE_CHECKING:
+    import jax
+
+    from nacre.table.encoding import Values
 
 X_STEPS, THETA_STEPS = 2.0**12, 2.0**20  # products of 2¹², 2²⁴ and 4,096 features stay below 2⁵³
 MOST_THETA = 16.0
@@ -23,7 +29,7 @@ CELLS, MOST = 1024, 16  # curves are looked up in cells of 1/1024 from −16 to 
 FEATURES = 4000
 
 
-def weights_of(point: Any) -> np.ndarray:
+def weights_of(point: Array) -> np.ndarray:
     """Weights in whole steps."""
     return np.rint(np.clip(point, -MOST_THETA, MOST_THETA) * THETA_STEPS)
 
@@ -37,18 +43,18 @@ def sigmoid_table() -> np.ndarray:
     return 1 / (1 + np.exp(-cell_ends()))
 
 
-def looked_up(table: np.ndarray, total: Any) -> Any:
+def looked_up(table: np.ndarray, total: Number) -> Any:
     """table at whole numbers of 1/(X_STEPS·THETA_STEPS)."""
     cells = np.floor(total * (CELLS / (X_STEPS * THETA_STEPS)))
     return table[np.clip(cells, -MOST * CELLS, MOST * CELLS).astype(np.int64) + MOST * CELLS]
 
 
-def minus_loss(table: np.ndarray, total: Any, labels: Any) -> Any:
+def minus_loss(table: np.ndarray, total: Number, labels: Array) -> Any:
     """−(label − sigmoid)² for logits in whole numbers: a wrong answer is one on the other side of zero."""
     return -np.square(looked_up(table, np.where(labels > 0, -total, total)))
 
 
-def rounded_records(columns: Mapping[str, Any], public: Any) -> np.ndarray:
+def rounded_records(columns: Mapping[str, Values], public: object) -> np.ndarray:
     found = labelled.records(columns, None)
     return np.concatenate([np.rint(found["x"] * X_STEPS), found["y"][:, None]], axis=1)
 
@@ -61,7 +67,7 @@ def linear_utility(features: int, classes: int) -> Utility:
         )
     table = sigmoid_table()
 
-    def worth(columns: Any, point: Any) -> Any:
+    def worth(columns: Any, point: Array) -> jax.Array:
         theta = weights_of(point)
         return minus_loss(table, theta[:-1] @ columns[:-1] + theta[-1] * X_STEPS, columns[-1])
 
@@ -83,7 +89,7 @@ def network_utility(network: Any) -> Utility:
     gate, curve, fading = (np.rint(f * X_STEPS) for f in (sigmoid, np.tanh(t), np.exp(-np.maximum(t, 0))))
     public = (start, ends, sigmoid, gate, curve, fading)
 
-    def worth(columns: Any, point: Any) -> Any:
+    def worth(columns: Any, point: Array) -> jax.Array:
         p = {
             name: weights_of(start[name] + part.reshape(start[name].shape))
             for name, part in zip(sorted(start), np.split(point, ends))
@@ -93,14 +99,14 @@ def network_utility(network: Any) -> Utility:
         logits = whole_logit(p, values, (mask > 0.5 * X_STEPS).astype(values.dtype), gate, curve, fading)
         return minus_loss(sigmoid, logits, columns[2 * width])
 
-    def records(columns: Mapping[str, Any], public: Any) -> np.ndarray:
+    def records(columns: Mapping[str, Values], public: object) -> np.ndarray:
         found = rounded_records(columns, None)
         return np.pad(found, ((0, 0), (0, max(0, network.size - found.shape[1]))))
 
     return Utility(records, worth, low=-1.0, high=0.0, public=public)
 
 
-def whole_logit(p: Any, values: Any, mask: Any, gate: Any, curve: Any, fading: Any) -> Any:
+def whole_logit(p: Any, values: Any, mask: Array, gate: Any, curve: Any, fading: Any) -> Any:
     """Logits [n] in steps of 1/(X_STEPS·THETA_STEPS), from values in steps of 1/X_STEPS, masks [hours, inputs, n] and
     weights in steps of 1/THETA_STEPS."""
     hours, inputs, n = values.shape

@@ -27,6 +27,7 @@ from nacre.nets import sylvester
 from nacre.privacy.budget import Budget
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.plan import Entry, Reveal
+from nacre.typed import Tree
 
 LABEL = FLOW_LABEL
 LEAST_ESS, MOST_K = 0.1, 0.7  # of importance weights that a fit must have
@@ -38,7 +39,7 @@ class FlowShape:
     """Layers of the flow and how it is trained: `draws` parameter vectors and `batch` rows at a time.
 
     `sd` is the standard deviation of the base normal. Without `affine`, most directions keep it whatever the target is.
-    `tilt`: where the layers' arguments start (`sylvester.start`).
+    `tilt`: where the layers' arguments start (`sylvester.Layers`).
     """
 
     kind: str = "sylvester"
@@ -66,13 +67,14 @@ class FlowShape:
         if not math.isfinite(self.tilt):
             raise PlanError(f"flow: tilt {self.tilt!r}; expected a finite number")
 
-    def start(self, size: int, key: jax.Array, dtype: Any = jnp.float32) -> Any:
+    def start(self, size: int, key: jax.Array, dtype: object = jnp.float32) -> Any:
         """The flow before training."""
-        flow = sylvester.start(key, size, self.layers, self.kind, self.rank, self.affine, tilt=self.tilt)
+        layers = sylvester.Layers(self.layers, self.kind, self.rank, self.affine, self.tilt)
+        flow = sylvester.start(key, size, layers)
         return jax.tree.map(lambda x: x.astype(dtype), flow)
 
 
-def check_shape(shape: Any) -> None:
+def check_shape(shape: object) -> None:
     if not isinstance(shape, FlowShape):
         raise PlanError(f"shape={shape!r}: expected the layers of a flow, such as FlowShape(layers=6)")
 
@@ -139,7 +141,7 @@ def _trainer(shape: FlowShape, size: int, worth: Any, rows: int) -> Any:
     return jax.jit(many)
 
 
-def _at_most(tree: Any, most: float) -> Any:
+def _at_most(tree: Tree, most: float) -> Any:
     """The tree at a norm of at most `most`. Squares are added down the columns first: that compiles to wide loops."""
     squares = [jnp.square(jnp.atleast_1d(leaf)).sum(axis=0).sum() for leaf in jax.tree.leaves(tree)]
     scale = most / jnp.maximum(jnp.sqrt(jnp.stack(squares).sum()), most)
@@ -159,7 +161,7 @@ def log_densities(target: Target, theta: jax.Array, columns: jax.Array) -> jax.A
     return _log_density(target.worth, target.rate, target.tau, theta, columns)
 
 
-def draw(flow: Any, shape: FlowShape, size: int, count: int, key: jax.Array) -> tuple[jax.Array, jax.Array]:
+def draw(flow: object, shape: FlowShape, size: int, count: int, key: jax.Array) -> tuple[jax.Array, jax.Array]:
     """(θ [count, d], log q(θ))."""
     z = shape.sd * jax.random.normal(key, (count, size), jax.tree.leaves(flow)[0].dtype)
     theta, log_det = forward(flow, z)
@@ -244,7 +246,7 @@ class ExpmNf:
     name: ClassVar[str] = "expm-nf"
 
     @classmethod
-    def paper(cls, epsilon_tilde: float, sd: float = 0.02, tau: float = 10.0, **changes: Any) -> ExpmNf:
+    def paper(cls, epsilon_tilde: float, sd: float = 0.02, tau: float = 10.0, **changes: object) -> ExpmNf:
         shape = FlowShape(**{"kind": "planar", "layers": 10, "affine": False, "sd": sd, **changes})
         return cls(epsilon_tilde, tau, shape)
 

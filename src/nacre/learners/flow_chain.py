@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -27,6 +27,9 @@ from nacre.privacy.doors.sample import Batches, Utility
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.passes import feature_sums
 from nacre.privacy.training.unit_arrays import no_cache_on_disk
+
+if TYPE_CHECKING:
+    from nacre.privacy.plan import Sample
 
 DEFENSIVE = 0.1
 DEFAULT = flows.FlowShape()
@@ -55,7 +58,7 @@ class FlowProposals:
         return {"flow": repr(self.shape), "tau": self.tau, "chains": self.chains}
 
     def draw(
-        self, utility: Utility, batches: Batches, rate: float, entry: Any, noise: NoiseSource
+        self, utility: Utility, batches: Batches, rate: float, entry: Sample, noise: NoiseSource
     ) -> tuple[np.ndarray, dict[str, Any]]:
         vectors = [v for encoded, rows in batches for v in feature_sums.record_vectors(utility.vectors, encoded, rows)]
         target = flows.Target(_clipped(utility.per_record, utility.low, utility.high), rate, self.tau)
@@ -68,7 +71,7 @@ class FlowProposals:
             return self.walked(flow, target, columns, entry, rng, noise)
 
     def walked(
-        self, flow: Any, target: flows.Target, columns: Any, entry: Any, key: Any, noise: NoiseSource
+        self, flow: object, target: flows.Target, columns: object, entry: Any, key: Any, noise: NoiseSource
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """The last states of the chains that a trained flow proposes to, and what the owner may know of them."""
         flow = jax.tree.map(lambda x: x.astype(jnp.float64), flow)
@@ -81,7 +84,7 @@ class FlowProposals:
         return states[: entry.draws, -1].copy(), {**_mixing(states, moved), **told}
 
     def proposals(
-        self, flow: Any, target: flows.Target, columns: Any, count: int, key: Any
+        self, flow: object, target: flows.Target, columns: Any, count: int, key: Any
     ) -> tuple[np.ndarray, np.ndarray]:
         """(θ [count, d], log weights) of the mixture .1·prior + .9·flow. `key`: a generator, or one to seed it with."""
         if not isinstance(key, np.random.Generator):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
@@ -16,6 +16,9 @@ from nacre.owner import OwnerNotes
 from nacre.privacy.ledger.books import Ledger
 from nacre.privacy.ledger.payment import Account
 from nacre.run.former import Former, Tell
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 CHUNK = 1024  # records predicted at a time
 
@@ -34,8 +37,8 @@ class GRUD(PrivateClassifier):
         training: Training | None = None,
         *,
         hidden: int = 10,
-        bounds: Any = None,
-        classes: Any = None,
+        bounds: object = None,
+        classes: object = None,
         rows: int | None = None,
         neighbours: str = "replace_one",
         seed: int = 0,
@@ -52,8 +55,8 @@ class GRUD(PrivateClassifier):
 
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: ArrayLike,
+        y: ArrayLike,
         owner: OwnerNotes | Tell | None = None,
         *,
         ledger: Account | Ledger | str | None = None,
@@ -75,11 +78,11 @@ class GRUD(PrivateClassifier):
         self.parameters_ = self._train(self._records(X), y, self.network_, ledger, owner, former)
         return self
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
         check_is_fitted(self)
         return self.proba_of(self.parameters_, X)
 
-    def proba_of(self, parameters: np.ndarray, X: Any) -> np.ndarray:
+    def proba_of(self, parameters: np.ndarray, X: ArrayLike) -> np.ndarray:
         """Probabilities under another parameter vector, such as one that `draw` gives."""
         import jax
         import jax.numpy as jnp
@@ -95,11 +98,11 @@ class GRUD(PrivateClassifier):
         p = 1 / (1 + np.exp(-np.concatenate(parts).astype(np.float64)))
         return np.stack([1 - p, p], axis=1)
 
-    def bayes_proba(self, X: Any, draws: int = 100) -> np.ndarray:
+    def bayes_proba(self, X: ArrayLike, draws: int = 100) -> np.ndarray:
         """Mean of the probabilities over `draws` further draws of a flow: Bayesian model averaging, not one release."""
         return np.mean([self.proba_of(theta, X) for theta in self.draw(draws)], axis=0)
 
-    def map_proba(self, X: Any) -> np.ndarray:
+    def map_proba(self, X: ArrayLike) -> np.ndarray:
         """Probabilities under `map_parameters` of a flow: a further release."""
         return self.proba_of(self.map_parameters(), X)
 
@@ -126,7 +129,7 @@ class GRUD(PrivateClassifier):
         return both.reshape(len(X), -1)
 
 
-def _series(X: Any) -> np.ndarray:
+def _series(X: ArrayLike) -> np.ndarray:
     """[records, hours, measurements]; NaN stands for nothing measured, infinite values are refused."""
     finite: Any = "allow-nan"
     found = np.asarray(check_array(X, dtype="float32", allow_nd=True, ensure_all_finite=finite))

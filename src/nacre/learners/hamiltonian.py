@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -24,6 +24,9 @@ from nacre.privacy.doors.sample import Batches, Utility
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.passes import feature_sums
 from nacre.privacy.training.unit_arrays import no_cache_on_disk
+
+if TYPE_CHECKING:
+    from nacre.privacy.plan import Sample
 
 WANTED = 0.8  # share of accepted trajectories that the step size is adapted to
 
@@ -50,7 +53,7 @@ class Trajectories:
         return {"tau": self.tau, "chains": self.chains, "leaps": self.leaps}
 
     def draw(
-        self, utility: Utility, batches: Batches, rate: float, entry: Any, noise: NoiseSource
+        self, utility: Utility, batches: Batches, rate: float, entry: Sample, noise: NoiseSource
     ) -> tuple[np.ndarray, dict[str, Any]]:
         vectors = [v for encoded, rows in batches for v in feature_sums.record_vectors(utility.vectors, encoded, rows)]
         worth = _clipped(utility.per_record, utility.low, utility.high)
@@ -107,7 +110,7 @@ def _chains(
 def _leapfrog(slope: Any, here: tuple, momentum: jax.Array, step: jax.Array, count: jax.Array) -> tuple:
     """(place, energy and slope there, momentum): one pass over the rows a leap, whose slope both halves share."""
 
-    def one(_: Any, carried: tuple) -> tuple:
+    def one(_: object, carried: tuple) -> tuple:
         (s, _, down), p = carried
         p = p - 0.5 * step * down
         there = s + step * p

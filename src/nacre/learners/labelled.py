@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,9 @@ import pyarrow as pa
 from nacre.errors import DataError, PlanError
 from nacre.table import Categorical, Schema, Tensor
 from nacre.table.encoding import encode
+
+if TYPE_CHECKING:
+    from nacre.table.encoding import Values
 
 BATCH = 4096
 
@@ -85,7 +88,7 @@ def describe(features: int, classes: int, rows: int | None, read: Mapping[str, b
     return Schema(columns, rows=rows, provenance={"rows": "read"} if read["rows"] and rows is not None else {})
 
 
-def public_classes(classes: Any) -> np.ndarray:
+def public_classes(classes: object) -> np.ndarray:
     """The declared labels, sorted; PlanError for what is no list of numbers, texts or booleans."""
     found = np.asarray(classes)
     if found.ndim != 1 or found.dtype.kind not in "biufUO" or (found != found).any():
@@ -122,7 +125,7 @@ def label_codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return np.where(classes[codes] == y, codes, -1)
 
 
-def records(columns: Mapping[str, Any], public: Any) -> dict[str, np.ndarray]:
+def records(columns: Mapping[str, Values], public: object) -> dict[str, np.ndarray]:
     """Arrays of one row each; an unreadable row counts as zeros of class 0."""
     x, y = columns["x"], columns["y"]
     blank = x.null | y.null | (y.values < 0)

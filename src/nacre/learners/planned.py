@@ -33,7 +33,7 @@ class Planned:
     def synthesizer(self) -> Planned:
         return self
 
-    def fit(self, room: Any, plan: Plan, seed: int) -> np.ndarray:
+    def fit(self, room: object, plan: Plan, seed: int) -> np.ndarray:
         """The parameters, trained through the doors of that room."""
         neighbours = plan.budget.neighbours
         task = Task(self.features, 2, int(plan.rows or 0), neighbours, seed, plan=plan, curator=room)

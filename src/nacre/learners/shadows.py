@@ -23,7 +23,7 @@ from nacre.learners.training import Task
 
 
 def train_shadows(
-    training: Any, x: np.ndarray, y: np.ndarray, members: np.ndarray, seed: int = 0, at_once: int = 64
+    training: object, x: np.ndarray, y: np.ndarray, members: np.ndarray, seed: int = 0, at_once: int = 64
 ) -> np.ndarray:
     """Parameter vectors [models, features + 1] of two-class models, model m trained on the rows of members[m].
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -33,7 +33,7 @@ class Cells:
         return Cells({name: codes[rows] for name, codes in self.codes.items()}, self.sizes, len(rows))
 
 
-def cells(table: pd.DataFrame, description: Any, bins: int = BINS) -> Cells:
+def cells(table: pd.DataFrame, description: object, bins: int = BINS) -> Cells:
     """Numbers fall in `bins` equal-width bins on the public range. Nulls, numbers below and above the range and
     labels outside the list get cells of their own: a table gains nothing by leaving values out or overshooting."""
     domain = Domain.of(description)
@@ -42,7 +42,7 @@ def cells(table: pd.DataFrame, description: Any, bins: int = BINS) -> Cells:
     return Cells({n: c for n, (c, _) in coded.items()}, {n: k for n, (_, k) in coded.items()}, len(table))
 
 
-def _cells_of(variable: Variable, values: Any, bins: int) -> tuple[np.ndarray, int]:
+def _cells_of(variable: Variable, values: object, bins: int) -> tuple[np.ndarray, int]:
     if variable.categories is not None:
         k = len(variable.categories)
         codes = variable.codes(values)

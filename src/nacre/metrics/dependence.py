@@ -35,7 +35,7 @@ class Taus:
     error: float
 
 
-def taus(table: pd.DataFrame, description: Any, limit: int | None = KENDALL_ROWS, seed: int = 0) -> Taus:
+def taus(table: pd.DataFrame, description: object, limit: int | None = KENDALL_ROWS, seed: int = 0) -> Taus:
     """Tau-b of all pairs of numeric columns, over the rows where both are present.
 
     A table of more than `limit` rows is sampled without replacement (by `seed`). The variance of a

@@ -46,7 +46,7 @@ class Variable:
     def numeric(self) -> bool:
         return self.bounds is not None
 
-    def numbers(self, values: Any) -> np.ndarray:
+    def numbers(self, values: object) -> np.ndarray:
         """`raw` values clipped to the bounds: what models, correlations and queries read."""
         assert self.bounds is not None
         return np.clip(self.raw(values), *self.bounds)
@@ -58,7 +58,7 @@ class Variable:
         hair = 1e-6 * (high - low)
         return raw < low - hair, raw > high + hair
 
-    def outside(self, values: Any) -> np.ndarray:
+    def outside(self, values: object) -> np.ndarray:
         """Which values are neither null nor in the public range or list (nor covered by a label for all others)."""
         if self.numeric:
             below, above = self.beyond(self.raw(values))

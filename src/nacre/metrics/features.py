@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -58,7 +58,7 @@ def _numbers(table: pd.DataFrame, variables: tuple[Variable, ...]) -> np.ndarray
     return np.column_stack(columns) if columns else np.empty((len(table), 0))
 
 
-def _one_hot(variable: Variable, values: Any) -> np.ndarray:
+def _one_hot(variable: Variable, values: object) -> np.ndarray:
     assert variable.categories is not None
     k = len(variable.categories)
     codes = np.where((codes := variable.codes(values)) == MISSING, k, codes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -39,7 +39,7 @@ def range_queries(a: pd.DataFrame, b: pd.DataFrame, domain: Domain, count: int =
     return Figure(total / count, float(np.sqrt(sum_a.var() / len(a) + sum_b.var() / len(b))) / count)
 
 
-def _plain(variable: Variable, values: Any) -> np.ndarray:
+def _plain(variable: Variable, values: object) -> np.ndarray:
     """Numbers, or codes with null after the last label."""
     if variable.categories is None:
         return variable.numbers(values)

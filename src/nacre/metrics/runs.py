@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from nacre.metrics.metric import COMPARED, INF, SHARE, TRAINED, Metric
+from collections.abc import Iterator
+
+from nacre.metrics.metric import COMPARED, INF, SHARE, TRAINED, Metric, lower
 
 
 def _costs() -> list[Metric]:
@@ -202,13 +204,39 @@ def _law() -> list[Metric]:
 def _reading() -> list[Metric]:
     """How the columns of a table come back."""
     wrong = "columns with a value in another writing or kind than the table's, or with a label it never had"
+    gone = "share of rows that the most frequent label held which no synthetic row has"
     return [
         Metric("columns", "none", (0.0, INF), "columns", COMPARED, "columns of the table"),
         Metric("columns_wrong", "lower", (0.0, INF), "columns", COMPARED, wrong),
         Metric("columns_made_anew", "none", (0.0, INF), "columns", COMPARED, "columns that are not learnt"),
         Metric("unreadable_share", "lower", SHARE, "1", COMPARED, "values of the worst column that it cannot read"),
         Metric("missing_error", "lower", SHARE, "1", COMPARED, "largest error of a column's share of missing values"),
+        Metric("label_lost", "lower", SHARE, "1", COMPARED, gone),
     ]
 
 
-METRICS = (*_costs(), *_calls(), *_books(), *_attacked(), *_settings(), *_learners(), *_plans(), *_law(), *_reading())
+def _boards() -> list[Metric]:
+    """Scores of other people's comparisons, as benchmarks compute them."""
+    return [
+        *(lower(f"tvd{k}", 1.0, f"total variation of {name} tables, mean over 300 random sets of columns")
+          for k, name in ((4, "four-way"), (5, "five-way"))),
+        Metric("kmarginal", "higher", (0.0, 1000.0), "points", COMPARED,
+               "NIST's k-marginal score: 1000 less 500 times the mean L1 distance of all pairs of columns by area"),
+        *_tails(),
+        Metric("spikes_within", "higher", SHARE, "1", COMPARED,
+               "share of single numbers with 1 % of the rows or more that come as often, within a fifth"),
+        Metric("sdm_shapes", "higher", SHARE, "1", COMPARED, "Column Shapes of SDMetrics' QualityReport"),
+        Metric("sdm_pairs", "higher", SHARE, "1", COMPARED, "Column Pair Trends of SDMetrics' QualityReport"),
+    ]  # fmt: skip
+
+
+def _tails() -> Iterator[Metric]:
+    """Upper ends of numbers, over how far the real one lies above the real median: the mean column and the worst."""
+    figures = {"tail_99": "the .99 quantile", "tail_999": "the .999 quantile", "tail_top1": "the mean of the top 1 %"}
+    for name, what in figures.items():
+        yield lower(name, INF, f"error of {what} over its distance from the median, mean over numeric columns")
+        yield lower(f"{name}_max", INF, f"error of {what} over its distance from the median, worst numeric column")
+
+
+METRICS = (*_costs(), *_calls(), *_books(), *_attacked(), *_settings(), *_learners(), *_plans(), *_law(), *_reading(),
+           *_boards())  # fmt: skip

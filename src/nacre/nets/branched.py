@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nacre.errors import NacreError
+from nacre.typed import Array, Tree
+
+if TYPE_CHECKING:
+    import jax
 
 SLOPE = 0.2  # of LeakyReLU
 EPS = 1e-5
@@ -67,7 +71,7 @@ class Branched:
                 found |= {f"{name}.mean": (size,), f"{name}.variance": (size,)}
         return found
 
-    def start(self, key: Any) -> tuple[Weights, Weights]:
+    def start(self, key: jax.Array) -> tuple[Weights, Weights]:
         """(trained weights, running averages)."""
         import jax
         import jax.numpy as jnp
@@ -96,11 +100,11 @@ def check_size(width: int | None, depth: int = 1) -> None:
         raise NacreError(f"depth={depth}: expected at most {DEEPEST} layers")
 
 
-def train_forward(net: Branched, weights: Weights, running: Weights, inputs: Sequence[Any]) -> tuple[Any, Weights]:
+def train_forward(net: Branched, weights: Weights, running: Weights, inputs: Sequence[Array]) -> tuple[Any, Weights]:
     """Outputs with the statistics of this batch where the norm is of batches, and the new running averages."""
     fresh: Weights = {}
 
-    def norm(name: str, x: Any) -> Any:
+    def norm(name: str, x: Array) -> Any:
         if net.norm != "batch":
             return _norm(net, weights, name, x)
         mean, variance = x.mean(0), x.var(0)
@@ -111,19 +115,19 @@ def train_forward(net: Branched, weights: Weights, running: Weights, inputs: Seq
     return _run(net, weights, inputs, norm), fresh
 
 
-def settled(net: Branched, weights: Weights, inputs: Sequence[Any]) -> tuple[Any, Weights]:
+def settled(net: Branched, weights: Weights, inputs: Sequence[Array]) -> tuple[Any, Weights]:
     """Outputs, and running averages that are those of these rows alone. Nothing of earlier ones stays in them."""
     none = {f"{name}.{what}": 0.0 for name in net.normed() for what in ("mean", "variance")}
     found, fresh = train_forward(net, weights, none, inputs)
     return found, {name: np.asarray(a / (1 - MEMORY), np.float32) for name, a in fresh.items()}
 
 
-def forward(net: Branched, weights: Mapping[str, Any], inputs: Sequence[Any]) -> Any:
+def forward(net: Branched, weights: Mapping[str, Tree], inputs: Sequence[Array]) -> Any:
     """Outputs with the running averages, which stand among the weights here. No row looks at another."""
     return _run(net, weights, inputs, lambda name, x: _norm(net, weights, name, x))
 
 
-def _run(net: Branched, weights: Mapping[str, Any], inputs: Sequence[Any], norm: Any) -> Any:
+def _run(net: Branched, weights: Mapping[str, Any], inputs: Sequence[Array], norm: Any) -> Any:
     normed = net.normed()
 
     def layer(name: str, x: Any) -> Any:
@@ -158,7 +162,7 @@ def _scaled(weights: Mapping[str, Any], name: str, x: Any) -> Any:
     return x * weights[f"{name}.gain"] + weights[f"{name}.shift"]
 
 
-def _activate(kind: str, x: Any) -> Any:
+def _activate(kind: str, x: Array) -> Any:
     if kind == "leaky":
         return x * (SLOPE + (1 - SLOPE) * (x > 0))
     if kind == "elu" and isinstance(x, np.ndarray):

@@ -38,9 +38,10 @@ def to_normal(
 ) -> tuple[jax.Array, jax.Array]:
     """(z, log|dz/dh|) for h [batch, d]; each log-determinant is taken at the input of its map (E7)."""
     total = jnp.zeros(len(h), h.dtype)
-    signal = made.embeddings(shape, parameters, tape)
+    signals = made.embeddings(shape, parameters, tape)
     for block in range(shape.blocks):
-        raw = made.apply(shape, parameters, tape, h, block, signal, labels)
+        signal = None if signals is None else signals[:, block]
+        raw = made.apply(shape, parameters, tape, h, signal, labels if block == 0 else None)
         h, log_slope = spline.forward(h, raw, shape.bound, jnp)
         h, log_det = _linear(shape, parameters, tape, h, block)
         total = total + log_slope.sum(axis=1) + log_det

@@ -47,17 +47,17 @@ def apply(
     parameters: Mapping[str, Any],
     tape: Tape,
     h: jax.Array,
-    block: int,
     signal: jax.Array | None,
     labels: jax.Array | None = None,
 ) -> jax.Array:
-    """[batch, columns, outputs]; `labels` [batch, sum(cells)] are one-hot and serve the first block."""
+    """[batch, columns, outputs] of one block: `signal` [batch, e] is its embedding, `labels` [batch, sum(cells)] are
+    one-hot and for the first block only."""
     masks, a = {name: Mask.of(mask) for name, mask in shape.masks().items()}, h
     for name in shape.layers():
         z = tape.dense(name, parameters[name], a, masks[name])
         if signal is not None:
-            z = z + tape.dense(f"{name}/block", parameters[f"{name}/block"], signal[:, block])
-        if name == "made/in" and labels is not None and block == 0:
+            z = z + tape.dense(f"{name}/block", parameters[f"{name}/block"], signal)
+        if name == "made/in" and labels is not None:
             z = z + tape.dense("made/cells", parameters["made/cells"], labels, masks["made/cells"])
         a = z if name == "made/out" else ACTIVATIONS[shape.activation](z)
     return a.reshape(len(h), shape.columns, shape.outputs)

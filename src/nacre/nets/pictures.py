@@ -14,6 +14,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from nacre.typed import Array
+
 Weights = dict[str, jax.Array]
 
 
@@ -32,7 +34,7 @@ class Up:
                   "conv1": (3, 3, c, c), "conv2": (3, 3, c, 1)}  # fmt: skip
         return _start(key, shapes)
 
-    def __call__(self, weights: Weights, inputs: Sequence[Any]) -> jax.Array:
+    def __call__(self, weights: Weights, inputs: Sequence[Array]) -> jax.Array:
         x = jnp.concatenate(list(inputs), axis=1) @ weights["dense"] + weights["dense.bias"]
         x = x.reshape(len(x), self.side // 4, self.side // 4, 2 * self.channels)
         for i in range(2):

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from nacre.typed import Array, Number
+
 LEAST = 1e-3  # smallest share of a bin and smallest slope
 _UNIT_SLOPE = float(np.log(np.expm1(1 - LEAST)))  # softplus of this is 1 - LEAST
 
@@ -34,7 +36,7 @@ class Bin(NamedTuple):
     right: Any
 
 
-def knots(raw: Any, bound: float, xp: ModuleType) -> Knots:
+def knots(raw: Array, bound: float, xp: ModuleType) -> Knots:
     bins = (raw.shape[-1] + 1) // 3
     x, y = (_places(raw[..., i * bins : (i + 1) * bins], bound, xp) for i in range(2))
     inner = LEAST + xp.logaddexp(raw[..., 2 * bins :] + _UNIT_SLOPE, 0.0)
@@ -42,7 +44,7 @@ def knots(raw: Any, bound: float, xp: ModuleType) -> Knots:
     return Knots(x, y, xp.concatenate([end, inner, end], axis=-1))
 
 
-def _places(raw: Any, bound: float, xp: ModuleType) -> Any:
+def _places(raw: Array, bound: float, xp: ModuleType) -> Any:
     bins = raw.shape[-1]
     share = xp.exp(raw - raw.max(axis=-1, keepdims=True))
     share = LEAST + (1 - bins * LEAST) * share / share.sum(axis=-1, keepdims=True)
@@ -57,7 +59,7 @@ def _bin(value: Any, edges: Any, k: Knots, xp: ModuleType) -> Bin:
     number = (value[..., None] >= edges[..., 1:-1]).sum(axis=-1)
     mine = number[..., None] == xp.arange(bins)
 
-    def at(values: Any) -> Any:
+    def at(values: object) -> Any:
         return xp.where(mine, values, 0.0).sum(axis=-1)
 
     x, y = at(k.x[..., :-1]), at(k.y[..., :-1])
@@ -65,7 +67,7 @@ def _bin(value: Any, edges: Any, k: Knots, xp: ModuleType) -> Bin:
     return Bin(x, y, width, height, at(k.slope[..., :-1]), at(k.slope[..., 1:]))
 
 
-def forward(x: Any, raw: Any, bound: float, xp: ModuleType) -> tuple[Any, Any]:
+def forward(x: Array, raw: Array, bound: float, xp: ModuleType) -> tuple[Any, Any]:
     """(y, log dy/dx) of every entry of x; raw is [..., 3K - 1]."""
     k = knots(raw, bound, xp)
     inside = xp.abs(x) < bound
@@ -75,7 +77,7 @@ def forward(x: Any, raw: Any, bound: float, xp: ModuleType) -> tuple[Any, Any]:
     return xp.where(inside, y, x), xp.where(inside, log_slope, 0.0)
 
 
-def _at(share: Any, b: Bin, xp: ModuleType) -> tuple[Any, Any]:
+def _at(share: Number, b: Bin, xp: ModuleType) -> tuple[Any, Any]:
     ratio = b.height / b.width
     both = share * (1 - share)
     below = ratio + (b.right + b.left - 2 * ratio) * both
@@ -84,7 +86,7 @@ def _at(share: Any, b: Bin, xp: ModuleType) -> tuple[Any, Any]:
     return y, 2 * xp.log(ratio) + xp.log(above) - 2 * xp.log(below)
 
 
-def inverse(y: Any, raw: Any, bound: float, xp: ModuleType) -> tuple[Any, Any]:
+def inverse(y: Array, raw: Array, bound: float, xp: ModuleType) -> tuple[Any, Any]:
     """(x, log dx/dy): the root of a quadratic, in the form that does not cancel."""
     k = knots(raw, bound, xp)
     inside = xp.abs(y) < bound

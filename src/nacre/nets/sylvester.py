@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -16,6 +17,7 @@ import jax.numpy as jnp
 
 KINDS = ("planar", "sylvester")
 _HALVINGS = 60
+SCALE = 0.01  # of the start of u and R: how near the identity a flow starts
 TILT = 0.5  # start of c: at 0 a layer could not shift the mean to first order
 LEAST = 1e-4  # how far 1 + w·u and 1 + R_ii·R̃_ii stay above zero, so that floats cannot reach it
 
@@ -24,25 +26,28 @@ Flow = Mapping[
 ]  # {"layers": weights of one layer, those of all stacked in front, "affine": {"mu", "ls"} or None}
 
 
-def start(
-    key: jax.Array,
-    d: int,
-    layers: int,
-    kind: str = "sylvester",
-    m: int = 8,
-    affine: bool = True,
-    scale: float = 0.01,
-    tilt: float = TILT,
-) -> dict[str, Any]:
-    """A flow near the identity. `m` is the rank and the number of reflections of a Sylvester layer, at most d; `tilt`
-    is where c starts: far from 0 tanh is flat, and a layer starts as a shift that leaves the volume alone."""
-    if kind not in KINDS:
-        raise ValueError(f"kind={kind!r}: expected one of {', '.join(KINDS)}")
-    m = min(m, d)
-    keys = jax.random.split(key, layers)
-    made = [_planar(k, d, scale, tilt) if kind == "planar" else _sylvester(k, d, m, scale, tilt) for k in keys]
+@dataclass(frozen=True)
+class Layers:
+    """How many layers of which kind, and whether an affine one ends them. `rank` is also the number of reflections of
+    a Sylvester layer, at most d; `tilt` is where c starts: far from 0 tanh is flat, and a layer starts as a shift that
+    leaves the volume alone."""
+
+    count: int
+    kind: str = "sylvester"
+    rank: int = 8
+    affine: bool = True
+    tilt: float = TILT
+
+
+def start(key: jax.Array, d: int, layers: Layers) -> dict[str, Any]:
+    """A flow near the identity."""
+    if layers.kind not in KINDS:
+        raise ValueError(f"kind={layers.kind!r}: expected one of {', '.join(KINDS)}")
+    m, tilt = min(layers.rank, d), layers.tilt
+    keys = jax.random.split(key, layers.count)
+    made = [_planar(k, d, tilt) if layers.kind == "planar" else _sylvester(k, d, m, tilt) for k in keys]
     stacked = jax.tree.map(lambda *each: jnp.stack(each), *made) if made else {}
-    return {"layers": stacked, "affine": {"mu": jnp.zeros(d), "ls": jnp.zeros(d)} if affine else None}
+    return {"layers": stacked, "affine": {"mu": jnp.zeros(d), "ls": jnp.zeros(d)} if layers.affine else None}
 
 
 def each(layers: Mapping[str, jax.Array]) -> list[dict[str, jax.Array]]:
@@ -51,14 +56,14 @@ def each(layers: Mapping[str, jax.Array]) -> list[dict[str, jax.Array]]:
     return [{name: stacked[i] for name, stacked in layers.items()} for i in range(count)]
 
 
-def _planar(key: jax.Array, d: int, scale: float, tilt: float) -> dict[str, jax.Array]:
+def _planar(key: jax.Array, d: int, tilt: float) -> dict[str, jax.Array]:
     u, w = jax.random.normal(key, (2, d))
-    return {"u": scale * u, "w": w / math.sqrt(d), "c": jnp.full((), float(tilt))}
+    return {"u": SCALE * u, "w": w / math.sqrt(d), "c": jnp.full((), float(tilt))}
 
 
-def _sylvester(key: jax.Array, d: int, m: int, scale: float, tilt: float) -> dict[str, jax.Array]:
+def _sylvester(key: jax.Array, d: int, m: int, tilt: float) -> dict[str, jax.Array]:
     a, b, c = jax.random.split(key, 3)
-    r, rt = scale * jax.random.normal(b, (m, m)), jax.random.normal(c, (m, m)) / math.sqrt(m)
+    r, rt = SCALE * jax.random.normal(b, (m, m)), jax.random.normal(c, (m, m)) / math.sqrt(m)
     return {"v": jax.random.normal(a, (m, d)), "r": r, "rt": rt, "c": jnp.full(m, float(tilt))}
 
 

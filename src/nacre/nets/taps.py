@@ -22,6 +22,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from nacre.typed import Array, Tree
+
 _EXACT = jax.lax.Precision.HIGHEST
 _CANCELLED = 2.0**-6  # norms this far below the sum of their terms have lost digits
 _MARGIN = 2.0**-14  # of that sum: above the float32 error of products over thousands of terms
@@ -39,7 +41,7 @@ class Mask:
     which: jax.Array
 
     @classmethod
-    def of(cls, matrix: Any) -> Mask:
+    def of(cls, matrix: object) -> Mask:
         rows, which = np.unique(np.asarray(matrix, np.float32), axis=0, return_inverse=True)
         return cls(rows, which.reshape(-1).astype(np.int32))  # type: ignore[arg-type]
 
@@ -68,7 +70,7 @@ class Tape:
         self.masks[name] = mask
         return self._noted(name, a, z)
 
-    def own(self, name: str, value: Any) -> Any:
+    def own(self, name: str, value: Array) -> Any:
         """The parameter with a leading axis of records, each with a copy of its own. Once per name and pass."""
         leaves, structure = jax.tree.flatten(value)
         copies = [jnp.broadcast_to(leaf, (self.batch, *jnp.shape(leaf))) for leaf in leaves]
@@ -200,12 +202,12 @@ class Tapped:
     part: str = "gradient"
     parameters: Callable[[Any], Mapping[str, Any]] = lambda state: state["parameters"]
 
-    def __call__(self, state: Any, unit: Any, key: jax.Array) -> dict[str, Any]:
+    def __call__(self, state: Tree, unit: object, key: jax.Array) -> dict[str, Any]:
         units, keys = jax.tree.map(lambda x: x[None], unit), key[None]
         alone = jax.grad(lambda p: self.loss(p, Tape(1), units, keys, state)[0])
         return {self.part: alone(dict(self.parameters(state)))}
 
-    def contributions(self, state: Any, units: Any, keys: jax.Array) -> dict[str, dict[str, Any]]:
+    def contributions(self, state: Tree, units: object, keys: jax.Array) -> dict[str, dict[str, Any]]:
         parameters, size = dict(self.parameters(state)), len(keys)
 
         def noted(tape: Tape) -> tuple[jax.Array, Tape]:
@@ -223,7 +225,7 @@ class Tapped:
         return {self.part: _layers(parameters, plain[0].names, inputs, masks, b)}
 
 
-def _layers(parameters: Mapping[str, Any], names: list[str], inputs: list, masks: dict, b: list) -> dict[str, Any]:
+def _layers(parameters: Mapping[str, Tree], names: list[str], inputs: list, masks: dict, b: list) -> dict[str, Any]:
     """The layers of a part, in the order of the parameters: by taps, or as they are for records' own copies."""
     layers = {}
     for name, value in parameters.items():
@@ -237,6 +239,6 @@ def _layers(parameters: Mapping[str, Any], names: list[str], inputs: list, masks
     return layers
 
 
-def numbers(tree: Any) -> int:
+def numbers(tree: Tree) -> int:
     """How many numbers a tree of arrays holds."""
     return sum(math.prod(jnp.shape(leaf)) for leaf in jax.tree.leaves(tree))

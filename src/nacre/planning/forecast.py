@@ -21,6 +21,7 @@ from nacre.privacy.plan import Categories, Descend, Plan, Teach, Total
 from nacre.synthesizers.base import Synthesizer
 from nacre.synthesizers.basis import FromRows, FromSum, FromTables, Judged
 from nacre.table import Schema
+from nacre.typed import Json
 
 ENOUGH, LITTLE = 20.0, 8.0  # groups per column that the noise lets one tell apart
 # A bought domain misplaces what does not stand out of the noise: rare texts go to `other`, thin ends of the range are
@@ -53,7 +54,7 @@ class Forecast:
     seconds: float
     memory_mb: float
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         return asdict(self)
 
 
@@ -74,7 +75,7 @@ class _Case:
     place: Place
 
     @singledispatchmethod
-    def of(self, basis: Any) -> Forecast:
+    def of(self, basis: object) -> Forecast:
         raise NotImplementedError
 
     @of.register

@@ -72,7 +72,7 @@ def entries(schema: Schema, budget: Budget, written: Collection[str] = ()) -> tu
     texts, of which the declared ones are looked at for values that cannot be read."""
     cap = schema.unit.cap if schema.unit else 1
     whole = gaussian_share(budget, Scope(budget.neighbours, cap))
-    lacking = [name for name in schema.modelled if schema.columns[name].missing]
+    lacking = _lacking(schema)
     found = _domain_entries(lacking, budget, cap, whole * SHARE * len(lacking) / max(len(schema.modelled), 1))
     if budget.epsilon is None:
         return found
@@ -84,7 +84,7 @@ def entries(schema: Schema, budget: Budget, written: Collection[str] = ()) -> tu
 def whole_entries(schema: Schema, budget: Budget) -> tuple[Entry, ...]:
     """The doors that buy what `schema` lacks with all of a budget."""
     cap = schema.unit.cap if schema.unit else 1
-    lacking = [name for name in schema.modelled if schema.columns[name].missing]
+    lacking = _lacking(schema)
     noise = dataclasses.replace(budget, delta=budget.delta * (1 - _FAILURE)) if lacking else budget
     whole = gaussian_share(noise, Scope(budget.neighbours, cap))
     rows = _rows_entry(schema, budget, (ROWS / SHARE if lacking else 1) * whole)
@@ -120,6 +120,19 @@ def refuse_unreadable(curator: Curator, plan: Plan, schema: Schema) -> None:
             "declared (their kind, format and null words), or go on with such values taken as missing (--go-on, "
             "go_on=True)"
         )
+
+
+def _lacking(schema: Schema) -> list[str]:
+    """The columns to be bought; SchemaError for one of a kind that has no probe, before anything is spent on it."""
+    found = [name for name in schema.modelled if schema.columns[name].missing]
+    for name in found:
+        column = schema.columns[name]
+        if column.probe is None and not column.labelled:
+            raise SchemaError(
+                f"column {name!r}: {column.missing[0]} not declared, and those of a {column.kind} column cannot be "
+                "bought: declare them in the schema"
+            )
+    return found
 
 
 def _domain_entries(lacking: Sequence[str], budget: Budget, cap: int, mu2: float) -> tuple[Entry, ...]:
@@ -178,13 +191,14 @@ def buy_rows(curator: Curator, plan: Plan, schema: Schema) -> Schema:
 
 def buy_domain(curator: Curator, plan: Plan, schema: Schema) -> Schema:
     """The schema with kind, writing and domain of the columns that lacked them; `schema.rows` is known by now."""
-    lacking = [name for name in schema.modelled if schema.columns[name].missing]
+    lacking = _lacking(schema)
     if not lacking:
         return schema
     fields = {field.name: field for field in curator.storage}
     open_ = {name: storage.is_as_written(fields[name]) for name in lacking}
     votes = curator.bounds(plan["kinds"], {name: "writing" if open_[name] else "kind" for name in lacking})
-    found = {name: decide(votes[name], plan["kinds"].sigmas[0], open_[name]) for name in lacking}
+    sigma = plan["kinds"].sigmas[0]
+    found = {n: decide(votes[n], sigma, open_[n], storage.decimal_of(fields[n])) for n in lacking}
     columns = {name: schema.columns[name] for name in lacking}
     columns |= {n: found[n].sourced("bought") for n, c in columns.items() if isinstance(c, Undeclared)}
     probes = {n: probe.of_column(c) for n, c in columns.items() if c.probe is not None}

@@ -34,6 +34,7 @@ from nacre.privacy.doors.descend import CLIPPINGS as CLIPPINGS
 from nacre.privacy.doors.descend import Part as Part
 from nacre.privacy.doors.entry import Scope as Scope
 from nacre.table.documents import UNFIT
+from nacre.typed import Json
 
 MOST_ENTRIES = 1_000
 LARGEST = 10**15
@@ -91,7 +92,7 @@ class Plan:
     def events(self) -> list[Event]:
         return [event for entry in self.entries for event in entry.events(self.scope)]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         return {
             "method": self.method,
             "budget": asdict(self.budget),
@@ -116,7 +117,7 @@ class Plan:
             raise PlanError(f"plan file: {error}; expected the JSON that `nacre plan --json` writes") from None
 
 
-def _whole(name: str, value: Any, least: int) -> int:
+def _whole(name: str, value: object, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= LARGEST:
         raise ValueError(f"{name} {value!r}; expected a whole number from {least} to 10^15")
     return value

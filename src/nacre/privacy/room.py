@@ -145,7 +145,7 @@ class Room:
         yield from batches
         self._stay_spent()
 
-    def _answer(self, entry: Entry, question: Mapping[str, Any], answer: Any) -> Any:
+    def _answer(self, entry: Entry, question: Mapping[str, Any], answer: object) -> Any:
         self._stay_spent()
         return self._transcript.settle({"door": entry.door, "entry": entry.name, **question}, answer)
 
@@ -258,7 +258,7 @@ class Room:
                 counter.add({c: lut[codes[c]] for c, lut in groups.items()}, rows)
         return counter.tables()
 
-    def _mapped(self, records: Any, public: Any, made_up: Any) -> Any:
+    def _mapped(self, records: Any, public: Any, made_up: object) -> Any:
         """The record map on all rows, in the order of the table, whoever reads them."""
         import jax
 

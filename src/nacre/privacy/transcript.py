@@ -25,7 +25,7 @@ class Transcript:
     answers: list[Any] = field(default_factory=list)
     begun: bool = False  # noise was drawn, though no answer may have come yet: a training that was broken off
 
-    def settle(self, question: Any, answer: Any) -> Any:
+    def settle(self, question: object, answer: object) -> Any:
         """Record the question; return the door's own answer, or the recorded one when replaying."""
         index = len(self.questions)
         self.questions.append(question)
@@ -37,7 +37,7 @@ class Transcript:
         return answer
 
 
-def digest(value: Any) -> str:
+def digest(value: object) -> str:
     """A short name for public arrays in a question."""
     if isinstance(value, np.ndarray):
         return hashlib.sha256(repr((value.shape, str(value.dtype))).encode() + value.tobytes()).hexdigest()[:16]

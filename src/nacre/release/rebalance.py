@@ -44,7 +44,7 @@ class Source(Protocol):
     def on_determinants(self, where: Mapping[str, Condition]) -> dict[str, Condition]: ...
 
 
-def balanced(source: Source, target: Any, where: Where, tell: TellWeights | None = None) -> Draw:
+def balanced(source: Source, target: object, where: Where, tell: TellWeights | None = None) -> Draw:
     """A function that draws so many rows of the release that meet `where` and stand for the target. `tell` gets what
     the weights of a pool are worth, where one is needed."""
     if target is None or (isinstance(target, Mapping) and not target):

@@ -8,7 +8,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from nacre import notebook
 from nacre.errors import CertificateError, ConvergenceError, NacreError, ReleaseFileError, SchemaError
 from nacre.privacy.certificate.statement import Certificate
 from nacre.privacy.certificate.verification import verify
-from nacre.release.rebalance import TellWeights, balanced
+from nacre.release.rebalance import Draw, TellWeights, balanced
 from nacre.synthesizers.base import Model
 from nacre.synthesizers.registry import METHODS
 from nacre.table import Schema
@@ -35,6 +35,19 @@ CHUNK = 250_000  # rows drawn at a time: memory does not grow with the number of
 CHUNK_NUMBERS = 10_000_000  # of arrays in such a chunk
 SKETCH = "shared sketch"  # stands for the method in the file of a sketch (nacre.sites.shared)
 _ROUNDS = 200  # redraws of rows that break a declared impossibility
+
+
+class Chunk(NamedTuple):
+    """Some rows of all that are asked for: which of the chunks, after how many rows, and the entropy of the whole."""
+
+    number: int
+    start: int
+    rows: int
+    entropy: Any
+
+    def rng(self) -> np.random.Generator:
+        own = () if self.number == 0 else (self.number,)
+        return np.random.default_rng(np.random.SeedSequence(self.entropy, spawn_key=own))
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,7 +118,7 @@ class Release:
         seed: int | None = None,
         force: bool = False,
         progress: Callable[[int], None] = lambda done: None,
-        engine: Any = None,
+        engine: object = None,
         tell_weights: TellWeights | None = None,
         spreadsheet: bool = False,
     ) -> int:
@@ -138,7 +151,7 @@ class Release:
         where: Mapping[str, Any] | None = None,
         rebalance: Mapping[str, Mapping[Any, float]] | Target | None = None,
         seed: int | None = None,
-        engine: Any = None,
+        engine: object = None,
         tell_weights: TellWeights | None = None,
     ) -> Iterator[Any]:
         """The same rows as Arrow tables of at most 250,000 rows, fewer where they hold arrays; identifiers count on.
@@ -158,7 +171,9 @@ class Release:
             yield arrow_schema(self.schema).empty_table()
         chunk = self._chunk()
         starts = range(0, int(wanted), chunk)
-        given = [(k, entropy, min(chunk, int(wanted) - start), start, where, shares) for k, start in enumerate(starts)]
+        given = [
+            (Chunk(k, start, min(chunk, int(wanted) - start), entropy), where, shares) for k, start in enumerate(starts)
+        ]
         if engine is None or len(given) < 2:
             yield from (self._chunk_table(*one, draw) for one in given)
             return
@@ -168,12 +183,11 @@ class Release:
             yield from in_order(cluster.each(self._chunk_table, given))
 
     def _chunk_table(
-        self, number: int, entropy: Any, rows: int, start: int, where: Mapping, shares: Any, draw: Any = None
+        self, chunk: Chunk, where: Mapping[str, Condition], shares: object, draw: Draw | None = None
     ) -> Any:
-        """Chunk `number`, its random numbers included: a function of its arguments. `draw` saves making it again."""
-        own = () if number == 0 else (number,)
-        rng = np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=own))
-        return decode((draw or balanced(self, shares, where))(rows, rng), self.schema, start=start + 1)
+        """One chunk, its random numbers included: a function of its arguments. `draw` saves making it again."""
+        draw = draw or balanced(self, shares, where)
+        return decode(draw(chunk.rows, chunk.rng()), self.schema, start=chunk.start + 1)
 
     def _chunk(self) -> int:
         """Rows at a time: fewer where they hold arrays."""
@@ -226,7 +240,7 @@ class Release:
             found[rule.determinant] = Condition.of(keys, source, condition.place)
         return found
 
-    def log_prob(self, table: Any, *, samples: int = 64, seed: int = 0) -> np.ndarray:
+    def log_prob(self, table: object, *, samples: int = 64, seed: int = 0) -> np.ndarray:
         """A lower bound of the log-probability of each row of a table, in nats, for models that have one (hflow).
 
         Labels, whole numbers, nulls and atoms count by their mass, other numbers by their density per unit; values
@@ -270,7 +284,7 @@ def load(path: str | os.PathLike) -> Release:
     return made_of(path, *unpack(path))
 
 
-def made_of(path: Any, documents: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Release:
+def made_of(path: str | os.PathLike, documents: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Release:
     """The release in the parts of a file."""
     if documents["model.json"].get("method") == SKETCH:
         raise ReleaseFileError(

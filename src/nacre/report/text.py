@@ -18,13 +18,14 @@ from nacre.report.markup import chance
 from nacre.report.ranking import describe, distance_of, weakest
 from nacre.report.report import Attack, Comparison, Hidden, Report
 from nacre.table.documents import UNFIT
+from nacre.typed import Json
 
 WARNING = "Contains unprotected statistics of private rows: for the owner of the data, not for release."
 VERSION = 1
 _SHOWN = ("synthetic", "bootstrap", "real", "majority")
 
 
-def to_json(report: Report) -> dict[str, Any]:
+def to_json(report: Report) -> dict[str, Json]:
     """Plain lists, texts and numbers; what is not a number is null. `from_json` gives an equal report back."""
     certificate = report.certificate
     return {
@@ -66,7 +67,7 @@ def from_json(data: Mapping[str, Any]) -> Report:
         raise DataError(f"the report does not hold what it should ({error}); write it anew") from None
 
 
-def _plain(found: Any) -> Any:
+def _plain(found: object) -> Any:
     if dataclasses.is_dataclass(found) and not isinstance(found, type):
         return {f.name: _plain(getattr(found, f.name)) for f in dataclasses.fields(found)}
     if isinstance(found, np.ndarray):
@@ -94,7 +95,7 @@ def _back(kind: type[Part], data: Mapping[str, Any]) -> Part:
     return kind(**fields)
 
 
-def _tuples(value: Any) -> Any:
+def _tuples(value: object) -> Any:
     return tuple(_tuples(v) for v in value) if isinstance(value, list) else value
 
 

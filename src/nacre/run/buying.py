@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Unpack
 
 from nacre.engines import open_rows
 from nacre.errors import SchemaError
@@ -24,6 +24,7 @@ from nacre.run.former import Former, account_of
 from nacre.run.session import session
 from nacre.run.terms import Access, Terms
 from nacre.table import Schema
+from nacre.table.sources import storage
 
 METHOD = "schema"
 
@@ -37,7 +38,7 @@ class BoughtSchema:
 
 
 def buy_schema(
-    table: Any,
+    table: object,
     *,
     epsilon: float,
     delta: float | None = None,
@@ -60,12 +61,12 @@ def buy_schema(
     return bought(table, known, terms, Access(account_of(ledger, former), None, transcript, progress, notes))
 
 
-def bought(table: Any, known: Schema | None, terms: Terms, access: Access) -> BoughtSchema:
+def bought(table: object, known: Schema | None, terms: Terms, access: Access) -> BoughtSchema:
     """The completed schema of a table on these terms."""
     access.account.check(reads=False, seeded=terms.noise_seed is not None)
     budget = terms.settled(known.rows if known else None).budget
     rows = open_rows(table)
-    known = known or discovery.unknown(rows.column_names)
+    known = storage.as_stored(known or discovery.unknown(rows.column_names), rows.arrow_schema)
     entries = discovery.whole_entries(known, budget)
     if not entries:
         raise SchemaError("the schema lacks nothing that could be bought; fit with it")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def fit(
-    table: Any,
+    table: object,
     *,
     epsilon: float | None,
     delta: float | None = None,
@@ -92,7 +92,7 @@ def fit(
     return made
 
 
-def carry_out(table: Any, schema: Schema | None, terms: Terms, access: Access) -> Release:
+def carry_out(table: object, schema: Schema | None, terms: Terms, access: Access) -> Release:
     """The release of a table on these terms; `nacre.fit` says what they mean."""
     check_seed(terms.seed)
     weighing = in_the_loss(terms)
@@ -100,7 +100,7 @@ def carry_out(table: Any, schema: Schema | None, terms: Terms, access: Access) -
     terms = terms.settled(schema.rows if schema else None)
     budget = terms.budget
     rows = open_rows(table, options=Options().named(schema and schema.names), engine=access.engine)
-    schema = schema and storage.texts_stay(schema, rows.arrow_schema)
+    schema = schema and storage.as_stored(schema, rows.arrow_schema)
     if terms.reads:
         schema = _read_missing(schema, rows)
     written = () if terms.go_on else [f.name for f in rows.arrow_schema if storage.family(f.type) == "text"]

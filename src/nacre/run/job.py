@@ -47,7 +47,7 @@ class Job:
 
         return forecast(self.plan, self.schema, self.schema.rows, self.synthesizer, place)
 
-    def fit(self, table: Any = None, access: Access | None = None) -> Release:
+    def fit(self, table: object = None, access: Access | None = None) -> Release:
         """The release: `nacre.fit` on these terms, of the table that was planned for or, after a plan from a schema
         alone, of this one. How it stores its columns is known only now: where texts are to be read as something else,
         one more door counts those that cannot be."""
@@ -60,7 +60,7 @@ class Job:
 
 
 def plan(
-    table: Any,
+    table: object,
     *,
     epsilon: float | None,
     delta: float | None = None,

@@ -74,7 +74,7 @@ class Access:
     owner: OwnerNotes = field(default_factory=OwnerNotes)
 
 
-def check_seed(seed: Any) -> None:
+def check_seed(seed: object) -> None:
     """Refuse here what a method would stumble over after it has opened doors."""
     if isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= int(seed) < 1 << 63:
         raise NacreError(f"seed={seed!r}: expected a whole number of at least 0, below 2^63")

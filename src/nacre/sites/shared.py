@@ -91,7 +91,7 @@ class SharedSketch:
 
 
 def sketch(
-    table: Any,
+    table: object,
     *,
     schema: Schema,
     epsilon: float | None,
@@ -126,7 +126,7 @@ def sketch(
     return made
 
 
-def sketched(table: Any, schema: Schema, terms: Terms, frequencies: int, access: Access) -> SharedSketch:
+def sketched(table: object, schema: Schema, terms: Terms, frequencies: int, access: Access) -> SharedSketch:
     """One site's sketch on these terms."""
     read = terms.epsilon is None or schema.weakest()[0] == "read"
     access.account.check(reads=read, seeded=terms.noise_seed is not None)
@@ -258,7 +258,7 @@ def load_sketch(path: str | os.PathLike) -> SharedSketch:
     return made_of(path, *unpack(path))
 
 
-def made_of(path: Any, documents: Any, arrays: Any) -> SharedSketch:
+def made_of(path: str | os.PathLike, documents: Any, arrays: Any) -> SharedSketch:
     """The sketch in the parts of a file."""
     if documents["model.json"].get("method") != SKETCH:
         raise SketchError(f"{path}: a release, not a sketch; make sketches with `nacre sketch`")

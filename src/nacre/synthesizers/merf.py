@@ -41,7 +41,8 @@ class Merf(embedding.FromEmbedding):
         layout = Layout.of(schema, self.target, self.name, pieces=True)
         size = (2 * self.frequencies if layout.count else 0) + layout.edges[-1]
         norm = math.sqrt(bool(layout.count) + bool(layout.blocks)) or 1.0
-        return embedding.plan(self.name, layout, rows, budget, before, (max(size, 1), norm), self.scale)
+        wanted = embedding.Wanted(max(size, 1), norm, self.scale)
+        return embedding.plan(self.name, layout, rows, budget, before, wanted)
 
     def buy(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> Embedding:
         """Open the doors: the noisy mean features of every class."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from nacre.errors import NacreError
+from nacre.typed import Array
 
 # Beyond these a setting would fill the memory of any machine before an error came.
 MOST_PARTICLES, MOST_STEPS, MOST_GROUPS, MOST_FREQUENCIES = 1 << 16, 1_000_000, 4096, 1 << 17
@@ -28,15 +29,15 @@ class Option:
     read: Read
 
 
-def given(default: Any, kind: Kind = "any", read: Read = lambda name, value: value) -> Any:
+def given(default: object, kind: Kind = "any", read: Read = lambda name, value: value) -> Any:
     """An option with a check of its own; by default none."""
     return dataclasses.field(default=default, metadata={"option": Option(kind, read)})
 
 
-def _checked(default: Any, kind: Kind, check: Callable[[str, Any], None]) -> Any:
+def _checked(default: object, kind: Kind, check: Callable[[str, Any], None]) -> Any:
     """None is a value of the option where it is the default."""
 
-    def read(name: str, value: Any) -> Any:
+    def read(name: str, value: Array) -> Any:
         if value is not None or default is not None:
             check(name, value)
         return value

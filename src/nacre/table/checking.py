@@ -81,7 +81,7 @@ def check_label(fact: str, label: Any) -> None:
 # -- objects of JSON ----------------------------------------------------------------------------------------------
 
 
-def as_object(value: Any, where: str, allowed: tuple[str, ...] | None = None) -> Mapping[str, Any]:
+def as_object(value: object, where: str, allowed: tuple[str, ...] | None = None) -> Mapping[str, Any]:
     """The value, if it is an object with no other keys than these."""
     if not isinstance(value, Mapping):
         raise SchemaError(f"{where} is {short(value)}; write an object {{...}}")
@@ -91,7 +91,7 @@ def as_object(value: Any, where: str, allowed: tuple[str, ...] | None = None) ->
     return value
 
 
-def keyed(value: Any, where: str, keys: tuple[str, ...]) -> list[Any]:
+def keyed(value: object, where: str, keys: tuple[str, ...]) -> list[Any]:
     """What an object has under these keys, all of them and no others."""
     found = as_object(value, where, keys)
     lacking = [key for key in keys if key not in found]
@@ -100,7 +100,7 @@ def keyed(value: Any, where: str, keys: tuple[str, ...]) -> list[Any]:
     return [found[key] for key in keys]
 
 
-def short(value: Any) -> str:
+def short(value: object) -> str:
     """A value for a message, not at length."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -16,6 +16,7 @@ import numpy as np
 
 from nacre.errors import NacreError, SchemaError
 from nacre.table.naming import choices
+from nacre.typed import Json
 
 if TYPE_CHECKING:
     from nacre.table.columns import Column
@@ -55,7 +56,7 @@ class Condition:
 
     @classmethod
     def of(
-        cls, asked: Any, column: Column, place: str = "condition", key: bool = False, beyond: bool = False
+        cls, asked: object, column: Column, place: str = "condition", key: bool = False, beyond: bool = False
     ) -> Condition:
         """The condition that was spelled so; SchemaError, beginning with `place`, for one that the column cannot meet.
 
@@ -136,7 +137,7 @@ class Condition:
         found &= ~values.null
         return found | values.null if self.null else found
 
-    def holds(self, value: Any) -> bool:
+    def holds(self, value: object) -> bool:
         """Whether one value of the column, as Python has it, meets the condition; None is null."""
         if value is None:
             return self.null
@@ -160,7 +161,7 @@ class Condition:
             return ()
         return self.asked if isinstance(self.asked, tuple) else (self.asked,)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """As releases and certificates state it; `spelled` reads it."""
         if self.ranged:
             return {"from": plain(self.asked.low), "to": plain(self.asked.high)}
@@ -192,7 +193,7 @@ def spelled(found: Mapping[str, Any]) -> Any:
     return found["is"] if "is" in found else Between(found["from"], found["to"])
 
 
-def parsed(asked: Any, columns: Mapping[str, Column], option: str) -> dict[str, Condition]:
+def parsed(asked: object, columns: Mapping[str, Column], option: str) -> dict[str, Condition]:
     """{column: condition}, each read; SchemaError, beginning with `option`, for a column that is not there."""
     if not isinstance(asked, Mapping):
         raise NacreError(f"{option}={asked!r}: expected {{column: condition}}")
@@ -221,7 +222,7 @@ def plain(value: Any) -> Any:
     return value.isoformat() if hasattr(value, "isoformat") else value
 
 
-def _word(value: Any) -> str:
+def _word(value: object) -> str:
     return repr(plain(value))
 
 

@@ -58,9 +58,9 @@ def _refuse_depth(value: Any) -> None:
 def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [key for key, _ in pairs]
-        twice = next(key for key in names if names.count(key) > 1)
-        raise ValueError(f"the key {twice!r} appears twice in one object; keep one of them")
+        seen: set[str] = set()  # once through: a file of a few megabytes may hold a million keys
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))
+        raise ValueError(f"the key {twice[:200]!r} appears twice in one object; keep one of them")
     return found
 
 

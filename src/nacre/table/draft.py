@@ -19,7 +19,7 @@ from nacre.table.columns import KINDS, Column
 from nacre.table.columns.measures import FEW_ROWS
 from nacre.table.schema import MAX_COLUMNS, Schema
 from nacre.table.sources.frames import to_arrow
-from nacre.table.sources.storage import is_as_written
+from nacre.table.sources.storage import decimal_of, is_as_written
 from nacre.table.values import casting, labels
 from nacre.table.votes import cells
 from nacre.table.votes.decision import decide
@@ -29,7 +29,7 @@ _OFTEN = 5  # how often a label occurs in a list of categories; one that hardly 
 _LONG = 80  # characters of a text that is a sentence, on average
 
 
-def draft(table: Any, exclude: Iterable[str] = ()) -> Schema:
+def draft(table: object, exclude: Iterable[str] = ()) -> Schema:
     """Guess kind, writing, domain and nullability of every column of a table or of Rows, in two passes.
 
     Raises SchemaError for too many columns and DataError for a column that cannot be modelled.
@@ -47,7 +47,7 @@ def draft(table: Any, exclude: Iterable[str] = ()) -> Schema:
             f"the table has {len(kept):,} columns; at most {MAX_COLUMNS:,} can be modelled: leave columns out"
         )
     fields = rows.arrow_schema if hasattr(rows, "batches") else rows.schema
-    looks = {name: Look(name, is_as_written(fields.field(name))) for name in kept}
+    looks = {name: Look(name, is_as_written(f), decimal_of(f)) for name in kept for f in [fields.field(name)]}
     for batch in _batches(rows):
         for name, look in looks.items():
             look.add(batch.column(name))
@@ -72,8 +72,8 @@ def _plain(array: pa.Array) -> pa.Array:
 class Look:
     """What is seen of one column at first: its classes, its labels, its arrays. Kinds say whether it is theirs."""
 
-    def __init__(self, name: str, untyped: bool):
-        self.name, self.untyped = name, untyped
+    def __init__(self, name: str, untyped: bool, decimal: str | None = None):
+        self.name, self.untyped, self.decimal = name, untyped, decimal
         self.votes = np.zeros(cells.COUNT, np.int64)
         self.labels: Counter[str] | None = Counter()
         self.arrays: Arrays | None = None
@@ -97,7 +97,7 @@ class Look:
     @functools.cached_property
     def found(self) -> Column | None:
         """What the classes say, without bounds and labels; None for arrays."""
-        return None if self.arrays is not None else decide(self.votes, 0.0, self.untyped).sourced("read")
+        return None if self.arrays is not None else decide(self.votes, 0.0, self.untyped, self.decimal).sourced("read")
 
     def column(self) -> Column:
         """The column without bounds; whole where it needs none."""

@@ -6,7 +6,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nacre.table import Schema
 
 _START = r"^[=@\t\r\n\x{FF1D}\x{FF20}]"
 _SIGN = r"^[+\-\x{FF0B}\x{FF0D}]."
@@ -32,7 +35,7 @@ def marked(text: str) -> str:
     return MARK + text if risky(text) else text
 
 
-def some_risky(schema: Any) -> list[str]:
+def some_risky(schema: Schema) -> list[str]:
     """Names and labels of a schema, of columns that come out as texts, that a spreadsheet would run."""
     labels: Iterable[str] = (label for column in schema.columns.values() for label in column.labels)
     return [text for text in (*schema.columns, *labels) if risky(text)]

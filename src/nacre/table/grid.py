@@ -14,6 +14,7 @@ import numpy as np
 from nacre.errors import DomainNotDeclared
 from nacre.table.cells import integer_starts, real_starts
 from nacre.table.values.stored import Values
+from nacre.typed import Value
 
 if TYPE_CHECKING:
     from nacre.table.columns import Column
@@ -70,7 +71,7 @@ class Grid:
         code."""
         return self._between(codes, u, None, None)
 
-    def draw(self, codes: np.ndarray, rng: np.random.Generator, low: Any = None, high: Any = None) -> Values:
+    def draw(self, codes: np.ndarray, rng: np.random.Generator, low: Value = None, high: Value = None) -> Values:
         """A value drawn uniformly from each row's cell, or from the part of it in [low, high], stored values both.
 
         The cells must meet that range: draw codes by the mask of a `Condition` first. Null cells stay null.
@@ -78,7 +79,7 @@ class Grid:
         return self._between(np.asarray(codes), rng.random(len(codes)), low, high)
 
     @classmethod
-    def padded(cls, column: Column, low: np.ndarray, high: np.ndarray, width: np.ndarray, *more: Any) -> Self:
+    def padded(cls, column: Column, low: np.ndarray, high: np.ndarray, width: np.ndarray, *more: object) -> Self:
         """A grid with the width of these cells, and none for the cell of null."""
         return cls(column, low, high, np.append(width, 0.0) if column.nullable else width, *more)
 
@@ -87,10 +88,10 @@ class Grid:
     def _find(self, values: np.ndarray) -> np.ndarray:
         raise NotImplementedError
 
-    def _between(self, codes: np.ndarray, u: np.ndarray, low: Any, high: Any) -> Values:
+    def _between(self, codes: np.ndarray, u: np.ndarray, low: Value, high: Value) -> Values:
         raise NotImplementedError
 
-    def share(self, low: Any, high: Any) -> np.ndarray:
+    def share(self, low: Value, high: Value) -> np.ndarray:
         """The share of every cell but null in [low, high], stored values both; inside a cell it is prorated."""
         raise NotImplementedError
 
@@ -157,7 +158,7 @@ class DecimalGrid(RealGrid):
         """The first multiple in [low, high] and the one behind the last, whatever the rounding of floats."""
         return int(np.ceil(low * self.scale - 1e-6)), int(np.floor(high * self.scale + 1e-6)) + 1
 
-    def _between(self, codes: np.ndarray, u: np.ndarray, low: Any, high: Any) -> Values:
+    def _between(self, codes: np.ndarray, u: np.ndarray, low: Value, high: Value) -> Values:
         cell, empty = self._nulls(np.asarray(codes))
         first, end = self._steps(cell)
         if low is not None:
@@ -167,7 +168,7 @@ class DecimalGrid(RealGrid):
         steps = first + np.minimum(np.floor(u * count).astype(np.int64), count - 1)
         return Values.of(steps / self.scale, empty)
 
-    def share(self, low: Any, high: Any) -> np.ndarray:
+    def share(self, low: Value, high: Value) -> np.ndarray:
         first, end = self._steps(np.arange(len(self.low)))
         least, most = self._meeting(low, high)
         covered = np.minimum(end, most) - np.maximum(first, least)
@@ -233,10 +234,10 @@ class LabelGrid(Grid):
     def _find(self, values: np.ndarray) -> np.ndarray:
         return values
 
-    def _between(self, codes: np.ndarray, u: np.ndarray, low: Any, high: Any) -> Values:
+    def _between(self, codes: np.ndarray, u: np.ndarray, low: Value, high: Value) -> Values:
         codes = np.asarray(codes).astype(np.int32)
         empty = (codes < 0) | (codes >= len(self.low))
         return Values.of(np.where(empty, np.int32(-1), codes), empty)
 
-    def share(self, low: Any, high: Any) -> np.ndarray:
+    def share(self, low: Value, high: Value) -> np.ndarray:
         return ((self.low >= low) & (self.low <= high)).astype(np.float64)

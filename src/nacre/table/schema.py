@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import math
 import os
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -14,10 +13,13 @@ from nacre.errors import SchemaError
 from nacre.table.checking import HIDDEN, keyed, short
 from nacre.table.columns import PROVENANCES, Column
 from nacre.table.naming import choices
-from nacre.table.rules import Dependency, Impossible, Unit, check_dependencies
+from nacre.table.rules import MOST_CAP, Dependency, Impossible, Unit, check_dependencies
+from nacre.typed import Json
 
 MAX_COLUMNS = 2_000  # modelled columns: beyond this, tables of pairs do not fit any budget or machine
 SCHEMA_FACTS = ("rows", "unit", "dependencies", "impossible")
+RELATIONS = ("add_or_remove_one", "zero_out", "replace_one")  # what a promise hides; `nacre.privacy.budget` says more
+_MOST_PAID = 1e6  # of epsilon: no budget comes near
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,11 +30,11 @@ class Attestation:
     why: str
     facts: tuple[tuple[str | None, str], ...]  # (column, or None for the table, fact)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         return {"by": self.by, "why": self.why, "facts": [list(fact) for fact in self.facts]}
 
     @classmethod
-    def from_json(cls, raw: Any, where: str) -> Attestation:
+    def from_json(cls, raw: object, where: str) -> Attestation:
         by, why, facts = keyed(raw, where, ("by", "why", "facts"))
         good = isinstance(facts, list) and all(
             isinstance(f, list) and len(f) == 2 and isinstance(f[0], (str, type(None))) and isinstance(f[1], str)
@@ -55,16 +57,20 @@ class Purchase:
 
     def __post_init__(self) -> None:
         for name, value in (("epsilon", self.epsilon), ("delta", self.delta)):
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= _MOST_PAID:
                 raise SchemaError(f"purchases: {name} is {value!r}; expected what was paid, a number of at least 0")
-        if not isinstance(self.neighbours, str) or not isinstance(self.cap, int) or self.cap < 1:
-            raise SchemaError(f"purchases: found {self!r}; expected the neighbours and the cap of the promise")
+        whole = isinstance(self.cap, int) and not isinstance(self.cap, bool) and 1 <= self.cap <= MOST_CAP
+        if self.neighbours not in RELATIONS or not whole:
+            raise SchemaError(
+                f"purchases: found {short(self)}; expected the neighbours ({', '.join(RELATIONS)}) and the cap of the "
+                "promise"
+            )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         return dataclasses.asdict(self)
 
     @classmethod
-    def from_json(cls, raw: Any, where: str) -> Purchase:
+    def from_json(cls, raw: object, where: str) -> Purchase:
         return cls(*keyed(raw, where, ("epsilon", "delta", "neighbours", "cap")))
 
 
@@ -227,7 +233,7 @@ class Schema:
         return parse(source)
 
     @classmethod
-    def load(cls, path: Any) -> Schema:
+    def load(cls, path: str | os.PathLike) -> Schema:
         """The schema in a JSON file."""
         from nacre.table.schema_json import load
 
@@ -242,14 +248,14 @@ class Schema:
             raise SchemaError(f"schema is {type(schema).__name__}; give a nacre.Schema, or the path of a schema file")
         return schema
 
-    def save(self, path: Any, force: bool = False) -> None:
+    def save(self, path: str | os.PathLike, force: bool = False) -> None:
         """Write the JSON file, whole or not at all; an existing file is kept unless `force`."""
         from nacre.table.writing import write_text
 
         write_text(path, self.to_json() + "\n", force=force)
 
     @classmethod
-    def draft(cls, table: Any, exclude: tuple[str, ...] = ()) -> Schema:
+    def draft(cls, table: object, exclude: tuple[str, ...] = ()) -> Schema:
         """A guess from the data itself: every fact in it is `read`, to be reviewed and attested or
         replaced."""
         from nacre.table.draft import draft
@@ -267,7 +273,7 @@ class Schema:
         return hash(self.to_json())
 
 
-def _checked_columns(columns: Any) -> dict[str, Column]:
+def _checked_columns(columns: object) -> dict[str, Column]:
     if not isinstance(columns, Mapping) or not columns:
         raise SchemaError(f"columns is {columns!r}; name at least one column")
     for name, column in columns.items():
@@ -281,7 +287,7 @@ def _checked_columns(columns: Any) -> dict[str, Column]:
     return dict(columns)
 
 
-def _check_words(by: Any, why: Any) -> None:
+def _check_words(by: object, why: object) -> None:
     for word, value in (("by", by), ("why", why)):
         if not isinstance(value, str) or not value.strip() or HIDDEN.search(value):
             raise SchemaError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from nacre.errors import DataError, SchemaError
 from nacre.table import documents
@@ -13,6 +13,9 @@ from nacre.table.checking import as_object, short
 from nacre.table.columns import from_json
 from nacre.table.rules import Dependency, Impossible, Unit
 from nacre.table.schema import Attestation, Purchase, Schema
+
+if TYPE_CHECKING:
+    import os
 
 FORMAT = 1
 MAX_BYTES = 16 * 2**20  # hundreds of thousands of categories; parsed in less than a second
@@ -37,11 +40,11 @@ def dump(schema: Schema) -> str:
     return "{\n" + ",\n".join(parts) + "\n}"
 
 
-def _compact(value: Any) -> str:
+def _compact(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def load(path: Any) -> Schema:
+def load(path: str | os.PathLike) -> Schema:
     """Read a schema file; every problem with it names the file."""
     path = Path(path)
     try:

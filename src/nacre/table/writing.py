@@ -87,7 +87,7 @@ def write_text(path: str | os.PathLike, text: str, force: bool = False) -> None:
         part.write_text(text, encoding="utf-8", newline="")
 
 
-def written_kind(path: Any, format: str | None = None) -> Any:
+def written_kind(path: str | os.PathLike, format: str | None = None) -> Any:
     """What a table of this name is written as: a `Kind`. Raises DataError for what is only read."""
     from nacre.table.sources import PACKED, kind_of
 
@@ -169,7 +169,7 @@ class TableWriter:
         options = pacsv.WriteOptions(include_header=False, delimiter=delimiter)
         return pacsv.CSVWriter(sink, lettered_schema(self.schema), write_options=options)
 
-    def write(self, table: Any) -> None:
+    def write(self, table: object) -> None:
         """Append the rows of an Arrow table of the writer's schema."""
         if self.format == "csv":
             from nacre.table.formulas import guarded

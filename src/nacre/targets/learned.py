@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +11,10 @@ import pyarrow as pa
 from nacre.table import Schema
 from nacre.table.encoding import encode
 from nacre.table.grid import Grid
+from nacre.typed import Array
+
+if TYPE_CHECKING:
+    import jax
 
 WIDTH, DECAY, RATE, STEPS = 64, 0.03, 3e-3, 2_000
 FOLDS = 5  # networks; one labelled row in five tells each when to stop
@@ -84,17 +88,17 @@ def _networks(x: np.ndarray, y: np.ndarray, seed: int) -> Callable[[np.ndarray],
             x = jax.nn.elu(x @ w + b)
         return (x @ net[-1][0] + net[-1][1])[:, 0]
 
-    def loss(net: Any, x: Any, y: Any, some: Any) -> Any:
+    def loss(net: object, x: Array, y: Any, some: Any) -> jax.Array:
         f = run(net, x)
         return jnp.sum(some * (jnp.exp(f) - y * f)) / jnp.sum(some)
 
-    def start(key: Any) -> Any:
+    def start(key: jax.Array) -> Any:
         sizes = (x.shape[1], WIDTH, WIDTH, 1)
         keys = jax.random.split(key, 3)
         return [(jax.random.normal(k, (a, b)) / a**0.5, jnp.zeros(b)) for k, a, b in zip(keys, sizes, sizes[1:])]
 
     def train(key: Any, used: Any, x: Any, y: Any) -> Any:
-        def step(carried: Any, _: Any) -> tuple[Any, None]:
+        def step(carried: Any, _: object) -> tuple[Any, None]:
             net, memory, best, least = carried
             change, memory = adam.update(jax.grad(loss)(net, x, y, used), memory, net)
             net = optax.apply_updates(net, change)

@@ -19,7 +19,7 @@ SWEEPS = 200
 Asked = Mapping[str, Mapping[Condition, float]]
 
 
-def checked(shares: Any, schema: Schema, option: str) -> dict[str, dict[Condition, float]]:
+def checked(shares: object, schema: Schema, option: str) -> dict[str, dict[Condition, float]]:
     """Shares asked for as {column: {value, set of values or Between: share}}, read; NacreError or SchemaError, naming
     the column, for others. What this returns may be given again."""
     if not isinstance(shares, Mapping) or not shares or not all(isinstance(s, Mapping) for s in shares.values()):

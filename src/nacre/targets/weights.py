@@ -69,7 +69,7 @@ class Weights:
         return replace(self, values=np.minimum(w, most)), float(np.maximum(w - most, 0).mean())
 
 
-def check_truncate(most: Any) -> None:
+def check_truncate(most: object) -> None:
     """Raise NacreError unless this is a number of mean weights, at least 1."""
     if isinstance(most, bool) or not isinstance(most, int | float) or not 1 <= most < np.inf:
         raise NacreError(f"truncate={most!r}: expected a number of at least 1, in units of the mean weight")

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nacre.errors import CertificateError
 from nacre.privacy.certificate.rounding import up
-from nacre.table.sources.storage import KEYS
+from nacre.table.schema import Purchase
+from nacre.table.sources.storage import KEYS, can_be_told
+
+if TYPE_CHECKING:
+    from nacre.table import Schema
 
 PER_ROW = "the promise is per row; declare a unit in the schema to protect persons with several rows"
 LEARNED = ("bounds of the features and the classes were not taken from these rows", "the promise is per row")
@@ -24,9 +28,12 @@ _PUBLIC = re.compile(r"the facts marked public in the schema(, those attested ap
 _ATTESTATION = re.compile(rf"\d+ facts {_ATTESTED} .+, because: .+")
 _ADDS = "if from these rows, that cost adds to this promise"
 _OTHER = "if from these rows, under a promise other than this one, which does not cover them"
-_EARLIER = re.compile(rf"\d+ facts of the schema were {_BOUGHT}, ({_UNPRICED}|at \(.+: ({_ADDS}|{_OTHER}))")
+_PAID = r"at \([0-9.,e+-]+, [0-9.,e+-]+\), \w+(, [0-9]+ rows of a unit)?"
+_PRICE = rf"{_UNPRICED}|{_PAID}(; {_PAID})*: ({_ADDS}|{_OTHER})"
+_EARLIER = re.compile(rf"\d+ facts of the schema were {_BOUGHT}, ({_PRICE})")
+_STORED = "column names and how the table stores its columns are public"
 _STORAGE = re.compile(
-    r"column names and how the table stores its columns are public \(.*\)|"
+    rf"{_STORED}( \((?P<stored>.*)\))?|"
     r"column names, and whether the file stores a column as text, numbers or dates, are public"
 )
 _BUYS = {"kind": "kinds", "bounds": "kinds", "categories": "domain", "rows": "rows"}  # which entry buys a fact
@@ -36,11 +43,12 @@ def of_table(schema: Any, stored: str, told: Iterable[str], plan: Any = None) ->
     """What a run on a table rests on. `stored`: the types of its columns, in words; `told`: what its files add; `plan`:
     whose promise it is."""
     earlier = bought(schema)
+    promise = None if plan is None else (plan.budget.neighbours, plan.cap)
     return (
         public(schema),
         *attested(schema),
-        *([f"{earlier} facts of the schema were {_BOUGHT}, {price(schema, plan)}"] if earlier else []),
-        f"column names and how the table stores its columns are public ({stored})",
+        *([f"{earlier} facts of the schema were {_BOUGHT}, {price(schema.purchases, promise)}"] if earlier else []),
+        f"{_STORED} ({stored})",
         *told,
         *([PER_ROW] if schema.unit is None else []),
     )
@@ -51,30 +59,30 @@ def of_sites(sites: int) -> tuple[str, ...]:
             ONE_SITE)  # fmt: skip
 
 
-def public(schema: Any) -> str:
+def public(schema: Schema) -> str:
     apart = ", those attested apart," if any(a.facts for a in schema.attestations) else ""
     return f"the facts marked public in the schema{apart} were not taken from this table"
 
 
-def attested(schema: Any) -> tuple[str, ...]:
+def attested(schema: Schema) -> tuple[str, ...]:
     return tuple(f"{len(a.facts)} facts {_ATTESTED} {a.by}, because: {a.why}" for a in schema.attestations)
 
 
-def bought(schema: Any) -> int:
+def bought(schema: Schema) -> int:
     return sum(source == "bought" for source in schema.facts().values())
 
 
-def price(schema: Any, plan: Any = None) -> str:
-    """What facts bought earlier have cost, as far as the schema says it. A price under another promise is none here: a
-    person with several rows, or whether a row is there at all, may not have been what it protects."""
-    if not schema.purchases:
+def price(purchases: Sequence[Purchase], promise: tuple[str, int] | None = None) -> str:
+    """What facts bought earlier have cost, as far as the schema says it. A price under another promise (neighbours,
+    and rows of a unit) is none here: a person with several rows, or whether a row is there at all, may not have been
+    what it protects."""
+    if not purchases:
         return _UNPRICED
     paid = "; ".join(
         f"at ({up(p.epsilon)}, {up(p.delta)}), {p.neighbours}{f', {p.cap} rows of a unit' * (p.cap > 1)}"
-        for p in schema.purchases
+        for p in purchases
     )
-    promise = None if plan is None else (plan.budget.neighbours, plan.cap)
-    same = promise is None or all((p.neighbours, p.cap) == promise for p in schema.purchases)
+    same = promise is None or all((p.neighbours, p.cap) == promise for p in purchases)
     return f"{paid}: {_ADDS if same else _OTHER}"
 
 
@@ -93,10 +101,37 @@ def check(stated: Any, schema: Any = None) -> None:
     facts = {fact for own in stated.schema["provenance"].values() for fact, source in own.items() if source == "bought"}
     if any(entry not in here for fact, entry in _BUYS.items() if fact in facts):
         _need(said, _EARLIER, f"facts of the schema were {_BOUGHT}")
-    known = (_PUBLIC, _EARLIER, _STORAGE, *([_ATTESTATION] if schema is None else []))
+    if schema is not None:
+        _refuse_other_prices(stated, schema.purchases, here)
     for one in said:
-        if one not in (*wanted, KEYS) and not any(form.fullmatch(one) for form in known):
+        if one not in (*wanted, KEYS) and not _is_ours(one, stated, schema):
             raise CertificateError(f"its certificate assumes what no promise of its kind rests on: {one[:200]}")
+
+
+def _is_ours(said: str, stated: Any, schema: Any) -> bool:
+    """Whether a run can have said so: in a part of its own, a sentence says what follows from the rest."""
+    if found := _STORAGE.fullmatch(said):
+        names = stated.schema["provenance"] if schema is None else schema.columns
+        return found["stored"] is None or can_be_told(found["stored"], names)
+    known = (_PUBLIC, _EARLIER, *([_ATTESTATION] if schema is None else []))
+    return any(form.fullmatch(said) for form in known)
+
+
+def _refuse_other_prices(stated: Any, purchases: Sequence[Purchase], entries: set[str]) -> None:
+    """What the schema says was paid earlier is said as it is: all of it, but for the last where this run may have
+    bought facts of its own."""
+    own = bool(entries & {*_BUYS.values()})
+    earlier = (purchases, purchases[:-1]) if own else (purchases,)
+    promise = (stated.neighbours, stated.unit["cap"])
+    said = [one.partition(f" {_BOUGHT}, ")[2] for one in stated.assumptions if _EARLIER.fullmatch(one)]
+    if any(one not in [price(paid, promise) for paid in earlier] for one in said) or (not said and all(earlier)):
+        raise CertificateError("its certificate does not state what its schema says was paid for facts bought earlier")
+
+
+def with_storage(said: tuple[str, ...]) -> tuple[str, ...]:
+    """The sentences with the one on how a table stores its columns, which all promises on tables rest on: certificates
+    of before do not have it, and in others it may have been left out."""
+    return said if any(_STORAGE.fullmatch(one) for one in said) else (*said, _STORED)
 
 
 def _need(said: Sequence[str], form: re.Pattern[str], words: str) -> None:

@@ -25,7 +25,7 @@ _NAME = re.compile(r"[0-9A-Za-z-]{1,64}")  # of a ledger, of a row in it
 _TARGET = re.compile(
     r"rows weighted by (column ['\"].*['\"]|a target \(\w+\))|rows of the population before a stated thinning"
 )
-MOST_TEXT = 4_000  # characters of one text
+MOST_TEXT = 1 << 20  # characters of one text: how a table stores thousands of columns stands in one sentence
 MOST_ITEMS = 1 << 18  # of one list or object: a table for each of 700 columns' pairs
 DEPTH = 12
 LARGEST = 2**63
@@ -45,7 +45,7 @@ def checked(data: Any) -> dict[str, Any]:
     return {"extras": {}, **data}
 
 
-def sound(value: Any, where: str, depth: int = 0) -> None:
+def sound(value: object, where: str, depth: int = 0) -> None:
     """Texts that print on one line, finite numbers, lists of a reasonable size, nothing nested beyond reason."""
     if isinstance(value, Mapping | list | tuple):
         _need(depth < DEPTH, where, "deep nesting", f"at most {DEPTH} levels")
@@ -61,7 +61,7 @@ def sound(value: Any, where: str, depth: int = 0) -> None:
         _plain(value, where)
 
 
-def _plain(value: Any, where: str) -> None:
+def _plain(value: object, where: str) -> None:
     if isinstance(value, str):
         if len(value) > MOST_TEXT or HIDDEN.search(value):
             wanted = "without line breaks, controls and characters that hide or turn others"
@@ -76,16 +76,16 @@ def _plain(value: Any, where: str) -> None:
         _need(False, where, value, "JSON")
 
 
-def _need(good: bool, where: str, found: Any, wanted: str) -> None:
+def _need(good: bool, where: str, found: object, wanted: str) -> None:
     if not good:
         raise ValueError(f"{where}: found {str(repr(found))[:80]}; expected {wanted}")
 
 
-def _text(where: str, value: Any) -> None:
+def _text(where: str, value: object) -> None:
     _need(isinstance(value, str) and bool(value), where, value, "text")
 
 
-def number(where: str, value: Any) -> None:
+def number(where: str, value: object) -> None:
     """A finite number that is no truth value."""
     good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     _need(good, where, value, "a number")
@@ -101,7 +101,7 @@ def _share(where: str, value: Any) -> None:
     _need(0 < value < 1, where, value, "a number between 0 and 1")
 
 
-def whole(where: str, value: Any, least: int = 0) -> None:
+def whole(where: str, value: object, least: int = 0) -> None:
     good = isinstance(value, int) and not isinstance(value, bool) and least <= value < LARGEST
     _need(good, where, value, f"a whole number, {least} or more")
 
@@ -144,7 +144,7 @@ def _entries(where: str, value: Any) -> None:
         keys(where, one, {"name": _text, "door": one_of(*DOORS)})
 
 
-def _provenance(where: str, value: Any) -> None:
+def _provenance(where: str, value: object) -> None:
     _need(isinstance(value, Mapping), where, value, "an object")
     for column, facts in value.items():
         _need(isinstance(facts, Mapping), where, facts, "an object of facts")
@@ -162,15 +162,15 @@ def _objects(check: Callable[[str, Any], None]) -> Callable[[str, Any], None]:
     return every
 
 
-def _name(where: str, value: Any) -> None:
+def _name(where: str, value: object) -> None:
     _need(isinstance(value, str) and bool(_NAME.fullmatch(value)), where, value, "letters and digits")
 
 
-def _target(where: str, value: Any) -> None:
+def _target(where: str, value: object) -> None:
     _need(isinstance(value, str) and bool(_TARGET.fullmatch(value)), where, value, "what rows were weighted by")
 
 
-def _stamp(where: str, value: Any) -> None:
+def _stamp(where: str, value: object) -> None:
     keys(where, value, {"ledger": _name, "population": _text, "sequence": whole, "head": _name})
 
 
@@ -179,7 +179,7 @@ def _least(where: str, value: Any) -> None:
     _need(value >= 0, where, value, "a number of at least 0")
 
 
-def _audit(where: str, value: Any) -> None:
+def _audit(where: str, value: object) -> None:
     finding = {"view": one_of(*VIEWS), "metric": one_of("epsilon", "mu"), "lower_bound": _least, "ceiling": _least,
                "claim": or_none(_least), "delta": or_none(_share), "runs": lambda at, n: whole(at, n, 1),
                "left_out": _objects(one_of(*DOORS))}  # fmt: skip
@@ -194,7 +194,7 @@ def _extras(where: str, value: Any) -> None:
             check(f"extras.{name}", value[name])
 
 
-def _pair_of(where: str, value: Any) -> None:
+def _pair_of(where: str, value: object) -> None:
     _need(isinstance(value, list | tuple) and len(value) == 2 and isinstance(value[0], str), where, value, "a pair")
 
 
@@ -218,11 +218,11 @@ def _cap(where: str, value: Any) -> None:
     _need(value <= LARGEST_CAP, where, value, f"at most {LARGEST_CAP:,} rows")
 
 
-def _unit(where: str, value: Any) -> None:
+def _unit(where: str, value: object) -> None:
     keys(where, value, {"column": or_none(_text), "cap": _cap})
 
 
-def _schema(where: str, value: Any) -> None:
+def _schema(where: str, value: object) -> None:
     keys(where, value, {"digest": _text, "rows": or_none(whole), "provenance": _provenance})
 
 

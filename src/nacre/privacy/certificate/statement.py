@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nacre import notebook
 from nacre.privacy.accounting import accountant as accounting
@@ -14,6 +14,10 @@ from nacre.privacy.budget import Level
 from nacre.privacy.certificate.rounding import exact
 from nacre.privacy.certificate.wording import describe, whose
 from nacre.privacy.plan import Entry, Plan
+from nacre.typed import Json
+
+if TYPE_CHECKING:
+    from nacre.table import Schema
 
 CURVE_DELTAS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
 
@@ -37,7 +41,7 @@ class Certificate:
     versions: Mapping[str, str]
     extras: Mapping[str, Any] = field(default_factory=dict)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         return json.loads(json.dumps(asdict(self)))
 
     @staticmethod
@@ -70,7 +74,7 @@ class Certificate:
                               ("entry", "door"), [(e["name"], e["door"]) for e in self.entries])  # fmt: skip
 
 
-def certify(plan: Plan, schema: Any, *, seeded: bool, noise: str, assumptions: tuple[str, ...] = ()) -> Certificate:
+def certify(plan: Plan, schema: Schema, *, seeded: bool, noise: str, assumptions: tuple[str, ...] = ()) -> Certificate:
     """The certificate of a run that opened the doors of `plan` on a table described by `schema`."""
     level, reasons = plan.level, [e.unprotected for e in plan.entries if e.unprotected]
     reasons += caveats(plan.entries) if plan.budget.epsilon is not None else []
@@ -116,12 +120,12 @@ def curve_of(events: Sequence[Any]) -> tuple[tuple[float, float], ...]:
     return tuple((delta, epsilon) for delta, epsilon in found if math.isfinite(epsilon))
 
 
-def unit_of(schema: Any) -> dict[str, Any]:
+def unit_of(schema: Schema) -> dict[str, Any]:
     """Who is protected."""
     return {"column": schema.unit.column, "cap": schema.unit.cap} if schema.unit else {"column": None, "cap": 1}
 
 
-def provenance_of(schema: Any) -> dict[str, dict[str, str]]:
+def provenance_of(schema: Schema) -> dict[str, dict[str, str]]:
     """column -> fact -> public, bought or read; facts about the whole table stand under the empty name."""
     found: dict[str, dict[str, str]] = {}
     for (column, fact), source in schema.facts().items():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from nacre.errors import BudgetError, CertificateError, PlanError
 from nacre.privacy.accounting import accountant as accounting
@@ -20,6 +20,9 @@ from nacre.privacy.certificate.statement import CURVE_DELTAS, Certificate, cavea
 from nacre.privacy.doors import entry_from_json
 from nacre.privacy.noise import ENTROPY, SEEDED
 from nacre.privacy.plan import Plan
+
+if TYPE_CHECKING:
+    from nacre.table import Schema
 
 # What any run may open before its method.
 BUYING = {"rows": "counts", "readable": "bounds", "kinds": "bounds", "domain": "categories"}
@@ -70,7 +73,7 @@ def verify(stated: Certificate, declared: Declared | None, schema: Any = None) -
     return _promised(stated, declared, schema)
 
 
-def _refuse_other_schema(stated: Certificate, schema: Any) -> None:
+def _refuse_other_schema(stated: Certificate, schema: Schema) -> None:
     told = {"digest": schema.digest(), "rows": schema.rows, "provenance": provenance_of(schema)}
     for name, value in told.items():
         if stated.schema.get(name) != value:
@@ -125,6 +128,8 @@ def _promised(stated: Certificate, declared: Declared, schema: Any) -> Certifica
     events = plan.events()
     _refuse_other_claims(stated, events)
     shown = {"epsilon": _spent(stated, events), "reasons": reasons, "curve": _curve(stated, events)}
+    if not declared.rests:
+        shown["assumptions"] = assumed.with_storage(stated.assumptions)
     changed = {name: value for name, value in shown.items() if getattr(stated, name) != value}
     return dataclasses.replace(stated, **changed) if changed else stated
 
@@ -137,7 +142,7 @@ def _reads(stated: Certificate) -> bool:
     return "read" in facts or ("counted" in facts and not same)
 
 
-def _refuse_other_assumptions(stated: Certificate, declared: Declared, schema: Any) -> None:
+def _refuse_other_assumptions(stated: Certificate, declared: Declared, schema: Schema) -> None:
     if not declared.rests:
         assumed.check(stated, schema)
     elif stated.assumptions != declared.rests or stated.unit["column"] is not None:

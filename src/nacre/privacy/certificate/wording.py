@@ -3,15 +3,17 @@ least (`rounding`), and no two sentences are left to contradict each other."""
 
 from __future__ import annotations
 
-import json
-import re
 import textwrap
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nacre.privacy.budget import NEIGHBOURS
 from nacre.privacy.certificate.rounding import down, exact, up
 from nacre.privacy.doors import entry_from_json
+from nacre.table.naming import quoted
+
+if TYPE_CHECKING:
+    from nacre.privacy.certificate.statement import Certificate
 
 WIDTH = 110
 SOURCES = {  # of the facts in a schema, and what each means
@@ -37,7 +39,7 @@ UNPROVEN = (
 )
 
 
-def describe(c: Any) -> str:
+def describe(c: Certificate) -> str:
     """The certificate in plain words."""
     lines = [f"nacre certificate: method {c.method}", f"Guarantee: {label(c)}"]
     lines += [f"  because {reason}" for reason in c.reasons]
@@ -66,32 +68,32 @@ def describe(c: Any) -> str:
         for f in c.extras.get("audit", {}).get("findings", ())
     ]
     for books in ledger_stamps(c.extras):
-        lines.append(f"Ledger: {books['ledger']}, population {_quoted(books['population'])}, row {books['sequence']}, "
+        lines.append(f"Ledger: {books['ledger']}, population {quoted(books['population'])}, row {books['sequence']}, "
                      f"head {books['head']}")  # fmt: skip
     lines.append("Made with " + ", ".join(f"{k} {v}" for k, v in c.versions.items()))
     return "\n".join([*lines, UNPROVEN])
 
 
-def label(c: Any) -> str:
+def label(c: Certificate) -> str:
     """The level of the guarantee. Only a method that promises nothing may say more about that."""
     said = c.extras.get("label", "")
     return said if c.guarantee == "none" and str(said).startswith("none") else c.guarantee
 
 
 def whose(unit: Mapping[str, Any]) -> str:
-    return f"all rows of one {_quoted(unit['column'])} (at most {unit['cap']:,})" if unit["column"] else "one row"
+    return f"all rows of one {quoted(unit['column'])} (at most {unit['cap']:,})" if unit["column"] else "one row"
 
 
-def curve_words(c: Any) -> list[str]:
+def curve_words(c: Certificate) -> list[str]:
     return [f"epsilon {up(e)} at {exact(d)}" for d, e in c.curve]
 
 
-def rows_source(c: Any) -> str | None:
+def rows_source(c: Certificate) -> str | None:
     """Where the number of rows in the schema came from; None where none is stated."""
     return c.schema["provenance"].get("", {}).get("rows")
 
 
-def neighbours_words(c: Any) -> str:
+def neighbours_words(c: Certificate) -> str:
     """What is compared, and what that and the schema mean for the number of rows."""
     units = "how many units there are is not protected" if c.unit["column"] else ""
     if c.neighbours == "add_or_remove_one":
@@ -123,7 +125,7 @@ def entry_words(entry: Mapping[str, Any]) -> str:
 # --------------------------------------------------------------------------------------------------------------- facts
 
 
-def facts_lines(c: Any) -> list[str]:
+def facts_lines(c: Certificate) -> list[str]:
     """Every fact of the schema by its source, grouped by columns that have the same ones. Complete, however many."""
     lines = []
     for source, title in SOURCES.items():
@@ -154,11 +156,7 @@ def columns_words(columns: Iterable[str], known: Mapping[str, Any]) -> str:
     """The names of columns, so that one ends where the next begins."""
     listed = [*columns]
     every = f"all {len(listed):,} columns: " if len(listed) > 1 and len(listed) == len([n for n in known if n]) else ""
-    return every + ", ".join(map(_quoted, listed))
-
-
-def _quoted(name: str) -> str:
-    return name if re.fullmatch(r"\w(?:[\w .()/%+-]*[\w)%])?", name) else json.dumps(name, ensure_ascii=False)
+    return every + ", ".join(map(quoted, listed))
 
 
 # -------------------------------------------------------------------------------------------------------------- extras
@@ -169,12 +167,12 @@ def ledger_stamps(extras: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [*extras.get("ledgers", ()), *([extras["ledger"]] if extras.get("ledger") else [])]
 
 
-def hidden_sentence(c: Any) -> str:
+def hidden_sentence(c: Certificate) -> str:
     """Which columns were hidden and at which level: all that may be said of it in public. Empty where none was."""
     found = c.extras.get("hidden")
     if not found:
         return ""
-    columns = "; ".join(", ".join(map(_quoted, one)) for one in found["sets"])
+    columns = "; ".join(", ".join(map(quoted, one)) for one in found["sets"])
     how = "" if c.epsilon is None else ", by a penalty that has been seen to hide nothing by itself,"
     return (
         f"Hidden columns: {columns}. Training was asked{how} to move their distribution until a test at "
@@ -183,16 +181,16 @@ def hidden_sentence(c: Any) -> str:
     )
 
 
-def shares_sentence(c: Any) -> str:
+def shares_sentence(c: Certificate) -> str:
     """Whom the rows were asked to stand for, where that is not whom the table holds. Empty where nobody asked."""
-    names = ", ".join(_quoted(name) for name, _ in c.extras.get("target_shares") or ())
+    names = ", ".join(quoted(name) for name, _ in c.extras.get("target_shares") or ())
     asked = f"other shares of {names} than the table's" if names else c.extras.get("target")
     if not asked:
         return ""
     return f"Target: {asked} were asked for; how near the rows come to that is not promised"
 
 
-def _tossed(c: Any) -> str:
+def _tossed(c: Certificate) -> str:
     coins = c.extras["audit"].get("coins", "operating")
     return "" if str(coins).startswith("operating") else "; its coins came from a seed: a test, which bounds nothing"
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from nacre.errors import BudgetExceeded, LedgerError, LedgerRollback, LedgerTampered, RequestRefused
 from nacre.privacy.ledger import chain
-from nacre.privacy.ledger.chain import OPENED, REFUNDED, RESERVED, SETTLED, Row
+from nacre.privacy.ledger.chain import OPENED, REFUNDED, RESERVED, SETTLED, Row, Step
 from nacre.privacy.ledger.checking import check_chain
 from nacre.privacy.ledger.policy import Policy
 from nacre.privacy.ledger.request import Asked, digest_of
@@ -21,7 +21,7 @@ from nacre.privacy.ledger.witness import Witness
 from nacre.privacy.plan import Plan
 
 
-def open_ledger(url: Any, create: bool = False) -> Ledger:
+def open_ledger(url: object, create: bool = False) -> Ledger:
     """The ledger at a path, at sqlite:///PATH or at postgresql://...; made there only with `create`."""
     if isinstance(url, Ledger):
         return url
@@ -165,10 +165,10 @@ class Ledger:
                 return self._again(book, earlier, asked)
             charged = asked.charge(last.spent, last.spent_failure)
             if charged is not None:
-                row = chain.following(last, RESERVED, self.store.user, asked.body(), request=asked.request,
-                                      reservation=secrets.token_hex(16), units=charged.units,
-                                      failure=charged.failure)  # fmt: skip
-                row = book.append(row)
+                step = Step(
+                    RESERVED, asked.body(), secrets.token_hex(16), asked.request, charged.units, charged.failure
+                )
+                row = book.append(chain.following(last, self.store.user, step))
         if charged is None:
             raise BudgetExceeded(asked.exceeds(last))
         held = Reservation(self, population, row.reservation, asked.digest)
@@ -200,17 +200,16 @@ class Ledger:
                 raise RequestRefused(f"only {policy.owner} and who made it may refund it; you are {self.store.user}")
             taken = steps[RESERVED]
             told = {"reason": reason, "plan": taken.facts["plan"]}
-            row = book.append(chain.following(last, REFUNDED, self.store.user, told, reservation=reservation,
-                                              request=taken.request, units=-taken.units,
-                                              failure=-taken.failure))  # fmt: skip
+            step = Step(REFUNDED, told, reservation, taken.request, -taken.units, -taken.failure)
+            row = book.append(chain.following(last, self.store.user, step))
         self._witness.saw(row)
         return row
 
     def _step(self, held: Reservation, kind: str) -> Row:
         with self._writing(held.population) as (book, last):
             taken = _may_follow(book, held.id, kind)
-            row = book.append(chain.following(last, kind, self.store.user, {"plan": held.digest},
-                                              reservation=held.id, request=taken.request))  # fmt: skip
+            step = Step(kind, {"plan": held.digest}, held.id, taken.request)
+            row = book.append(chain.following(last, self.store.user, step))
         self._witness.saw(row)
         return row
 
@@ -353,6 +352,12 @@ class Ledger:
     def _again(self, book: Book, earlier: Row, asked: Asked) -> Reservation:
         if earlier.facts["plan"] != asked.digest:
             raise RequestRefused(f"request {asked.request!r} was made for another plan; choose another name for it")
+        if not asked.covered(earlier):
+            raise RequestRefused(
+                f"request {asked.request!r} was debited {earlier.units:,} units, and its plan costs "
+                f"{asked.cost.units:,}: whoever wrote that row left out what it costs. Choose another name for it; "
+                "nothing was read"
+            )
         steps = book.steps(earlier.reservation)
         if REFUNDED in steps:
             raise RequestRefused(f"request {asked.request!r} was refunded; choose another name for it")

@@ -11,6 +11,7 @@ from typing import Any
 
 from nacre.errors import LedgerTampered
 from nacre.table.documents import parse
+from nacre.typed import Json
 
 # A reservation goes reserved -> opened -> settled, or reserved -> refunded. Nothing else takes place.
 POLICY, RESERVED, OPENED, SETTLED, REFUNDED = "policy", "reserved", "opened", "settled", "refunded"
@@ -58,7 +59,7 @@ _TYPES = {f.name: int if f.type == "int" else str for f in fields(Row)}
 _CALLED = {int: "whole number", str: "text"}
 
 
-def text(data: Any) -> str:
+def text(data: Json) -> str:
     """JSON with one spelling only."""
     return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
@@ -72,22 +73,31 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def following(
-    last: Row, kind: str, by: str, body: Mapping[str, Any], *, reservation: str = "", request: str = "",
-    units: int = 0, failure: int = 0,
-) -> Row:  # fmt: skip
+@dataclass(frozen=True)
+class Step:
+    """What a row says took place, of which reservation and request, and what it adds to what is spent."""
+
+    kind: str
+    body: Mapping[str, Json]
+    reservation: str = ""
+    request: str = ""
+    units: int = 0
+    failure: int = 0
+
+
+def following(last: Row, by: str, step: Step) -> Row:
     """The row that comes after `last`."""
     made = Row(
         last.population,
         last.sequence + 1,
-        kind,
-        reservation,
-        request,
-        units,
-        failure,
-        last.spent + units,
-        last.spent_failure + failure,
-        text(body),
+        step.kind,
+        step.reservation,
+        step.request,
+        step.units,
+        step.failure,
+        last.spent + step.units,
+        last.spent_failure + step.failure,
+        text(step.body),
         now(),
         by,
         last.hash,
@@ -95,7 +105,7 @@ def following(
     return replace(made, hash=made.digest())
 
 
-def first(ledger: str, population: str, by: str, policy: Mapping[str, Any]) -> Row:
+def first(ledger: str, population: str, by: str, policy: Mapping[str, Json]) -> Row:
     """The row that opens a population: its policy."""
     made = Row(population, 0, POLICY, "", "", 0, 0, 0, 0, text(policy), now(), by, genesis(ledger, population))
     return replace(made, hash=made.digest())

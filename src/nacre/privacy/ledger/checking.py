@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from nacre.errors import LedgerTampered, NacreError
 from nacre.privacy.accounting import accountant as accounting
@@ -141,5 +140,5 @@ def _check_cost(row: Row, policy: Policy) -> None:
         raise _wrong(row, f"it charges {row.units:,} units, and its noise alone costs {least / UNIT:,.0f}")
 
 
-def _wrong(row: Row, why: Any) -> LedgerTampered:
+def _wrong(row: Row, why: object) -> LedgerTampered:
     return LedgerTampered(f"{where(row)}: {why}. {ADVICE}")

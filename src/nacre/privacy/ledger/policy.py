@@ -12,6 +12,7 @@ from nacre.errors import BudgetError, LedgerTampered
 from nacre.privacy.accounting import accountant as accounting
 from nacre.privacy.budget import Budget
 from nacre.privacy.certificate.rounding import exact
+from nacre.typed import Json
 
 UNIT = 1e-12  # of μ², the square of the Gaussian parameter
 FAILURE_UNIT = 1e-18  # of δ
@@ -64,7 +65,7 @@ class Policy:
         mu = accounting.largest(lambda m: accounting.gaussian_delta(self.epsilon, m) <= left, 1.0)
         return math.floor(mu**2 / UNIT * (1 - 1e-9))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         return {**asdict(self), "who": list(self.who)}
 
     @staticmethod

@@ -27,7 +27,7 @@ _ADD = (
 ).format(columns=", ".join(COLUMNS))
 
 
-def _prepared(connection: Any, record: Any) -> None:
+def _prepared(connection: Any, record: object) -> None:
     """A commit returns when it is on disk, whatever the server's default; names mean the ledger's."""
     with connection.cursor() as cursor:
         cursor.execute("SET synchronous_commit TO on")
@@ -146,11 +146,11 @@ class PostgresqlStore:
         if self._process == os.getpid():
             self._engine.dispose()
 
-    def _lock(self, connection: Any, population: str) -> None:
+    def _lock(self, connection: object, population: str) -> None:
         # Read Committed: what is read after the lock was granted is what the one before has committed.
         self._run(connection, "SELECT nacre_lock(CAST(:population AS text))", {"population": population})
 
-    def _book(self, connection: Any, population: str) -> Book:
+    def _book(self, connection: object, population: str) -> Book:
         return PostgresqlBook(lambda sql, values: self._run(connection, sql, values), population)
 
     def _commit(self, transaction: Any) -> None:
@@ -215,7 +215,7 @@ class PostgresqlStore:
             raise LedgerError(f"{self.url}: a ledger of version {version}; this nacre reads versions up to {VERSION}")
         return identity, user
 
-    def _found_schema(self, connection: Any) -> str:
+    def _found_schema(self, connection: object) -> str:
         """Quoted; the tables are in it."""
         return self._run(connection, "SELECT quote_ident(current_schema())", {})[0][0]
 

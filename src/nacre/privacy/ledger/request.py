@@ -15,6 +15,8 @@ from nacre.privacy.ledger.policy import Policy
 from nacre.privacy.ledger.status import epsilon_left, epsilon_spent
 from nacre.privacy.plan import Plan
 
+_ALMOST = 1 - 1e-9  # of a cost: the arithmetic of another version may end in another last digit
+
 
 def digest_of(plan: Plan) -> str:
     told = {k: v for k, v in plan.to_json().items() if k not in ("notes", "rows")}
@@ -55,6 +57,12 @@ class Asked:
         if not spent and accounting.delta_at(self.plan.events(), self.policy.epsilon) <= self.policy.delta:
             return cost.Cost(*caps)
         return None
+
+    def covered(self, taken: Row) -> bool:
+        """Whether a row that names this request pays for it: the database cannot compute what a plan costs, so that
+        whoever may add rows could have added one that costs next to nothing."""
+        due = self.charge(taken.spent - taken.units, taken.spent_failure - taken.failure)
+        return due is not None and taken.units >= due.units * _ALMOST and taken.failure >= due.failure * _ALMOST
 
     def body(self) -> dict[str, Any]:
         told = self.plan.to_json()

@@ -67,7 +67,7 @@ class Book:
     def __init__(self, execute: Execute, population: str):
         self._execute, self.population = execute, population
 
-    def _rows(self, condition: str = "", **values: Any) -> list[Row]:
+    def _rows(self, condition: str = "", **values: object) -> list[Row]:
         found = self._execute(f"{_ALL} {condition} ORDER BY sequence", {"population": self.population, **values})
         return [Row(*row) for row in found]
 

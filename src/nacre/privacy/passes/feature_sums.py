@@ -168,8 +168,10 @@ def made_up_records(schema: Any, rows: int, rng: np.random.Generator) -> dict[st
 
 
 def _quietly(function: Callable[[Any], Any], chunk: Mapping[str, Any]) -> np.ndarray:
+    """A record's numbers side by side in memory: laid out by columns, they are added up in an order that depends on how
+    many records there are, and a norm ends in another last bit (docs/proofs/sensitivity.md)."""
     with quiet():
-        return np.asarray(function(chunk), dtype=np.float64)
+        return np.asarray(function(chunk), dtype=np.float64, order="C")
 
 
 @contextlib.contextmanager

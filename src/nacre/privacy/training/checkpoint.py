@@ -13,7 +13,7 @@ import json
 import os
 import secrets
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +21,10 @@ import numpy as np
 
 from nacre.errors import DataError, PlanError
 from nacre.table.writing import whole_file
+from nacre.typed import Tree
+
+if TYPE_CHECKING:
+    from nacre.privacy.training.unit_arrays import Units
 
 
 class Checkpoint:
@@ -29,7 +33,7 @@ class Checkpoint:
     def __init__(self, path: str | os.PathLike):
         self.path = Path(path)
 
-    def save(self, state: Any, done: int, descent: Any, units: Any) -> None:
+    def save(self, state: Tree, done: int, descent: object, units: Units) -> None:
         from safetensors.numpy import save
 
         arrays = {f"{i:06d}": np.ascontiguousarray(leaf) for i, leaf in enumerate(jax.tree.leaves(state))}
@@ -38,7 +42,7 @@ class Checkpoint:
         with whole_file(self.path, force=True, private=True) as part:
             part.write_bytes(save(arrays, metadata={"nacre": json.dumps(facts)}))
 
-    def resume(self, state: Any, descent: Any, units: Any) -> tuple[Any, int]:
+    def resume(self, state: Tree, descent: Any, units: Units) -> tuple[Any, int]:
         """(state, steps done) of the file, or the given state and 0 when there is none."""
         if not self.path.exists():
             return state, 0
@@ -71,7 +75,7 @@ class Checkpoint:
         self.path.unlink(missing_ok=True)
 
 
-def _seal(facts: Any, leaves: list[np.ndarray], units: Any) -> str:
+def _seal(facts: object, leaves: list[np.ndarray], units: Units) -> str:
     """Changes with the rows and with everything else in the file: without the rows, nobody can write another."""
     found = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
     for leaf in leaves:

@@ -20,6 +20,8 @@ from typing import Any, Protocol, runtime_checkable
 import jax
 import jax.numpy as jnp
 
+from nacre.typed import Tree
+
 FLOAT_SLACK = 2.0**-8  # float32 norms and products: declared as part of the sensitivity
 _EXACT = jax.lax.Precision.HIGHEST  # TF32 would let a clipped norm reach 1.0006·C
 
@@ -117,7 +119,7 @@ def _kept(scale: jax.Array) -> jax.Array:
     return (scale != 0) if scale.ndim == 1 else (scale != 0).any(axis=1)
 
 
-def layers_of(tree: Any) -> Layers:
+def layers_of(tree: Tree) -> Layers:
     """The top-level entries of a batched tree as layers; a tree that is not a mapping is one layer, named ''."""
     parts: Mapping[str, Any] = tree if isinstance(tree, Mapping) else {"": tree}
     return {name: part if isinstance(part, Layer) else Whole(part) for name, part in parts.items()}

@@ -27,6 +27,7 @@ from nacre.privacy.training import clipping, poisson, stream
 from nacre.privacy.training.checkpoint import Checkpoint
 from nacre.privacy.training.unit_arrays import SHARDS, Units, device_units, mesh, no_cache_on_disk
 from nacre.privacy.transcript import digest
+from nacre.typed import Array, Number, Tree
 
 RECORDED_STEPS = 64  # up to here every noisy answer stands in the transcript, beyond it the last state does
 CHUNK_STEPS = 200  # steps of one compiled call, after which progress is shown
@@ -40,9 +41,9 @@ Query = Callable[[Any, Any, jax.Array], Mapping[str, Any]]  # state, unit, key -
 class Tapped(Protocol):
     """A query that gives the layers of a whole batch by taps."""
 
-    def __call__(self, state: Any, unit: Any, key: jax.Array) -> Mapping[str, Any]: ...
+    def __call__(self, state: Tree, unit: object, key: jax.Array) -> Mapping[str, Any]: ...
 
-    def contributions(self, state: Any, units: Any, keys: jax.Array) -> Mapping[str, Any]: ...
+    def contributions(self, state: Tree, units: Units, keys: jax.Array) -> Mapping[str, Any]: ...
 
 
 Update = Callable[[Any, Mapping[str, Any], jax.Array], Any]  # state, noisy parts, public key -> state
@@ -71,11 +72,11 @@ class Stepwise:
     def begin(self) -> Any:
         return ()
 
-    def placed(self, units: Any) -> Any:
+    def placed(self, units: Units) -> Any:
         """The units where the steps find them: on the device."""
         return jax.device_put(units)
 
-    def step(self, own: Any, state: Any, units: Any, key: Any, step: Any) -> tuple[Any, Any]:
+    def step(self, own: object, state: Tree, units: Units, key: Array, step: Number) -> tuple[Any, Any]:
         """(what the room keeps, the noisy answer of one step)."""
         raise NotImplementedError
 
@@ -83,7 +84,7 @@ class Stepwise:
         """The next state: a function of public things only."""
         return self.update(state, noisy, jax.random.fold_in(jax.random.key(self.seed), step))
 
-    def several(self, state: Any, own: Any, units: Any, key: Any, first: Any, last: Any) -> tuple[Any, Any, Any]:
+    def several(self, state: Any, own: Any, units: Units, key: Array, first: Number, last: Any) -> tuple[Any, Any, Any]:
         """Steps first..last−1, all compiled; stops at the first whose answer is not finite and says which. The state is
         looked at in the end, and a state that is not finite counts as one step less: looking at it costs as much as
         clipping."""
@@ -120,7 +121,7 @@ class Descent(Stepwise):
     def placed(self, units: Units) -> Units:
         return device_units(units, self.devices)
 
-    def contributions(self, state: Any, units: Any, keys: jax.Array) -> dict[str, clipping.Layers]:
+    def contributions(self, state: Tree, units: Units, keys: jax.Array) -> dict[str, clipping.Layers]:
         """part -> layer -> contributions of the batch."""
         if isinstance(self.query, Tapped):
             found = self.query.contributions(state, units, keys)
@@ -128,12 +129,12 @@ class Descent(Stepwise):
             found = jax.vmap(self.query, (None, 0, 0))(state, units, keys)
         return {name: clipping.layers_of(found[name]) for name in (p.name for p in self.entry.parts)}
 
-    def clipped_sums(self, state: Any, units: Units, key: Any, step: Any) -> dict[str, Any]:
+    def clipped_sums(self, state: Tree, units: Units, key: Array, step: Number) -> dict[str, Any]:
         """Σ over this step's batch of the clipped contributions, over all shards. Private."""
         if self.devices == 1:
             return self._shard_sums(state, units, key, step, 0)
 
-        def one(state: Any, units: Units, key: Any, step: Any) -> Any:
+        def one(state: Tree, units: Units, key: Array, step: Number) -> Any:
             own = self._shard_sums(state, units, key, step, jax.lax.axis_index(SHARDS))
             return jax.lax.psum(own, SHARDS)
 
@@ -143,7 +144,7 @@ class Descent(Stepwise):
         )
         return whole(state, units, key, step)
 
-    def _shard_sums(self, state: Any, units: Units, key: Any, step: Any, shard: Any) -> dict[str, Any]:
+    def _shard_sums(self, state: Tree, units: Units, key: Array, step: Number, shard: Number) -> dict[str, Any]:
         """The same over one shard: every unit has a coin of its own, wherever it lies."""
 
         def chunk(places: jax.Array, mask: jax.Array) -> dict[str, Any]:
@@ -154,7 +155,7 @@ class Descent(Stepwise):
         entered = poisson.coins(key, len(units.there), step, self.entry.q, shard) & units.there
         return poisson.batch_sum(chunk, entered, self.batch)
 
-    def answer(self, state: Any, units: Units, key: Any, step: Any) -> dict[str, Any]:
+    def answer(self, state: Tree, units: Units, key: Array, step: Number) -> dict[str, Any]:
         """The noisy parts of one step, per expected unit. Public."""
         sums = self.clipped_sums(state, units, key, step)
         noisy = {}
@@ -163,11 +164,11 @@ class Descent(Stepwise):
             noisy[part.name] = jax.tree.map(lambda x: x / self.expected, answer)
         return noisy
 
-    def step(self, own: Any, state: Any, units: Units, key: Any, step: Any) -> tuple[Any, dict[str, Any]]:
+    def step(self, own: object, state: Tree, units: Units, key: Array, step: Number) -> tuple[Any, dict[str, Any]]:
         return own, self.answer(state, units, key, step)
 
 
-def chunk_size(entry: Descend, query: Query, state: Any, some: Any, units: float) -> int:
+def chunk_size(entry: Descend, query: Query, state: Tree, some: object, units: float) -> int:
     """How many units the first physical chunk holds, from public things: a batch; on a processor, where contributions
     are formed in full (no taps, or sparse clipping), what fits its caches. `some`: units that show their shapes."""
     size = poisson.physical_size(entry.q, units)
@@ -188,7 +189,7 @@ def clipped_sum(part: Part, layers: clipping.Layers, mask: jax.Array, keys: jax.
     return clipping.tree_of(strategy(layers, part.clip, mask, keys, **options))
 
 
-def with_noise(part: Part, total: Any, key: Any, step: Any, place: int) -> Any:
+def with_noise(part: Part, total: Number, key: Array, step: Number, place: int) -> Any:
     """The sum and its noise, both multiples of the grid."""
     if part.sigma == 0:
         return total
@@ -204,7 +205,7 @@ def with_noise(part: Part, total: Any, key: Any, step: Any, place: int) -> Any:
     return jax.tree.unflatten(structure, noisy)
 
 
-def finite(tree: Any) -> jax.Array:
+def finite(tree: Tree) -> jax.Array:
     """Whether all numbers are. The largest magnitude says so, first down the columns: that compiles to wide loops."""
     numbers = [leaf for leaf in jax.tree.leaves(tree) if jnp.issubdtype(leaf.dtype, jnp.inexact)]
     largest = [jnp.abs(leaf).max(axis=0, initial=0).max(initial=0) for leaf in map(jnp.atleast_1d, numbers)]
@@ -213,7 +214,7 @@ def finite(tree: Any) -> jax.Array:
 
 def train(
     job: Stepwise,
-    state: Any,
+    state: Tree,
     units: Any,
     key: np.ndarray,
     settle: Settle,
@@ -255,10 +256,10 @@ def compiled(steps: Callable) -> Callable:
     return jax.jit(steps, compiler_options=wide)
 
 
-def _in_chunks(job: Stepwise, units: Any, key: Any) -> Run:
+def _in_chunks(job: Stepwise, units: Units, key: Array) -> Run:
     several = compiled(job.several)
 
-    def run(state: Any, own: Any, first: int, last: int) -> tuple[Any, Any]:
+    def run(state: Tree, own: object, first: int, last: int) -> tuple[Any, Any]:
         state, own, step = several(state, own, units, key, jnp.int32(first), jnp.int32(last))
         if int(step) < last:
             raise _not_finite(int(step))
@@ -267,12 +268,12 @@ def _in_chunks(job: Stepwise, units: Any, key: Any) -> Run:
     return run
 
 
-def _recorded(job: Stepwise, units: Any, key: Any, settle: Settle) -> Run:
+def _recorded(job: Stepwise, units: Units, key: Array, settle: Settle) -> Run:
     """Step by step, every noisy answer through the transcript, so that a run can be replayed."""
     one, after = compiled(job.step), jax.jit(job.after)
     fine = jax.jit(lambda noisy, new: finite(noisy) & finite(new))
 
-    def run(state: Any, own: Any, first: int, last: int) -> tuple[Any, Any]:
+    def run(state: Tree, own: object, first: int, last: int) -> tuple[Any, Any]:
         for step in range(first, last):
             asked = {"step": step, "state": digest([np.asarray(leaf) for leaf in jax.tree.leaves(state)])}
             own, noisy = one(own, state, units, key, jnp.int32(step))

@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from nacre.privacy.training import stream
+from nacre.typed import Array, Number
 
 
 def chance(q: float) -> int:
@@ -23,7 +24,7 @@ def chance(q: float) -> int:
     return math.floor(q * 2**32)
 
 
-def coins(key: Any, units: int, step: Any, q: float, shard: Any = 0) -> jax.Array:
+def coins(key: Array, units: int, step: Number, q: float, shard: Number = 0) -> jax.Array:
     """Which units of a shard enter at this step: independent over units, steps and shards."""
     limit = chance(q)
     if limit >= 2**32:

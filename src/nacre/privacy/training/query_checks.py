@@ -23,6 +23,7 @@ from nacre.privacy.passes.captured import refuse_captured
 from nacre.privacy.training.descent import Descent, Stepwise, Tapped
 from nacre.privacy.training.teaching import Parts, Teaching, divided
 from nacre.privacy.training.unit_arrays import Units
+from nacre.typed import Array, Tree
 
 TRIED = 6  # units of the made-up batch
 _CLOSE = 1e-3  # of the largest number of a unit's contribution: taps that forget a use are off by far more
@@ -31,7 +32,7 @@ _CLOSE = 1e-3  # of the largest number of a unit's contribution: taps that forge
 _EQUAL = 2.0**-20
 
 
-def check_descent(descent: Descent, state: Any, made_up: Units, public: Any) -> None:
+def check_descent(descent: Descent, state: Tree, made_up: Units, public: object) -> None:
     """Raise PlanError for what the doors cannot answer safely."""
     where = f"entry {descent.entry.name!r}"
     for function in (descent.query, descent.update):
@@ -40,7 +41,7 @@ def check_descent(descent: Descent, state: Any, made_up: Units, public: Any) -> 
         _check_contributions(descent, state, made_up, where)
 
 
-def _check_contributions(descent: Descent, state: Any, made_up: Units, where: str) -> None:
+def _check_contributions(descent: Descent, state: Tree, made_up: Units, where: str) -> None:
     units = made_up.take(np.arange(TRIED))
     keys = jax.random.split(jax.random.key(0), TRIED)
     moved = _moved(state)  # a start at zero would hide what depends on it
@@ -68,7 +69,7 @@ def _check_contributions(descent: Descent, state: Any, made_up: Units, where: st
             )
 
 
-def _check_shapes(descent: Descent, state: Any, units: Any, keys: jax.Array, where: str) -> None:
+def _check_shapes(descent: Descent, state: Tree, units: Units, keys: jax.Array, where: str) -> None:
     one = jax.tree.map(lambda x: x[0], units)
     parts = jax.eval_shape(lambda s, u, k: descent.query(s, u, k), state, one, keys[0])
     wanted = {p.name for p in descent.entry.parts}
@@ -79,7 +80,7 @@ def _check_shapes(descent: Descent, state: Any, units: Any, keys: jax.Array, whe
     _check_update(descent, state, noisy, asked, where)
 
 
-def check_teaching(teaching: Teaching, state: Any, made_up: Units, public: Any) -> None:
+def check_teaching(teaching: Teaching, state: Tree, made_up: Units, public: object) -> None:
     """Raise PlanError for lessons that the door cannot give safely: teachers and state keep their shapes, an answer is
     a vector of the planned size, nothing carries rows along or calls out."""
     where, lesson = f"entry {teaching.entry.name!r}", teaching.lesson
@@ -89,7 +90,7 @@ def check_teaching(teaching: Teaching, state: Any, made_up: Units, public: Any) 
     teacher = jax.tree.map(jnp.asarray, lesson.start())
     key = jax.random.key(0)
 
-    def lesson_of(teacher: Any, state: Any, parts: Parts) -> Any:
+    def lesson_of(teacher: Tree, state: Tree, parts: Parts) -> Any:
         rows, there = parts.some(0, lesson.units, key)
         return lesson.learn(teacher, state, rows, there, key)
 
@@ -106,7 +107,7 @@ def check_teaching(teaching: Teaching, state: Any, made_up: Units, public: Any) 
     _check_update(teaching, state, noisy, jax.make_jaxpr(one)(teacher, state, parts), where)
 
 
-def _check_update(job: Stepwise, state: Any, noisy: Any, asked: Any, where: str) -> None:
+def _check_update(job: Stepwise, state: Tree, noisy: Array, asked: object, where: str) -> None:
     if not _alike(state, jax.eval_shape(job.after, state, noisy, jnp.int32(0))):
         raise PlanError(f"{where}: update must return a state of the same structure, shapes and types as it was given")
     for traced in (asked, jax.make_jaxpr(job.after)(state, noisy, 0)):
@@ -114,7 +115,7 @@ def _check_update(job: Stepwise, state: Any, noisy: Any, asked: Any, where: str)
             raise PlanError(f"{where}: a callback leaves the compiled code; a query or an update must not call out")
 
 
-def _alike(one: Any, other: Any) -> bool:
+def _alike(one: object, other: object) -> bool:
     described = [[(a.shape, a.dtype) for a in jax.tree.leaves(tree)] for tree in (one, other)]
     return described[0] == described[1] and jax.tree.structure(one) == jax.tree.structure(other)
 
@@ -129,7 +130,7 @@ def _primitives(jaxpr: Any) -> Iterator[str]:
                 yield from _primitives(inner)
 
 
-def _moved(state: Any) -> Any:
+def _moved(state: Tree) -> Any:
     leaves, structure = jax.tree.flatten(state)
     rng = np.random.default_rng(2)
 
@@ -140,7 +141,7 @@ def _moved(state: Any) -> Any:
     return jax.tree.unflatten(structure, [shifted(leaf) for leaf in leaves])
 
 
-def _flat(descent: Descent, state: Any, units: Any, keys: jax.Array) -> jax.Array:
+def _flat(descent: Descent, state: Tree, units: Units, keys: jax.Array) -> jax.Array:
     found = descent.contributions(state, units, keys)
     return _flat_trees(descent, {p: {n: layer.whole() for n, layer in layers.items()} for p, layers in found.items()})
 

@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from nacre.privacy.noise import NoiseSource
+from nacre.typed import Array, Number
 
 _ROTATIONS = ((10, 26), (11, 21), (13, 27), (23, 5), (6, 20), (17, 11), (25, 10), (18, 20))
 _PARITY = 0x1BD11BDA
@@ -37,7 +38,7 @@ def draw_key(source: NoiseSource) -> np.ndarray:
     return np.frombuffer(source.bits64(2).tobytes(), dtype=np.uint32).copy()
 
 
-def threefry(key: Any, counter: tuple[Any, Any, Any, Any]) -> tuple[jax.Array, ...]:
+def threefry(key: Array, counter: tuple[Any, Any, Any, Any]) -> tuple[jax.Array, ...]:
     """Four words for every counter; the counter's words broadcast against each other."""
     shape = jnp.broadcast_shapes(*(jnp.shape(c) for c in counter))
     wide = lambda word: jax.lax.broadcast_in_dim(jnp.asarray(word, jnp.uint32), shape, ())  # noqa: E731
@@ -58,7 +59,7 @@ def threefry(key: Any, counter: tuple[Any, Any, Any, Any]) -> tuple[jax.Array, .
     return tuple(x)
 
 
-def _blocks(key: Any, size: int, step: Any, purpose: int, shard: Any = 0) -> tuple[jax.Array, ...]:
+def _blocks(key: Array, size: int, step: Number, purpose: int, shard: Number = 0) -> tuple[jax.Array, ...]:
     here = jnp.arange(size, dtype=jnp.uint32), jnp.asarray(step, jnp.uint32), purpose, jnp.asarray(shard, jnp.uint32)
     return threefry(key, here)
 
@@ -72,13 +73,13 @@ def once(make: Callable[[], jax.Array], shape: Any, dtype: Any, step: Any) -> ja
     return jax.lax.cond(step >= 0, make, lambda: jnp.full(shape, never, dtype))
 
 
-def words(key: Any, size: int, step: Any, purpose: int, shard: Any = 0) -> jax.Array:
+def words(key: Array, size: int, step: Number, purpose: int, shard: Number = 0) -> jax.Array:
     """`size` uniform 32-bit words of one step, purpose and shard: the first words of all blocks, then the second, and
     on."""
     return jnp.concatenate(_blocks(key, -(-size // 4), step, purpose, shard))[:size]
 
 
-def below(key: Any, size: int, step: Any, purpose: int, limit: int, shard: Any = 0) -> jax.Array:
+def below(key: Array, size: int, step: Number, purpose: int, limit: int, shard: Number = 0) -> jax.Array:
     """words(...) < limit, for far less work: the four answers of a block leave the compiled loop as one number."""
 
     def packed() -> jax.Array:
@@ -89,7 +90,7 @@ def below(key: Any, size: int, step: Any, purpose: int, limit: int, shard: Any =
     return ((bits & 1) == 1).reshape(-1)[:size]
 
 
-def normals(key: Any, size: int, step: Any, purpose: int) -> jax.Array:
+def normals(key: Array, size: int, step: Number, purpose: int) -> jax.Array:
     """`size` independent standard normals (float32), two words of a block for each.
 
     The other two are not used: one number out of each block is one compiled loop without memory in between.
@@ -115,7 +116,7 @@ def normal_of(high: jax.Array, low: jax.Array) -> jax.Array:
     return jax.lax.bitcast_convert_type(size | (high & jnp.uint32(0x80000000)), jnp.float32)
 
 
-def record_keys(key: Any, units: jax.Array, step: Any, shard: Any = 0) -> tuple[jax.Array, jax.Array]:
+def record_keys(key: Array, units: jax.Array, step: Number, shard: Number = 0) -> tuple[jax.Array, jax.Array]:
     """Two JAX keys for each unit of a shard at this step: one for the query, one for the clipping."""
     counter = (units.astype(jnp.uint32), jnp.asarray(step, jnp.uint32), UNIT_KEYS, jnp.asarray(shard, jnp.uint32))
     drawn = threefry(key, counter)

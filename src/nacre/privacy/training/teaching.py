@@ -20,6 +20,7 @@ import numpy as np
 from nacre.privacy.doors.teach import Teach
 from nacre.privacy.training import clipping, descent, poisson, stream
 from nacre.privacy.training.unit_arrays import Units, no_cache_on_disk
+from nacre.typed import Array, Number, Tree
 
 AT_ONCE = 64  # teachers of one physical chunk
 PARTITION = 0  # the step of the words that divide the units, under a key of their own
@@ -35,7 +36,7 @@ class Parts:
     first: Any
     count: Any
 
-    def some(self, part: Any, size: int, key: jax.Array) -> tuple[Any, jax.Array]:
+    def some(self, part: Number, size: int, key: jax.Array) -> tuple[Any, jax.Array]:
         """(rows, which of them are there): `size` units of this part, drawn with replacement; all rows of a person."""
         inside = jax.random.randint(key, (size,), 0, jnp.maximum(self.count[part], 1))
         places = jnp.asarray(self.order)[jnp.minimum(self.first[part] + inside, len(self.order) - 1)]
@@ -46,7 +47,7 @@ class Parts:
         return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), rows), (present & there[:, None]).reshape(-1)
 
 
-def part_of(key: Any, units: int, parts: int) -> jax.Array:
+def part_of(key: Array, units: int, parts: int) -> jax.Array:
     """The part of every unit."""
     return (stream.words(key, units, PARTITION, stream.COINS) % jnp.uint32(parts)).astype(jnp.int32)
 
@@ -93,14 +94,14 @@ class Teaching(descent.Stepwise):
         one = jax.tree.map(jnp.asarray, self.lesson.start())
         return jax.tree.map(lambda x: jnp.broadcast_to(x, (self.entry.parts, *x.shape)), one)
 
-    def taught(self, teacher: Any, state: Any, parts: Parts, part: Any, key: jax.Array) -> tuple[Any, jax.Array]:
+    def taught(self, teacher: Tree, state: Tree, parts: Parts, part: Number, key: jax.Array) -> tuple[Any, jax.Array]:
         """One teacher after its lesson, and what it answers."""
         one, two = jax.random.split(key)
         rows, there = parts.some(part, self.lesson.units, one)
         teacher = self.lesson.learn(teacher, state, rows, there, two)
         return teacher, self.lesson.answer(teacher, state)
 
-    def sums(self, teachers: Any, state: Any, parts: Parts, key: Any, step: Any) -> tuple[Any, jax.Array]:
+    def sums(self, teachers: object, state: Tree, parts: Parts, key: Array, step: Number) -> tuple[Any, jax.Array]:
         """(the teachers after this step, Σ of the clipped answers of those that entered). Private."""
         rank = jnp.cumsum(self.entered(parts, key, step).astype(jnp.int32))
         size = min(AT_ONCE, poisson.physical_size(self.entry.q, self.entry.parts))
@@ -118,11 +119,11 @@ class Teaching(descent.Stepwise):
         start = (jnp.int32(0), teachers, jnp.zeros(self.entry.size))
         return jax.lax.while_loop(lambda carried: carried[0] * size < rank[-1], chunk, start)[1:]
 
-    def entered(self, parts: Parts, key: Any, step: Any) -> jax.Array:
+    def entered(self, parts: Parts, key: Array, step: Number) -> jax.Array:
         """Which parts take part in this step: a coin each, whatever they hold."""
         return poisson.coins(key, self.entry.parts, step, self.entry.q)
 
-    def step(self, own: Any, state: Any, units: Parts, key: Any, step: Any) -> tuple[Any, jax.Array]:
+    def step(self, own: object, state: Tree, units: Parts, key: Array, step: Number) -> tuple[Any, jax.Array]:
         """The teachers, and the noisy sum of their answers per expected part, which is public."""
         own, total = self.sums(own, state, units, key, step)
         noisy = descent.with_noise(self.entry.answer, total, key, step, 0)

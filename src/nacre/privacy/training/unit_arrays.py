@@ -11,7 +11,7 @@ import contextlib
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -19,6 +19,10 @@ import numpy as np
 from nacre.errors import PlanError
 from nacre.privacy.passes import feature_sums
 from nacre.privacy.passes.captured import refuse_captured
+from nacre.typed import Array, Tree
+
+if TYPE_CHECKING:
+    from nacre.table import Schema
 
 SHARDS = "shards"  # the axis of units that lie on several devices
 Records = Callable[[Mapping[str, Any], Any], Any]  # encoded columns of n records, public -> tree of [n, ...] arrays
@@ -34,7 +38,7 @@ class Units:
     present: Any
     there: Any
 
-    def take(self, places: Any) -> Any:
+    def take(self, places: object) -> Any:
         """What a query sees of these units: their arrays, with the flags of the records where units are groups."""
         tree = jax.tree.map(lambda x: x[places], self.tree)
         return tree if self.present is None else (tree, self.present[places])
@@ -47,20 +51,20 @@ class Units:
         return found.hexdigest()
 
 
-def single(tree: Any) -> Units:
+def single(tree: Tree) -> Units:
     """Every record a unit of its own."""
     tree = _longer(tree)
     return Units(tree, None, _there(len(jax.tree.leaves(tree)[0]) - 1))
 
 
-def grouped(tree: Any, members: np.ndarray) -> Units:
+def grouped(tree: Tree, members: np.ndarray) -> Units:
     """Units from `members` [units, group]: places of records, −1 where there is none."""
     padded = _longer(tree)
     members = np.concatenate([members, np.full((1, members.shape[1]), -1)])
     return Units(jax.tree.map(lambda x: x[members], padded), members >= 0, _there(len(members) - 1))
 
 
-def units_of(tree: Any, group: int, seed: int, persons: tuple[np.ndarray, int] | None) -> Units:
+def units_of(tree: Tree, group: int, seed: int, persons: tuple[np.ndarray, int] | None) -> Units:
     """Units of the planned kind from the arrays of all rows."""
     if persons is not None:
         return grouped(tree, persons_of(*persons))
@@ -69,7 +73,7 @@ def units_of(tree: Any, group: int, seed: int, persons: tuple[np.ndarray, int] |
     return single(tree)
 
 
-def made_up_units(tree: Any, group: int) -> Units:
+def made_up_units(tree: Tree, group: int) -> Units:
     """Units of made-up records, full groups all."""
     return single(tree) if group == 1 else grouped(tree, groups_of(len(jax.tree.leaves(tree)[0]), group, 0))
 
@@ -89,7 +93,7 @@ def device_units(units: Units, devices: int) -> Units:
     return jax.device_put(padded, split)
 
 
-def as_arrays(state: Any) -> Any:
+def as_arrays(state: Tree) -> Any:
     import jax.numpy as jnp
 
     return jax.tree.map(jnp.asarray, state)
@@ -111,7 +115,7 @@ def persons_of(codes: np.ndarray, cap: int) -> np.ndarray:
     return members
 
 
-def _longer(tree: Any) -> Any:
+def _longer(tree: Tree) -> Any:
     """One record of zeros at the end: the place of nobody."""
     return jax.tree.map(lambda x: np.concatenate([x, np.zeros_like(x, shape=(1, *x.shape[1:]))]), tree)
 
@@ -120,7 +124,7 @@ def _there(units: int) -> np.ndarray:
     return np.append(np.ones(units, bool), False)
 
 
-def mapped(records: Records, public: Any, batches: Iterator[tuple[Mapping[str, Any], int]], like: Any) -> Any:
+def mapped(records: Records, public: object, batches: Iterator[tuple[Mapping[str, Any], int]], like: object) -> Any:
     """The record map on all rows, always on chunks of one size; `like` has its shapes and types."""
     parts = [jax.tree.map(lambda x: x[:0], like)]
     for encoded, rows in batches:
@@ -136,13 +140,13 @@ def joined(parts: Sequence[Any]) -> Any:
     return jax.tree.map(lambda *found: np.concatenate(found), *parts)
 
 
-def arrays_of(records: Records, chunk: Mapping[str, Any], public: Any) -> Any:
+def arrays_of(records: Records, chunk: Mapping[str, Any], public: object) -> Any:
     """The record map's arrays in the types of the device; warnings would say something of the values."""
     with feature_sums.quiet():
         return jax.tree.map(_narrow, records(chunk, public))
 
 
-def _narrow(value: Any) -> np.ndarray:
+def _narrow(value: Array) -> np.ndarray:
     array = np.asarray(value)
     kinds = {"f": np.float32, "i": np.int32, "u": np.int32, "b": np.bool_}
     if array.dtype.kind not in kinds or array.ndim == 0:
@@ -152,7 +156,7 @@ def _narrow(value: Any) -> np.ndarray:
     return array.astype(kinds[array.dtype.kind])
 
 
-def check_records(records: Records, public: Any, schema: Any, where: str) -> Any:
+def check_records(records: Records, public: object, schema: Schema, where: str) -> Any:
     """Refuse a map that carries rows or looks at more than one record; returns its arrays for made-up records."""
     refuse_captured(records, public, where)
 

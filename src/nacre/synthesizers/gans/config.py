@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from nacre.nets.branched import Branched
 from nacre.synthesizers.parts.heads import Heads
+from nacre.typed import Array, State, Tree
+
+if TYPE_CHECKING:
+    import jax
 
 
 @dataclass(frozen=True)
@@ -40,14 +44,14 @@ class TrainingConfig:
     def decoder(self) -> Branched | None:
         return Branched((self.code,), self.heads.width, self.width) if self.code else None
 
-    def start_critic(self, key: Any) -> Any:
+    def start_critic(self, key: jax.Array) -> State:
         raise NotImplementedError
 
-    def critic_loss(self, critic: Any, real: Any, fake: Any, given: Any, key: Any) -> Any:
+    def critic_loss(self, critic: Tree, real: Array, fake: Array, given: Array, key: jax.Array) -> jax.Array:
         raise NotImplementedError
 
-    def generator_loss(self, critic: Any, fake: Any, given: Any) -> Any:
+    def generator_loss(self, critic: Tree, fake: Array, given: Array) -> jax.Array:
         raise NotImplementedError
 
-    def inputs(self, x: Any, given: Any) -> tuple[Any, ...]:
+    def inputs(self, x: Array, given: Array) -> tuple[Any, ...]:
         return (x,) if given is None else (x, given)

@@ -10,23 +10,24 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from nacre.synthesizers.gans.dpgan import Dpgan, DpganConfig
+from nacre.typed import Array
 
 
 @dataclass(frozen=True)
 class DpcganConfig(DpganConfig):
     penalty_weight: ClassVar[float] = 0.0
 
-    def of_real(self, value: Any) -> Any:
+    def of_real(self, value: Array) -> Any:
         import jax
 
         return jax.nn.softplus(-value)
 
-    def of_fake(self, value: Any) -> Any:
+    def of_fake(self, value: Array) -> Any:
         import jax
 
         return jax.nn.softplus(value)
 
-    def of_generator(self, value: Any) -> Any:
+    def of_generator(self, value: Array) -> Any:
         import jax
 
         return jax.nn.softplus(-value)

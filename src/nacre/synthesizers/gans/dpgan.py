@@ -8,7 +8,7 @@ public.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from nacre.errors import NacreError
 from nacre.privacy.budget import Budget
@@ -20,6 +20,12 @@ from nacre.synthesizers.gans.bought import Bought
 from nacre.synthesizers.gans.config import TrainingConfig
 from nacre.synthesizers.options import positive, whole
 from nacre.synthesizers.parts.layout import Layout
+from nacre.typed import Array, State, Tree
+
+if TYPE_CHECKING:
+    import jax
+
+    from nacre.nets.taps import Tape
 
 PENALTY_WEIGHT = 10.0
 AROUND = 0.3  # how far around generated rows the penalty looks
@@ -31,12 +37,12 @@ class DpganConfig(TrainingConfig):
 
     penalty_weight: ClassVar[float] = PENALTY_WEIGHT
 
-    def start_critic(self, key: Any) -> Any:
+    def start_critic(self, key: jax.Array) -> State:
         from nacre.nets import dense
 
         return dense.start_mlp(key, (self.heads.width + sum(self.condition), self.width, self.width, 1))
 
-    def value(self, critic: Any, tape: Any, x: Any, given: Any) -> Any:
+    def value(self, critic: Any, tape: Tape, x: Any, given: Array) -> Any:
         import jax
         import jax.numpy as jnp
 
@@ -45,13 +51,13 @@ class DpganConfig(TrainingConfig):
         x = x if given is None else jnp.concatenate([x, given], axis=1)
         return dense.mlp(critic, tape, x, activation=lambda a: jax.nn.leaky_relu(a, 0.2))[:, 0]
 
-    def of_real(self, value: Any) -> Any:
+    def of_real(self, value: Array) -> Any:
         return -value
 
-    def of_fake(self, value: Any) -> Any:
+    def of_fake(self, value: Array) -> Any:
         return value
 
-    def of_generator(self, value: Any) -> Any:
+    def of_generator(self, value: Array) -> Any:
         return -value
 
 
@@ -66,7 +72,7 @@ class CriticDescent:
     rate: float
     group: int = 1
 
-    def loss(self, critic: Any, tape: Any, units: Any, keys: Any, state: Any) -> Any:
+    def loss(self, critic: Tree, tape: Any, units: Any, keys: Any, state: Tree) -> Any:
         """The critic's loss of real rows, one by one; of a person, the sum over the rows that are there."""
         import jax
         import jax.numpy as jnp
@@ -81,7 +87,7 @@ class CriticDescent:
             total = total + jnp.where(here, lost, 0.0)
         return total
 
-    def public_slope(self, state: Any, key: Any) -> Any:
+    def public_slope(self, state: State, key: jax.Array) -> Any:
         """The gradient of the critic's loss of generated rows, each clipped like a real one, and of the penalty."""
         import jax
         import jax.numpy as jnp
@@ -101,13 +107,13 @@ class CriticDescent:
             return slope
         near = x + AROUND * jax.random.normal(jax.random.fold_in(two, 1), x.shape)
 
-        def penalty(critic: Any) -> Any:
+        def penalty(critic: Tree) -> Any:
             steep = slope_norm(lambda a: self.config.value(critic, Tape(len(x)), a, given), near)
             return self.config.penalty_weight * (jnp.maximum(0.0, steep - 1.0) ** 2).mean()
 
         return jax.tree.map(jnp.add, slope, jax.grad(penalty)(state["critic"]))
 
-    def update(self, state: Any, noisy: Any, key: Any) -> Any:
+    def update(self, state: State, noisy: Array, key: jax.Array) -> State:
         import jax
         import jax.numpy as jnp
 
@@ -120,11 +126,11 @@ class CriticDescent:
         critic, critic_memory = moved(state["critic"], slope, state["critic_memory"], speed * self.rate)
         new = {**state, "critic": critic, "critic_memory": critic_memory, "step": state["step"] + 1}
 
-        def lose(generator: Any) -> Any:
+        def lose(generator: Tree) -> jax.Array:
             x, given = private.made(self.config, generator, state["log_shares"], two, self.config.batch)
             return self.config.of_generator(self.config.value(critic, Tape(len(x)), x, given)).mean()
 
-        def turn(state: Any) -> Any:
+        def turn(state: State) -> State:
             return private.generator_step(
                 state, jax.grad(lose)(state["generator"]), speed * self.rate, self.steps // self.turns
             )

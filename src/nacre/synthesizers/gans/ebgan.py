@@ -6,11 +6,15 @@ specs/ppem.md 8. Without a gradient penalty: the energies of PPEM have one, and 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from nacre.nets.branched import Branched
 from nacre.synthesizers.gans.config import TrainingConfig
 from nacre.synthesizers.gans.method import GanMethod
+from nacre.typed import Array, State
+
+if TYPE_CHECKING:
+    import jax
 
 MARGIN = 10.0
 APART = 0.1  # weight of the pulling-away term
@@ -29,26 +33,26 @@ class EbganConfig(TrainingConfig):
     def back(self) -> Branched:
         return Branched((CODE,), self.heads.width, self.width)
 
-    def start_critic(self, key: Any) -> Any:
+    def start_critic(self, key: jax.Array) -> State:
         import jax
 
         one, two = jax.random.split(key)
         return {"coder": self.coder.start(one)[0], "back": self.back.start(two)[0]}
 
-    def energy(self, critic: Any, x: Any, given: Any) -> tuple[Any, Any]:
+    def energy(self, critic: State, x: Array, given: Array) -> tuple[Any, Any]:
         """(D(x) = ‖Dec(Enc(x)) − x‖², the code)."""
         from nacre.nets.branched import forward
 
         code = forward(self.coder, critic["coder"], self.inputs(x, given))
         return ((forward(self.back, critic["back"], (code,)) - x) ** 2).sum(axis=1), code
 
-    def critic_loss(self, critic: Any, real: Any, fake: Any, given: Any, key: Any) -> Any:
+    def critic_loss(self, critic: State, real: Array, fake: Array, given: Array, key: jax.Array) -> jax.Array:
         import jax.numpy as jnp
 
         far = jnp.maximum(0.0, MARGIN - self.energy(critic, fake, given)[0])
         return (self.energy(critic, real, given)[0] + far).mean()
 
-    def generator_loss(self, critic: Any, fake: Any, given: Any) -> Any:
+    def generator_loss(self, critic: State, fake: Array, given: Array) -> jax.Array:
         import jax.numpy as jnp
 
         energy, code = self.energy(critic, fake, given)

@@ -10,7 +10,7 @@ own (docs/proofs/teach.md).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from nacre.errors import NacreError
 from nacre.privacy.budget import Budget
@@ -21,6 +21,10 @@ from nacre.synthesizers.gans.bought import Bought
 from nacre.synthesizers.gans.wgan import WganConfig
 from nacre.synthesizers.options import MOST_STEPS, positive, whole
 from nacre.synthesizers.parts.layout import Layout
+from nacre.typed import Array, State, Tree
+
+if TYPE_CHECKING:
+    import jax
 
 TURNS = 4  # steps of a critic before each answer
 ROWS = 24  # real rows in each of them
@@ -36,7 +40,7 @@ class CriticTeaching:
     rows: int
     rate: float
 
-    def start(self) -> Any:
+    def start(self) -> State:
         """All critics begin alike."""
         import jax
 
@@ -45,14 +49,14 @@ class CriticTeaching:
         critic = self.config.start_critic(jax.random.key(7))
         return {"critic": critic, "memory": ADAM.init(critic)}
 
-    def asked(self, state: Any, generator: Any) -> tuple[Any, Any]:
+    def asked(self, state: State, generator: Tree) -> tuple[Any, Any]:
         """The generated rows of this step, the same for all critics: they follow from public randomness."""
         import jax
 
         key = jax.random.wrap_key_data(state["key"], impl="threefry2x32")
         return private.made(self.config, generator, state["log_shares"], key, self.rows)
 
-    def learn(self, teacher: Any, state: Any, rows: Any, there: Any, key: Any) -> Any:
+    def learn(self, teacher: State, state: Any, rows: Array, there: Array, key: jax.Array) -> Any:
         """A few steps of WGAN-GP on rows of the part against generated rows of the same classes."""
         import jax
 
@@ -60,7 +64,7 @@ class CriticTeaching:
         from nacre.synthesizers.parts.adversarial import moved
         from nacre.synthesizers.parts.lipschitz import penalty_between
 
-        def one(teacher: Any, turn: tuple) -> tuple[Any, None]:
+        def one(teacher: State, turn: tuple) -> tuple[Any, None]:
             rows, there, key = turn
             a, b = jax.random.split(key)
             real, weight = rows["x"], there & rows["there"]
@@ -68,7 +72,7 @@ class CriticTeaching:
             fake = private.generated_for(self.config, state["generator"], given, a, len(real))
             mix = jax.random.uniform(b, (len(real), 1))
 
-            def lose(critic: Any) -> Any:
+            def lose(critic: Tree) -> jax.Array:
                 steep = penalty_between(lambda x: self.config.value(critic, x, given), real, fake, mix)
                 apart = self.config.value(critic, fake, given) - self.config.value(critic, real, given)
                 return ((apart + PENALTY_WEIGHT * steep) * weight).mean()
@@ -79,7 +83,7 @@ class CriticTeaching:
         turns = jax.tree.map(lambda x: x.reshape(TURNS, -1, *x.shape[1:]), (rows, there))
         return jax.lax.scan(one, teacher, (*turns, jax.random.split(key, TURNS)))[0]
 
-    def answer(self, teacher: Any, state: Any) -> Any:
+    def answer(self, teacher: State, state: State) -> Any:
         """∂ mean f / ∂ rows, times sqrt(rows), so that a critic of slope one gives a vector of length one."""
         import jax
 
@@ -87,7 +91,7 @@ class CriticTeaching:
         slope = jax.grad(lambda rows: self.config.value(teacher["critic"], rows, given).sum())(x)
         return slope.reshape(-1) / self.rows**0.5
 
-    def update(self, state: Any, noisy: Any, key: Any) -> Any:
+    def update(self, state: State, noisy: Array, key: jax.Array) -> State:
         """The noisy gradients pass back through the generator."""
         import jax
 

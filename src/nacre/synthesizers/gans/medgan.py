@@ -8,11 +8,15 @@ generator (specs/ppem.md 8).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from nacre.nets.branched import Branched
 from nacre.synthesizers.gans.config import TrainingConfig
 from nacre.synthesizers.gans.method import GanMethod
+from nacre.typed import Array, State, Tree
+
+if TYPE_CHECKING:
+    import jax
 
 CODE = 128
 
@@ -31,7 +35,7 @@ class MedganConfig(TrainingConfig):
     def coder(self) -> Branched:
         return Branched((self.heads.width,), CODE, self.width)
 
-    def start_critic(self, key: Any) -> Any:
+    def start_critic(self, key: jax.Array) -> State:
         return self.critic.start(key)[0]
 
     def value(self, critic: Any, x: Any, given: Any) -> Any:
@@ -42,7 +46,7 @@ class MedganConfig(TrainingConfig):
         mean = jnp.broadcast_to(x.mean(axis=0), x.shape)
         return forward(self.critic, critic, (x, mean) if given is None else (x, mean, given))[:, 0]
 
-    def critic_loss(self, critic: Any, real: Any, fake: Any, given: Any, key: Any) -> Any:
+    def critic_loss(self, critic: Tree, real: Array, fake: Array, given: Array, key: jax.Array) -> jax.Array:
         import jax
 
         return (
@@ -50,12 +54,12 @@ class MedganConfig(TrainingConfig):
             + jax.nn.softplus(self.value(critic, fake, given)).mean()
         )
 
-    def generator_loss(self, critic: Any, fake: Any, given: Any) -> Any:
+    def generator_loss(self, critic: Tree, fake: Array, given: Array) -> jax.Array:
         import jax
 
         return jax.nn.softplus(-self.value(critic, fake, given)).mean()
 
-    def rebuilding_loss(self, coder: Any, decoder: Any, x: Any) -> Any:
+    def rebuilding_loss(self, coder: Any, decoder: Any, x: Any) -> jax.Array:
         """Squared error of numbers plus cross-entropy of labels, mean over rows."""
         import jax
         import jax.numpy as jnp

@@ -9,7 +9,7 @@ noisy votes only, those of many rounds, and the generator follows the student wh
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
@@ -19,6 +19,10 @@ from nacre.synthesizers.gans.bought import Bought
 from nacre.synthesizers.gans.wgan import WganConfig
 from nacre.synthesizers.options import MOST_STEPS, positive, whole
 from nacre.synthesizers.parts.layout import Layout
+from nacre.typed import Array, State, Tree
+
+if TYPE_CHECKING:
+    import jax
 
 TURNS = 2  # steps of a teacher before each answer
 ROWS = 16  # real rows in each of them
@@ -40,7 +44,7 @@ class Votes:
     rows: int
     rate: float
 
-    def start(self) -> Any:
+    def start(self) -> State:
         import jax
 
         from nacre.synthesizers.parts.adversarial import ADAM
@@ -48,7 +52,7 @@ class Votes:
         critic = self.teacher.start_critic(jax.random.key(7))
         return {"critic": critic, "memory": ADAM.init(critic)}
 
-    def asked(self, state: Any) -> Any:
+    def asked(self, state: State) -> Any:
         """The generated rows of this round: they follow from public randomness."""
         import jax
 
@@ -57,17 +61,17 @@ class Votes:
             private.made(self.config, state["generator"], state["log_shares"], key, self.rows)[0]
         )
 
-    def learn(self, teacher: Any, state: Any, rows: Any, there: Any, key: Any) -> Any:
+    def learn(self, teacher: State, state: State, rows: Array, there: Array, key: jax.Array) -> Any:
         """A few steps of logistic regression by a small network: rows of the part against generated ones."""
         import jax
 
         from nacre.synthesizers.parts.adversarial import moved
 
-        def one(teacher: Any, turn: tuple) -> tuple[Any, None]:
+        def one(teacher: State, turn: tuple) -> tuple[Any, None]:
             rows, there, key = turn
             fake = private.made(self.config, state["generator"], state["log_shares"], key, len(there))[0]
 
-            def lose(critic: Any) -> Any:
+            def lose(critic: Tree) -> jax.Array:
                 real = jax.nn.softplus(-self.teacher.value(critic, rows["x"], None)) * there
                 return (real + jax.nn.softplus(self.teacher.value(critic, fake, None))).mean()
 
@@ -79,13 +83,13 @@ class Votes:
         turns = jax.tree.map(lambda x: x.reshape(TURNS, -1, *x.shape[1:]), (rows, there))
         return jax.lax.scan(one, teacher, (*turns, jax.random.split(key, TURNS)))[0]
 
-    def answer(self, teacher: Any, state: Any) -> Any:
+    def answer(self, teacher: State, state: State) -> Any:
         """One vote per row: ½ for real, −½ for generated."""
         import jax.numpy as jnp
 
         return jnp.where(self.teacher.value(teacher["critic"], self.asked(state), None) > 0, 0.5, -0.5)
 
-    def update(self, state: Any, noisy: Any, key: Any) -> Any:
+    def update(self, state: State, noisy: Array, key: jax.Array) -> State:
         """The votes are written down; then student and generator take turns, both on public things."""
         import jax
         import jax.numpy as jnp
@@ -98,11 +102,11 @@ class Votes:
         known = jnp.minimum(state["step"] + 1, KEPT)
         speed = pace(state["step"] / self.steps)
 
-        def study(state: Any, key: Any) -> tuple[Any, None]:
+        def study(state: State, key: jax.Array) -> tuple[Any, None]:
             a, b, c = jax.random.split(key, 3)
             at = (jax.random.randint(a, (64,), 0, known), jax.random.randint(b, (64,), 0, self.rows))
 
-            def lose(student: Any) -> Any:  # least squares: the mean of the votes, whatever their noise
+            def lose(student: Any) -> jax.Array:  # least squares: the mean of the votes, whatever their noise
                 ridge = sum(jnp.square(w).sum() for name, w in student.items() if name.endswith("weight"))
                 return ((self.config.value(student, seen[at], None) - votes[at]) ** 2).mean() + RIDGE * ridge
 
@@ -111,7 +115,7 @@ class Votes:
             )
             state = {**state, "student": student, "studying": studying}
 
-            def please(generator: Any) -> Any:
+            def please(generator: Tree) -> Any:
                 rows = private.made(self.config, generator, state["log_shares"], c, 256)[0]
                 apart = jnp.stack([rows.mean(axis=0), jnp.square(rows).mean(axis=0)]) - state["moments"]
                 return HOLD * jnp.square(apart).sum() - self.config.value(student, rows, None).mean()

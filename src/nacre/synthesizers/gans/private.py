@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from nacre.nets.branched import check_size
 from nacre.privacy.budget import Budget
@@ -23,6 +23,10 @@ from nacre.synthesizers.parts import one_way, revealed
 from nacre.synthesizers.parts.generator_model import GENERATOR
 from nacre.synthesizers.parts.layout import Layout
 from nacre.table import Schema
+from nacre.typed import Array, Number, State
+
+if TYPE_CHECKING:
+    import jax
 
 Tell = Callable[[int, int], None]  # steps done, steps in all
 MEMORY, START = 0.99, 2.5  # of the averaged generator; less than e^-START of it are the weights it started with
@@ -86,7 +90,7 @@ class PrivateGan(Synthesizer):
         curator: Curator,
         plan: Plan,
         known: bought.Bought,
-        config: Any,
+        config: object,
         seed: int,
         tell: Tell,
     ) -> Any:
@@ -111,7 +115,7 @@ def records(columns: Any, public: Any) -> dict[str, Any]:
 # ------------------------------------------------------------------------------- the generator's part of the state
 
 
-def start(config: TrainingConfig, known: bought.Bought, key: Any) -> dict[str, Any]:
+def start(config: TrainingConfig, known: bought.Bought, key: jax.Array) -> dict[str, Any]:
     """Weights, their average, Adam's memory, and the public shares of the classes."""
     import jax
     import jax.numpy as jnp
@@ -128,7 +132,7 @@ def start(config: TrainingConfig, known: bought.Bought, key: Any) -> dict[str, A
     }
 
 
-def made(config: TrainingConfig, generator: Any, log_shares: Any, key: Any, rows: int) -> tuple[Any, Any]:
+def made(config: TrainingConfig, generator: Any, log_shares: Any, key: jax.Array, rows: int) -> tuple[Any, Any]:
     """(generated rows with whole labels, their one-hot class or None); gradients pass as through relaxed labels."""
     import jax
 
@@ -139,7 +143,7 @@ def made(config: TrainingConfig, generator: Any, log_shares: Any, key: Any, rows
     return generated_for(config, generator, given, a, rows), given
 
 
-def generated_for(config: TrainingConfig, generator: Any, given: Any, key: Any, rows: int) -> Any:
+def generated_for(config: TrainingConfig, generator: Any, given: Any, key: jax.Array, rows: int) -> Any:
     """Generated rows of these classes."""
     import jax
     import jax.numpy as jnp
@@ -159,7 +163,7 @@ def generated_for(config: TrainingConfig, generator: Any, given: Any, key: Any, 
     return soft + jax.lax.stop_gradient(whole - soft)
 
 
-def generator_step(state: Any, slope: Any, rate: Any, total: int) -> Any:
+def generator_step(state: State, slope: Array, rate: Number, total: int) -> Any:
     """The state after one of `total` steps of the generator along `slope`, with its average."""
 
     from nacre.synthesizers.parts.adversarial import averaged, moved

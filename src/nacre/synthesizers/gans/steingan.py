@@ -8,16 +8,20 @@ y_i)] (specs/ppem.md 8).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from nacre.synthesizers.gans.config import TrainingConfig
 from nacre.synthesizers.gans.ebgan import EbganConfig
 from nacre.synthesizers.gans.method import GanMethod
+from nacre.typed import Array
+
+if TYPE_CHECKING:
+    import jax
 
 
 @dataclass(frozen=True)
 class SteinConfig(EbganConfig):
-    def generator_loss(self, critic: Any, fake: Any, given: Any) -> Any:
+    def generator_loss(self, critic: Any, fake: Array, given: Any) -> jax.Array:
         """A loss whose gradient in the rows is −φ: Σ_i −φ_i·y_i / b with φ held fixed."""
         import jax
 
@@ -26,7 +30,7 @@ class SteinConfig(EbganConfig):
         return -(jax.lax.stop_gradient(direction(still, slope)) * fake).sum() / len(fake)
 
 
-def direction(y: Any, slope: Any) -> Any:
+def direction(y: Any, slope: Array) -> Any:
     """φ [n, d] of rows y with energy gradients `slope`; Gaussian kernel, median bandwidth of the batch.
 
     ∇_{y_j} k(y_j, y_i) = −(y_j − y_i)/h² k = (y_i − y_j)/h² k.

@@ -14,6 +14,7 @@ from nacre.nets.branched import forward, train_forward
 from nacre.synthesizers.gans.config import TrainingConfig
 from nacre.synthesizers.parts.adversarial import ADAM, Data, averaged, balanced, chunks, finite, kept, moved, pace
 from nacre.synthesizers.parts.generator_model import GENERATOR
+from nacre.typed import Array, Number, State
 
 CHUNK = 200
 REBUILDING = 2_000  # steps of an autoencoder before the adversarial training
@@ -53,10 +54,10 @@ def made(config: TrainingConfig, generators: Any, running: Any, given: Any, key:
     return config.heads.relaxed(raw, two), running
 
 
-def step(state: Any, data: Data, key: jax.Array, number: Any, total: Any, config: TrainingConfig) -> Any:
+def step(state: State, data: Data, key: jax.Array, number: Number, total: Number, config: TrainingConfig) -> State:
     speed, share = pace(number / total), kept(total)
 
-    def turn(state: Any, key: jax.Array) -> tuple[Any, None]:
+    def turn(state: State, key: jax.Array) -> tuple[State, None]:
         a, b, c = jax.random.split(key, 3)
         real, given = rows_and_class(config, data, a)
         fake = jax.lax.stop_gradient(made(config, state["generators"], state["running"], given, b)[0])
@@ -67,7 +68,7 @@ def step(state: Any, data: Data, key: jax.Array, number: Any, total: Any, config
     keys = jax.random.split(key, config.turns + 1)
     state, _ = jax.lax.scan(turn, state, keys[1:])
 
-    def lose(generators: Any) -> tuple[jax.Array, Any]:
+    def lose(generators: State) -> tuple[jax.Array, Any]:
         a, b = jax.random.split(keys[0])
         _, given = rows_and_class(config, data, a)
         fake, running = made(config, generators, state["running"], given, b)
@@ -81,16 +82,16 @@ def step(state: Any, data: Data, key: jax.Array, number: Any, total: Any, config
     return {**state, "generators": generators, "generator_memory": generator_memory, "running": running, "mean": mean}
 
 
-@partial(jax.jit, static_argnames=("config", "length"))
-def _chunk(state: Any, data: Data, key: jax.Array, first: Any, total: Any, config: TrainingConfig, length: int) -> Any:
-    def one(state: Any, number: Any) -> tuple[Any, None]:
+@partial(jax.jit, static_argnames="config")
+def _chunk(state: State, data: Data, key: jax.Array, numbers: Array, total: Number, config: TrainingConfig) -> State:
+    def one(state: State, number: Number) -> tuple[Any, None]:
         return step(state, data, jax.random.fold_in(key, number), number, total, config), None
 
-    return jax.lax.scan(one, state, first + jnp.arange(length))[0]
+    return jax.lax.scan(one, state, numbers)[0]
 
 
 @partial(jax.jit, static_argnames=("config", "length"))
-def _rebuild(state: Any, data: Data, key: jax.Array, config: Any, length: int) -> Any:
+def _rebuild(state: State, data: Data, key: jax.Array, config: Any, length: int) -> Any:
     """The autoencoder of medGAN, trained on rows before."""
     both = {"coder": state["coder"], "decoder": state["generators"]["decoder"]}
 
@@ -105,11 +106,11 @@ def _rebuild(state: Any, data: Data, key: jax.Array, config: Any, length: int) -
     return {**state, "coder": both["coder"], "generators": generators, "mean": jax.tree.map(jnp.array, generators)}
 
 
-@partial(jax.jit, static_argnames=("config", "length"))
+@partial(jax.jit, static_argnames="config")
 def _chunks(
-    states: Any, data: Data, keys: jax.Array, first: Any, total: Any, config: TrainingConfig, length: int
-) -> Any:
-    return jax.vmap(lambda s, d, k: _chunk(s, d, k, first, total, config, length))(states, data, keys)
+    states: object, data: Data, keys: jax.Array, numbers: Array, total: Number, config: TrainingConfig
+) -> State:
+    return jax.vmap(lambda s, d, k: _chunk(s, d, k, numbers, total, config))(states, data, keys)
 
 
 def train(
@@ -123,9 +124,9 @@ def train(
     critic's. Deterministic given key and device; ConvergenceError if a weight is not finite."""
     state = _begun(data, config, steps, key)
     total = max(1, steps // config.turns)
-    for done, length in chunks(total, CHUNK):
-        state = _chunk(state, data, key, done, float(total), config, length)
-        progress(done + length, total)
+    for numbers in chunks(total, CHUNK):
+        state = _chunk(state, data, key, numbers, float(total), config)
+        progress(int(numbers[-1]) + 1, total)
     return _nets(state)
 
 
@@ -137,8 +138,8 @@ def train_together(
     begun = [_begun(one, config, steps, key) for one, key in zip(data, keys)]
     states, rows, stacked = (jax.tree.map(lambda *x: jnp.stack(x), *several) for several in (begun, data, keys))
     total = max(1, steps // config.turns)
-    for done, length in chunks(total, CHUNK):
-        states = _chunks(states, rows, stacked, done, float(total), config, length)
+    for numbers in chunks(total, CHUNK):
+        states = _chunks(states, rows, stacked, numbers, float(total), config)
     return [_nets(jax.tree.map(lambda leaf: leaf[i], states)) for i in range(len(begun))]  # noqa: B023
 
 
@@ -149,6 +150,6 @@ def _begun(data: Data, config: TrainingConfig, steps: int, key: jax.Array) -> di
     return state
 
 
-def _nets(state: Any) -> dict[str, dict[str, np.ndarray]]:
+def _nets(state: State) -> dict[str, dict[str, np.ndarray]]:
     nets = {**state["mean"], GENERATOR: {**state["mean"][GENERATOR], **state["running"]}}
     return finite(nets, "; train fewer steps")

@@ -5,11 +5,15 @@ Of a table of a single number only slopes above 1 are penalised (`parts.lipschit
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from nacre.nets.branched import Branched
 from nacre.synthesizers.gans.config import TrainingConfig
 from nacre.synthesizers.gans.method import GanMethod
+from nacre.typed import Array, State, Tree
+
+if TYPE_CHECKING:
+    import jax
 
 PENALTY_WEIGHT = 10.0
 
@@ -20,7 +24,7 @@ class WganConfig(TrainingConfig):
     def critic(self) -> Branched:
         return Branched((self.heads.width, *self.condition), 1, self.width)
 
-    def start_critic(self, key: Any) -> Any:
+    def start_critic(self, key: jax.Array) -> State:
         return self.critic.start(key)[0]
 
     def value(self, critic: Any, x: Any, given: Any) -> Any:
@@ -28,7 +32,7 @@ class WganConfig(TrainingConfig):
 
         return forward(self.critic, critic, self.inputs(x, given))[:, 0]
 
-    def critic_loss(self, critic: Any, real: Any, fake: Any, given: Any, key: Any) -> Any:
+    def critic_loss(self, critic: Tree, real: Any, fake: Any, given: Any, key: jax.Array) -> jax.Array:
         """mean f(fake) − mean f(real) + 10 (‖∇f‖ − 1)² between them."""
         import jax
 
@@ -38,7 +42,7 @@ class WganConfig(TrainingConfig):
         steep = penalty_between(lambda x: self.value(critic, x, given), real, fake, mix)
         return (self.value(critic, fake, given) - self.value(critic, real, given) + PENALTY_WEIGHT * steep).mean()
 
-    def generator_loss(self, critic: Any, fake: Any, given: Any) -> Any:
+    def generator_loss(self, critic: Tree, fake: Array, given: Array) -> jax.Array:
         return -self.value(critic, fake, given).mean()
 
 

@@ -11,7 +11,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -194,7 +193,7 @@ def _special(grid: Grid) -> np.ndarray:
     return np.array(found + ([grid.null] if grid.null is not None else []), np.int64)
 
 
-def _edges(cells: int, shares: Any) -> np.ndarray:
+def _edges(cells: int, shares: object) -> np.ndarray:
     share = np.full(cells, 1 / cells) if shares is None else np.asarray(shares, np.float64)
     edges = np.concatenate([[0.0], np.cumsum(share)])
     return edges / edges[-1]

@@ -20,6 +20,7 @@ from nacre.synthesizers.hflow.conditions import Conditions
 from nacre.synthesizers.parts.conditioning import draw_until
 from nacre.table import Condition, Schema
 from nacre.table.encoding import Values
+from nacre.typed import Tree
 
 SPACES = ("normal", "uniform")
 DEQUANTISATIONS = ("uniform", "variational", "printed")
@@ -41,7 +42,7 @@ class FlowModel(Model):
         self,
         axes: Axes,
         shape: Shape,
-        weights: Mapping[str, Any],
+        weights: Mapping[str, Tree],
         space: str,
         target: str | None,
         rows: int,
@@ -62,8 +63,8 @@ class FlowModel(Model):
                 tried.append(min(n, 2 * tried[-1]))
                 return self._rows_given(where, min(n, tried[-2]), rng)
 
-            return draw_until(rows, rng, where, self.axes.grids, some, BATCH)
-        return draw_until(rows, rng, where, self.axes.grids, lambda n: self._rows(n, rng), BATCH)
+            return draw_until(rows, where, self.axes.grids, some, BATCH)
+        return draw_until(rows, where, self.axes.grids, lambda n: self._rows(n, rng), BATCH)
 
     def _rows(self, rows: int, rng: np.random.Generator) -> dict[str, Values]:
         z = rng.standard_normal((rows, self.shape.columns)).astype(np.float32)

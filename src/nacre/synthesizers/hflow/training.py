@@ -17,6 +17,7 @@ from nacre.nets.flow_shape import Shape
 from nacre.nets.taps import Tape, Tapped
 from nacre.synthesizers.base import Progress
 from nacre.synthesizers.hflow import warm
+from nacre.typed import Array, State, Tree
 
 EDGE = 1e-6  # points of the box stay this far from its ends: their normal quantiles are below 4.8
 ROWS_AT_ONCE, PRETRAINING_AT_ONCE = 4096, 250
@@ -46,7 +47,7 @@ class Objective:
             parameters |= self.dequantiser.start(jax.random.fold_in(key, 1))
         return parameters
 
-    def loss(self, parameters: Mapping[str, Any], tape: Tape, units: Any, keys: jax.Array, state: Any) -> jax.Array:
+    def loss(self, parameters: Mapping[str, Any], tape: Tape, units: Any, keys: jax.Array, state: State) -> jax.Array:
         """The negative bound [batch]; of a person with several rows, the sum over those that are there."""
         if self.group == 1:
             return -self.bound(parameters, _Once(tape), units, keys)
@@ -58,7 +59,7 @@ class Objective:
             total = total - jnp.where(present[:, i], self.bound(parameters, once, one, own), 0.0)
         return total
 
-    def bound(self, parameters: Mapping[str, Any], tape: Any, record: Any, keys: jax.Array) -> jax.Array:
+    def bound(self, parameters: Mapping[str, Tree], tape: Any, record: Any, keys: jax.Array) -> jax.Array:
         """log p(y) - log q(u) at one point of every record's box; the box's own volume is left out."""
         batch, axes = record["low"].shape
         log_q = jnp.zeros(batch)
@@ -112,7 +113,7 @@ class _Once:
     def dense(self, *use: Any) -> jax.Array:
         return self.tape.dense(*use)
 
-    def own(self, name: str, value: Any) -> Any:
+    def own(self, name: str, value: Array) -> Any:
         if name not in self.kept:
             self.kept[name] = self.tape.own(name, value)
         return self.kept[name]
@@ -131,11 +132,11 @@ class Descending:
         rate = optax.cosine_decay_schedule(self.rate, self.steps) if self.decay == "cosine" else self.rate
         return optax.adabelief(rate, b1=0.9, b2=0.999, eps=1e-16)
 
-    def start(self, parameters: Any) -> dict[str, Any]:
+    def start(self, parameters: Tree) -> dict[str, Any]:
         state = {"parameters": parameters, "optimiser": self.optimiser().init(parameters)}
         return state | ({"average": parameters, "count": jnp.int32(0)} if self.averaging else {})
 
-    def update(self, state: Any, noisy: Mapping[str, Any], key: jax.Array) -> Any:
+    def update(self, state: State, noisy: Mapping[str, Any], key: jax.Array) -> Any:
         moves, optimiser = self.optimiser().update(noisy["gradient"], state["optimiser"], state["parameters"])
         parameters = optax.apply_updates(state["parameters"], moves)
         new = {"parameters": parameters, "optimiser": optimiser}
@@ -146,7 +147,7 @@ class Descending:
             new["average"] = jax.tree.map(lambda a, p: a + share * (p - a), state["average"], parameters)
         return new
 
-    def end(self, state: Any) -> Any:
+    def end(self, state: State) -> Any:
         return state["average"] if self.averaging else state["parameters"]
 
 

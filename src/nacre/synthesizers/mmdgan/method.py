@@ -25,6 +25,7 @@ from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.weighted.model import WeightedModel
 from nacre.table import Schema
 from nacre.targets import Target
+from nacre.typed import State
 
 MODES = ("ehr", "li2017", "ae01")
 LATENT, CODE, DEPTH = 64, 64, 2  # three layers: the first and two more
@@ -143,7 +144,7 @@ class Best:
         self.seed, self.least, self.since = seed, np.inf, 0
         self.net: Any = None
 
-    def look(self, state: Any, done: int, steps: int) -> bool:
+    def look(self, state: State, done: int, steps: int) -> bool:
         """Keep the averaged generator if it is the best; true when there was no progress for long."""
         from nacre.distances import energy_distance
 

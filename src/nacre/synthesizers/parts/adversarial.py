@@ -15,6 +15,7 @@ import numpy as np
 import optax
 
 from nacre.errors import ConvergenceError
+from nacre.typed import Number, Tree
 
 ADAM = optax.scale_by_adam(b1=0.5, b2=0.9)
 MEMORY = 0.999  # of the average of the generators' weights over their steps, where there are thousands of steps
@@ -26,14 +27,14 @@ class Data(NamedTuple):
     one these are the same. `order`, `starts`, `counts` find the rows of a class; `bandwidths` has one h per hidden set
     and, last, that of all hidden columns."""
 
-    real: Any
-    hidden: Any
-    visible: Any
-    kinds: Any
-    order: Any
-    starts: Any
-    counts: Any
-    bandwidths: Any
+    real: jax.Array
+    hidden: jax.Array
+    visible: jax.Array
+    kinds: jax.Array
+    order: jax.Array
+    starts: jax.Array
+    counts: jax.Array
+    bandwidths: jax.Array
 
 
 def prepared(
@@ -75,36 +76,36 @@ def balanced(data: Data, key: jax.Array, batch: int, classes: int) -> jax.Array:
 
 
 def moved(
-    weights: Any, slope: Any, memory: Any, rate: Any, rule: optax.GradientTransformation = ADAM
+    weights: Tree, slope: Any, memory: Any, rate: Number, rule: optax.GradientTransformation = ADAM
 ) -> tuple[Any, Any]:
     """The weights after one step of Adam, or of another rule, and its memory."""
     change, memory = rule.update(slope, memory)
     return jax.tree.map(lambda w, c: w - rate * c, weights, change), memory
 
 
-def pace(share: Any) -> Any:
+def pace(share: Number) -> jax.Array:
     """Learning rates fall along a cosine to 2 % of their start."""
     return 0.02 + 0.49 * (1 + jnp.cos(jnp.pi * share))
 
 
-def kept(total: Any) -> Any:
+def kept(total: Number) -> jax.Array:
     """How much of the averaged weights a generator step keeps, of `total` steps: at most 1 − 8/total, so that less than
     e⁻⁸ of the released weights are those before training, however short it is. May be traced."""
     return jnp.clip(1.0 - 8.0 / jnp.maximum(total, 1.0), 0.0, MEMORY)
 
 
-def averaged(old: Any, new: Any, share: Any) -> Any:
+def averaged(old: Tree, new: Tree, share: Number) -> Any:
     """The average that keeps so much of what it was."""
     return jax.tree.map(lambda a, b: share * a + (1 - share) * b, old, new)
 
 
-def chunks(total: int, size: int) -> Iterator[tuple[int, int]]:
-    """(steps done before, steps to take) of every call of compiled code."""
+def chunks(total: int, size: int) -> Iterator[np.ndarray]:
+    """The numbers of the steps of every call of compiled code."""
     for done in range(0, total, size):
-        yield done, min(size, total - done)
+        yield np.arange(done, min(done + size, total), dtype=np.int32)
 
 
-def finite(nets: Mapping[str, Any], told: str) -> Any:
+def finite(nets: Mapping[str, Tree], told: str) -> Any:
     """The weights as arrays; ConvergenceError if one is not finite."""
     found = jax.tree.map(lambda a: np.asarray(a, np.float32), nets)
     if not all(np.isfinite(a).all() for a in jax.tree.leaves(found)):

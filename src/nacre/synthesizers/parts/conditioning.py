@@ -20,7 +20,6 @@ ROUNDS = 2_000  # batches drawn for a condition before giving up
 
 def draw_until(
     rows: int,
-    rng: np.random.Generator,
     where: Mapping[str, Condition],
     grids: Mapping[str, Grid],
     draw: Callable[[int], dict[str, Values]],
@@ -76,7 +75,7 @@ class RowsByRejection(Model):
     def schema(self) -> Schema:
         raise NotImplementedError
 
-    def some_rows(self, rows: int, rng: np.random.Generator, fixed: Any) -> dict[str, Values]:
+    def some_rows(self, rows: int, rng: np.random.Generator, fixed: object) -> dict[str, Values]:
         """`rows` rows; `fixed` is what `take_direct` made of the conditions it could meet directly."""
         raise NotImplementedError
 
@@ -92,7 +91,7 @@ class RowsByRejection(Model):
         fixed = self.take_direct(where)
         columns = self.schema.columns
         grids = {n: Grid.of(columns[n]) for n in self.schema.modelled if columns[n].counted}
-        return draw_until(rows, rng, where, grids, lambda n: self.some_rows(n, rng, fixed), self.batch)
+        return draw_until(rows, where, grids, lambda n: self.some_rows(n, rng, fixed), self.batch)
 
 
 def pick(p: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from nacre.typed import Array
+
+if TYPE_CHECKING:
+    import jax
 
 TEMPERATURE = 0.2  # of relaxed labels in training; drawn rows have hard ones
 
@@ -26,7 +31,7 @@ class Heads:
         """The block that each label coordinate belongs to."""
         return np.repeat(np.arange(len(self.sizes)), self.sizes)
 
-    def relaxed(self, raw: Any, key: Any) -> Any:
+    def relaxed(self, raw: Array, key: jax.Array) -> Any:
         """Raw outputs [n, width] as a vector that can be differentiated: numbers as they are, blocks by a softmax of
         logits with Gumbel noise (its largest coordinate is a draw from the block's law). No row looks at another."""
         import jax

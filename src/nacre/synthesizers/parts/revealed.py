@@ -21,11 +21,12 @@ from nacre.table.encoding import Values, encode
 from nacre.table.grid import Grid
 from nacre.targets import Target, Weights
 from nacre.targets.weights import check_truncate
+from nacre.typed import Tree
 
 LEAST_ROWS = 16
 
 
-def checked_target(name: str, weights: Any) -> Target | None:
+def checked_target(name: str, weights: Tree) -> Target | None:
     if weights is not None and not isinstance(weights, Target):
         raise NacreError(f"{name}={weights!r}: expected a target of nacre.targets; see fit(weights=...)")
     return weights

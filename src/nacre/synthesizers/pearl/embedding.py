@@ -32,21 +32,24 @@ CLASSES = 0.02  # of μ²
 SCALE = 0.1  # of μ², where the frequency scale is bought (specs/pearl.md E1)
 
 
+class Wanted(NamedTuple):
+    """What is to be bought: an embedding of `size` numbers a class, in which a record has this `norm`, at a frequency
+    scale that is "bought", too, or a public number."""
+
+    size: int
+    norm: float
+    scale: str | float
+
+
 def plan(
-    method: str,
-    layout: Layout,
-    rows: int | None,
-    budget: Budget,
-    before: tuple[Entry, ...],
-    embedding: tuple[int, float],
-    scale: str | float,
+    method: str, layout: Layout, rows: int | None, budget: Budget, before: tuple[Entry, ...], wanted: Wanted
 ) -> Plan:
     """Entries `classes` (not without a target and with a known number of rows), `scale` (where it is bought) and
-    `embedding` of (size, norm)."""
+    `embedding`."""
     schema = layout.schema
     scope = scope_of(schema, budget)
     mu2 = gaussian_share(budget, scope, before)
-    size, norm = embedding
+    size, norm, scale = wanted
     class_share, scale_share = CLASSES if layout.target or not rows else 0.0, SCALE if scale == "bought" else 0.0
 
     def noise(share: float) -> float:

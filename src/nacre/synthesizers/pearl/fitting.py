@@ -21,8 +21,10 @@ import numpy as np
 import optax
 
 from nacre.errors import ConvergenceError
+from nacre.synthesizers.parts.adversarial import chunks
 from nacre.synthesizers.pearl import critic
 from nacre.synthesizers.pearl.characters import ORDER, Characters
+from nacre.typed import Array, Tree
 
 CHUNK = 50  # steps per jitted call
 
@@ -60,21 +62,24 @@ class Measured:
 class Problem(NamedTuple):
     """The same as arrays. `cosine`, `sine` [Σ groups, atoms + 1]: tables of the atoms of positive harmonic, zero
     outside their column, the last one constant; `first`, `second`, `third` [k]: atoms of each frequency, with the
-    signs of the second and third harmonic; `third` is None when no frequency has three columns."""
+    signs of the second and third harmonic; `third` is None when no frequency has three columns. `member`: the column
+    of each group; `start`: where the log scales of the critic begin."""
 
-    cosine: Any
-    sine: Any
-    first: Any
-    second: Any
+    cosine: jax.Array
+    sine: jax.Array
+    first: jax.Array
+    second: jax.Array
     third: Any
-    sign: Any
-    re: Any
-    im: Any
-    weight: Any
-    noise: Any
-    share: Any
-    share_weight: Any
-    harmonics: Any
+    sign: jax.Array
+    re: jax.Array
+    im: jax.Array
+    weight: jax.Array
+    noise: jax.Array
+    share: jax.Array
+    share_weight: jax.Array
+    harmonics: jax.Array
+    member: jax.Array
+    start: jax.Array
 
 
 def problem(measured: Measured, characters: Characters) -> Problem:
@@ -87,12 +92,14 @@ def problem(measured: Measured, characters: Characters) -> Problem:
     atom = np.array([number[int(c), abs(int(h))] for c, h in zip(column, harmonic)])[characters.members]
     harmonics = np.zeros((len(atom), len(sizes) + 1))
     for place in range(ORDER):
-        held = characters.members[:, place]
-        harmonics[np.arange(len(atom)), column[held]] += harmonic[held]
+        own = characters.members[:, place]
+        harmonics[np.arange(len(atom)), column[own]] += harmonic[own]
     precision = measured.sigma**-2.0
     flat = np.concatenate([np.broadcast_to(s, (n,)) for s, n in zip(measured.share_sigma, sizes)]) ** -2.0
     scale = max(precision.max(initial=0.0), flat.max())
     floats = partial(jnp.asarray, dtype=jnp.float32)
+    held = floats(harmonics[:, :-1])
+    reach = jnp.sqrt(jnp.maximum((held**2).sum(0), 1e-6) / jnp.maximum((held != 0).sum(0), 1))
     return Problem(
         floats(cosine),
         floats(sine),
@@ -106,7 +113,9 @@ def problem(measured: Measured, characters: Characters) -> Problem:
         floats(2 * measured.sigma**2),
         floats(np.concatenate(measured.shares)),
         floats(flat / scale),
-        floats(harmonics[:, :-1]),
+        held,
+        jnp.asarray(np.repeat(np.arange(len(sizes)), sizes)),
+        jnp.log(reach),
     )
 
 
@@ -226,7 +235,6 @@ def fit(
     """Block probabilities [particles, Σ groups]; each column's block sums to one. Same key and device, same answer."""
     sizes = [len(s) for s in measured.shares]
     task = problem(measured, characters)
-    member = jnp.asarray(np.repeat(np.arange(len(sizes)), sizes))
     edges = np.cumsum([0, *sizes]).tolist()
     target = measured.target
     last = None if target is None else (edges[target], edges[target + 1])
@@ -234,44 +242,41 @@ def fit(
     base = jnp.log(jnp.asarray(floor, jnp.float32))
     key, own = jax.random.split(key)
     if effort.network:
-        state: Any = start_network(own, effort, base)
+        state: Tree = start_network(own, effort, base)
     else:
         state = base + effort.spread * jax.random.normal(own, (effort.particles, len(base)))
-    reach = jnp.sqrt(jnp.maximum((task.harmonics**2).sum(0), 1e-6) / jnp.maximum((task.harmonics != 0).sum(0), 1))
-    players = (state, jnp.log(reach))
-    moments = tuple(_optimiser(effort).init(part) for part in players)
-    for done in range(0, effort.steps, CHUNK):
+    players = (state, task.start)
+    play = players, tuple(_optimiser(effort).init(part) for part in players)
+    for numbers in chunks(effort.steps, CHUNK):
         key, own = jax.random.split(key)
-        length = min(CHUNK, effort.steps - done)
-        players, moments = _chunk(
-            players, moments, jnp.log(reach), own, task, member, last, len(sizes), effort, length, done
-        )
-        progress(done + length, effort.steps)
-    blocks = np.asarray(_made(players[0], key, member, len(sizes), effort))
+        play = _chunk(play, own, numbers, task, last, effort)
+        progress(int(numbers[-1]) + 1, effort.steps)
+    blocks = np.asarray(_made(play[0][0], key, task, effort))
     if not np.isfinite(blocks).all():
         raise ConvergenceError(f"the fit left finite numbers in {effort.steps} steps: take fewer (`steps`)")
     return blocks
 
 
-def _made(state: Any, key: jax.Array, member: jax.Array, blocks: int, effort: Effort) -> jax.Array:
+def _made(state: Any, key: jax.Array, task: Problem, effort: Effort) -> jax.Array:
     logits = state
     if effort.network:
         logits = run_network(state, jax.random.normal(key, (effort.particles, effort.latent)))
-    return probabilities(logits, member, blocks)
+    return probabilities(logits, task.member, task.harmonics.shape[1])
 
 
 def _optimiser(effort: Effort) -> optax.GradientTransformation:
     return optax.adam(effort.rate if not effort.network else effort.rate / 30)
 
 
-@partial(jax.jit, static_argnames=("last", "blocks", "effort", "length"))
-def _chunk(players, moments, log_start, key, task, member, last, blocks, effort, length, done):
+@partial(jax.jit, static_argnames=("last", "effort"))
+def _chunk(play: Any, key: jax.Array, numbers: Array, task: Problem, last: tuple[int, int] | None, effort: Effort):
+    """Both players and the moments of their optimisers after the steps of these numbers."""
     place = None if last is None else slice(*last)
     optimiser = _optimiser(effort)
 
     def objective(state, log_scale, key):
-        weight = critic.weights(task.harmonics, log_start, log_scale) if effort.critic else jnp.ones(len(task.weight))
-        return loss(_made(state, key, member, blocks, effort), task, place, effort.network, weight)
+        weight = critic.weights(task.harmonics, task.start, log_scale) if effort.critic else jnp.ones(len(task.weight))
+        return loss(_made(state, key, task, effort), task, place, effort.network, weight)
 
     def step(carry, now):
         (state, log_scale), (first, second) = carry
@@ -285,13 +290,11 @@ def _chunk(players, moments, log_start, key, task, member, last, blocks, effort,
                 up = -jax.grad(objective, argnums=1)(state, log_scale, jax.random.fold_in(key, 1))
                 update, second = optax.adam(0.01).update(up, second, log_scale)
                 moved = optax.apply_updates(log_scale, update)
-                return critic.kept_in_play(log_start, log_scale, jnp.asarray(moved), task.harmonics), second
+                return critic.kept_in_play(task.start, log_scale, jnp.asarray(moved), task.harmonics), second
 
             log_scale, second = jax.lax.cond(
                 number % 10 == 9, play, lambda log_scale, second: (log_scale, second), log_scale, second
             )
         return ((state, log_scale), (first, second)), None
 
-    steps = (done + jnp.arange(length), jax.random.split(key, length))
-    carry, _ = jax.lax.scan(step, (players, moments), steps)
-    return carry
+    return jax.lax.scan(step, play, (numbers, jax.random.split(key, len(numbers))))[0]

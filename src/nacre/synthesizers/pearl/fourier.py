@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nacre.synthesizers.parts.layout import Layout
+
+if TYPE_CHECKING:
+    from nacre.privacy.passes.feature_sums import Features
+    from nacre.table.encoding import Values
 
 
 def frequencies(k: int, width: int, scale: float, spread: tuple[float, ...], seed: int) -> np.ndarray:
@@ -42,10 +46,10 @@ def public_parameters(layout: Layout, t: np.ndarray | None = None) -> dict[str, 
     return {"numbers": layout.numbers, "blocks": layout.blocks} | ({} if t is None else {"frequencies": t})
 
 
-def cosine_map(layout: Layout) -> Callable[[Mapping[str, Any], Any], np.ndarray]:
+def cosine_map(layout: Layout) -> Features:
     """PEARL's record features k^{-1/2}[cos t·x, sin t·x], of norm exactly 1, after the class if there are several."""
 
-    def features(records: Mapping[str, Any], public: Any) -> np.ndarray:
+    def features(records: Mapping[str, Values], public: Any) -> np.ndarray:
         t = public["frequencies"]
         angle = angles(layout, *layout.encode(records), t)
         waves = np.concatenate([np.cos(angle), np.sin(angle)], axis=1) / np.sqrt(len(t))
@@ -54,10 +58,10 @@ def cosine_map(layout: Layout) -> Callable[[Mapping[str, Any], Any], np.ndarray]
     return features
 
 
-def mixed_map(layout: Layout) -> Callable[[Mapping[str, Any], Any], np.ndarray]:
+def mixed_map(layout: Layout) -> Features:
     """DP-MERF's features for mixed tables: k^{-1/2}[cos, sin] of the numbers, one-hot/sqrt(blocks) beside (norm √2)."""
 
-    def features(records: Mapping[str, Any], public: Any) -> np.ndarray:
+    def features(records: Mapping[str, Values], public: Any) -> np.ndarray:
         t = public["frequencies"]
         numbers, codes = layout.encode(records)
         pieces = []
@@ -79,7 +83,7 @@ def moment_size(layout: Layout) -> int:
     return layout.width + 1
 
 
-def moment_map(layout: Layout) -> Callable[[Mapping[str, Any], Any], np.ndarray]:
+def moment_map(layout: Layout) -> Features:
     """[x/r, ‖u‖²/q]/√2 of a centred record x, u its numbers.
 
     Numbers are centred at the middle of their public range (u in [-1/2, 1/2]^d, so ‖u‖² <= q = d/4), each block of m
@@ -88,7 +92,7 @@ def moment_map(layout: Layout) -> Callable[[Mapping[str, Any], Any], np.ndarray]
     """
     spans = _spans(layout)
 
-    def features(records: Mapping[str, Any], public: Any) -> np.ndarray:
+    def features(records: Mapping[str, Values], public: object) -> np.ndarray:
         numbers, codes = layout.encode(records)
         u = numbers - 0.5
         hot = [

@@ -8,9 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+
+from nacre.typed import Array
+
+if TYPE_CHECKING:
+    import jax
 
 EPS = 1e-5
 MEMORY = 0.9  # of the running averages that sampling uses
@@ -44,12 +49,12 @@ class Dense:
         """What follows the two layers with batch norm."""
         return x @ net["weight2"] + net["bias2"]
 
-    def between(self, x: Any) -> Any:
+    def between(self, x: Array) -> Any:
         """What follows the second batch norm."""
         return relu(x)
 
 
-def start(network: Any, key: Any, classes: int) -> tuple[Net, Net]:
+def start(network: Any, key: jax.Array, classes: int) -> tuple[Net, Net]:
     """(trained weights, running averages) of a network that says its shapes."""
     import jax
     import jax.numpy as jnp
@@ -68,7 +73,7 @@ def start(network: Any, key: Any, classes: int) -> tuple[Net, Net]:
     return net, running
 
 
-def train_forward(network: Any, net: Net, running: Net, x: Any) -> tuple[Any, Net]:
+def train_forward(network: Any, net: Net, running: Net, x: Array) -> tuple[Any, Net]:
     """Raw outputs with the statistics of the batch, and the new running averages."""
     fresh = {}
     for i in range(2):
@@ -93,7 +98,7 @@ def _normal(network: Any, net: Mapping[str, Any], x: Any, mean: Any, variance: A
     return network.between(x) if i else relu(x)
 
 
-def relu(x: Any) -> Any:
+def relu(x: Array) -> Any:
     return x * (x > 0)
 
 

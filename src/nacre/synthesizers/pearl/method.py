@@ -104,7 +104,7 @@ class Pearl(Synthesizer):
         coarse, total = self._first_round(curator, plan, columns, target)
         characters = self._characters(curator, columns, coarse, target, seed)
         progress("summing characters", 0, None)
-        phi, sigma = self._second_round(curator, plan, columns, coarse, target, characters, total)
+        phi, sigma = self._second_round(curator, plan, coarse, target, characters, total)
         shares = [simplex(c.counts / total, 1.0) for c in coarse]
         mass = np.ones(1) if target is None else shares[target]
         phi = (shrink if self.shrinking else lambda p, m, s, c: project(p, m))(phi, mass, sigma, characters)
@@ -136,10 +136,16 @@ class Pearl(Synthesizer):
         return choose(angle, [g.ordered for g in grids], features, self.frequencies, rng, self.orders)
 
     def _second_round(
-        self, curator: Curator, plan: Plan, columns, coarse, target, characters: Characters, total: float
-    ):
+        self,
+        curator: Curator,
+        plan: Plan,
+        coarse: list[Groups],
+        target: int | None,
+        characters: Characters,
+        total: float,
+    ) -> tuple[np.ndarray, np.ndarray]:
         """phi [classes, k] as shares of all rows, and the noise of its real and imaginary parts."""
-        entry = plan["sketch"]
+        entry, columns = plan["sketch"], list(curator.schema.modelled)
         luts, grids = [c.lut for c in coarse], [curator.grids[c] for c in columns]
         features, public = character_map(characters, columns, grids, luts, target, (entry.parts, entry.size))
         answer = np.atleast_2d(curator.total(entry, features, public))

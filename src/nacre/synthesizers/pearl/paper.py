@@ -64,7 +64,8 @@ class PearlPaper(embedding.FromEmbedding):
 
     def plan(self, schema: Schema, rows: int | None, budget: Budget, before: tuple[Entry, ...] = ()) -> Plan:
         layout = Layout.of(schema, self.target, self.name, pieces=True)
-        return embedding.plan(self.name, layout, rows, budget, before, (2 * self.frequencies, 1.0), self.scale)
+        wanted = embedding.Wanted(2 * self.frequencies, 1.0, self.scale)
+        return embedding.plan(self.name, layout, rows, budget, before, wanted)
 
     def buy(self, curator: Curator, plan: Plan, seed: int, progress: Progress = silent) -> Embedding:
         """Open the doors: the noisy characteristic function of every class, projected to what is possible."""

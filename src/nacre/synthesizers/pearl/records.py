@@ -6,13 +6,16 @@ bits wherever it stands and whatever stands around it, so that the sums are exac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nacre.synthesizers.pearl.characters import ORDER, Characters
 from nacre.table.grid import Grid
+
+if TYPE_CHECKING:
+    from nacre.privacy.passes.feature_sums import Features
 
 BLOCK = 32  # records at a time, so that their numbers stay in the processor's cache
 
@@ -24,7 +27,7 @@ def character_map(
     luts: Sequence[np.ndarray],
     target: int | None,
     shape: tuple[int, int],
-) -> tuple[Callable[[Mapping[str, Any], Any], np.ndarray], dict[str, Any]]:
+) -> tuple[Features, dict[str, Any]]:
     """Features of a record, and the public arrays that they need: amplitude·[cosines, sines] of its k characters, zeros
     up to the size, and, with several parts, the number of its class in front (0 without a target). A value in no cell
     makes its characters zero."""

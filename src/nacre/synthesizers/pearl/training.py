@@ -20,6 +20,7 @@ import optax
 from nacre.synthesizers.parts.adversarial import chunks, finite
 from nacre.synthesizers.pearl import critic, generator
 from nacre.synthesizers.pearl.config import Embedding, TrainingConfig
+from nacre.typed import Array
 
 CHUNK = 200  # steps per jitted call
 LOG = logging.getLogger(__name__)
@@ -94,14 +95,14 @@ def train(
     released = Embedding(*(jnp.asarray(a, jnp.float32) for a in released))
     key, own = jax.random.split(key)
     state, log_start = begin(released, config, own)
-    for done, length in chunks(config.steps, CHUNK):
+    for numbers in chunks(config.steps, CHUNK):
         key, own = jax.random.split(key)
-        state = advance(state, log_start, own, released, config, length, done)
-        progress(done + length, config.steps)
+        state, done = advance(state, log_start, own, released, config, numbers), int(numbers[-1]) + 1
+        progress(done, config.steps)
         if config.every and LOG.isEnabledFor(logging.INFO):
             weight = critic.weights(released.frequencies, log_start, state[3], config.spread)
-            left, step = float(critic.effective_size(weight)), done + length
-            LOG.info("step %d of %d: %.0f of %d frequencies effective", step, config.steps, left, len(weight))
+            left = float(critic.effective_size(weight))
+            LOG.info("step %d of %d: %.0f of %d frequencies effective", done, config.steps, left, len(weight))
     told = (
         f" in {config.steps} steps of {config.batch} rows: take fewer (option `steps`), or more rows a step (`batch`)"
     )
@@ -119,17 +120,11 @@ def begin(released: Embedding, config: TrainingConfig, key: jax.Array) -> tuple[
     return (net, running, optimiser.init(net), log_start, optimiser.init(log_start)), log_start
 
 
-@partial(jax.jit, static_argnames=("config", "length"))
+@partial(jax.jit, static_argnames="config")
 def advance(
-    state: Any,
-    log_start: jax.Array,
-    key: jax.Array,
-    released: Embedding,
-    config: TrainingConfig,
-    length: int,
-    done: Any,
+    state: Any, log_start: jax.Array, key: jax.Array, released: Embedding, config: TrainingConfig, numbers: Array
 ):
-    """The state `length` steps on; `done` were taken before."""
+    """The state after the steps of these numbers."""
     optimiser = optax.adam(config.rate)
     network = config.network
     kinds = jax.nn.one_hot(jnp.arange(config.batch) % config.classes, config.classes)  # as many rows of every class
@@ -171,5 +166,5 @@ def advance(
             log_scale, second = jax.lax.cond(turn, play, lambda *same: same, log_scale, second)
         return (net, running, first, log_scale, second), None
 
-    carry, _ = jax.lax.scan(step, state, (done + jnp.arange(length), jax.random.split(key, length)))
+    carry, _ = jax.lax.scan(step, state, (numbers, jax.random.split(key, len(numbers))))
     return carry

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from nacre.synthesizers.pearl.generator import NORMED, Dense, Shapes, relu
+from nacre.typed import Array
 
 HIDDEN = 200
 MAPS = (16, 8)
@@ -42,7 +43,7 @@ class Upconv:
     def inputs(self, name: str, shape: tuple[int, ...]) -> int:
         return SIDE * SIDE * shape[1] if name.startswith("kernel") else shape[0]
 
-    def between(self, x: Any) -> Any:
+    def between(self, x: Array) -> Any:
         return x
 
     def head(self, net: Mapping[str, Any], x: Any) -> Any:
@@ -59,7 +60,7 @@ def network(image: tuple[int, int, int] | None, outputs: int) -> Dense | Upconv:
     return Dense(outputs) if image is None else Upconv(image)
 
 
-def doubled(x: Any) -> Any:
+def doubled(x: Array) -> Any:
     """Bilinear interpolation to twice the height and width; the border repeats."""
     up, across = (_doubling(side).astype(x.dtype) for side in x.shape[2:])
     return up @ x @ across.T
@@ -73,7 +74,7 @@ def _doubling(side: int) -> np.ndarray:
     return 0.75 * near + 0.25 * np.eye(side)[np.clip(beside, 0, side - 1).ravel()]
 
 
-def convolved(x: Any, kernel: Any) -> Any:
+def convolved(x: Array, kernel: object) -> Any:
     """5x5 cross-correlation of the same size, zeros around; kernel [25·out, maps].
 
     One product gives every weight times every pixel, and shifted sums collect them: much faster on a processor than
@@ -87,7 +88,7 @@ def convolved(x: Any, kernel: Any) -> Any:
     return sum(rows[i, ..., i : i + h, :] for i in range(SIDE))
 
 
-def _library(x: Any) -> Any:
+def _library(x: Array) -> Any:
     if isinstance(x, np.ndarray):
         return np
     import jax.numpy as jnp

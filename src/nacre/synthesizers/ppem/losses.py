@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from nacre.distances import mmd, stein
 from nacre.distances.kernels import RBF
 from nacre.nets.branched import Branched, forward
+from nacre.typed import Number
 
 ANCHOR = 1e-3  # of ‖x'‖² in the marginal energy: exp(−E) is integrable, as Stein's identity asks (E9)
 FLOOR = 2.0  # of the marginal energy on average: softplus is nearly straight there
@@ -43,7 +44,7 @@ def scores(energy_of: Callable[[jax.Array], jax.Array], x: jax.Array) -> jax.Arr
     return -jax.grad(lambda rows: energy_of(rows).sum())(x)
 
 
-def pair_values(x: jax.Array, s: jax.Array, places: tuple[int, ...], h: Any) -> jax.Array:
+def pair_values(x: jax.Array, s: jax.Array, places: tuple[int, ...], h: Number) -> jax.Array:
     """u of pairs of rows over the coordinates of one hidden set, [n // 2].
 
     With all coordinates it is the Stein kernel of the joint law. With some, −∂E/∂x_S is the score of x_S given the
@@ -67,7 +68,7 @@ def penalty(u: jax.Array, kind: str, level: Any) -> jax.Array:
     return jnp.maximum(0.0, level - jnp.sqrt(float(len(u))) * stein.linear(u) / spread)
 
 
-def nearness(fake: jax.Array, real: jax.Array, h: Any, effect: float) -> jax.Array:
+def nearness(fake: jax.Array, real: jax.Array, h: Number, effect: float) -> jax.Array:
     """max(0, effect² − MMD²) between generated and real hidden rows, unbiased MMD²: the penalty on what is released,
     with a stated effect size (10.3)."""
     kernel = RBF(h)

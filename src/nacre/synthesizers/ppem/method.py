@@ -29,7 +29,7 @@ from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.ppem import finish
 from nacre.synthesizers.ppem.decoy import tilt
 from nacre.synthesizers.ppem.losses import PENALTIES
-from nacre.synthesizers.ppem.model import PpemModel, split
+from nacre.synthesizers.ppem.model import Kept, PpemModel, split
 from nacre.synthesizers.ppem.options import Sets, rank_columns, sets_of, warn_of_read_bounds, weights_of
 from nacre.table import Schema
 from nacre.table.naming import choices
@@ -233,7 +233,7 @@ class Ppem(Synthesizer):
         arrays = {n: {k: np.asarray(a, np.float32) for k, a in net.items()} for n, net in nets.items()}
         if config.classes > 1:
             arrays["chooser"] = outset.with_shares(config, arrays, shares, seed)
-        return PpemModel(coding, config, arrays, int(plan.rows or 0), arrays["xi"], self.settings(True))
+        return PpemModel(coding, config, arrays, int(plan.rows or 0), Kept(arrays["xi"], self.settings(True)))
 
     def show(self, rows: revealed.Rows, tell: dict[str, Any] | None = None) -> np.ndarray | str | None:
         """Of which rows the release may hold moments. With a decoy, of the tilted ones: those of all rows would give
@@ -327,7 +327,7 @@ class Ppem(Synthesizer):
         """What is released of trained networks."""
         config = self.config(coding)
         linear = None if moments is None else finish.finish_of(config, nets, moments)
-        return PpemModel(coding, config, nets, rows, nets["xi"], self.settings(False), linear)
+        return PpemModel(coding, config, nets, rows, Kept(nets["xi"], self.settings(False)), linear)
 
     def lane(self, seed: int) -> Any:
         """One training."""

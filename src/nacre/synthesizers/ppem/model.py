@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,18 +21,26 @@ from nacre.synthesizers.ppem.outset import with_class
 from nacre.table import Schema
 from nacre.table.encoding import Values
 from nacre.table.naming import choices
+from nacre.typed import Tree
 
 Nets = Mapping[str, Mapping[str, np.ndarray]]
 RELEASED = ("omega", "v", "chooser")
 FINISH = "finish"
 
 
+class Kept(NamedTuple):
+    """What stays with the owner: the weights of the marginal energy, and how columns were hidden."""
+
+    energy: Mapping[str, np.ndarray]
+    hiding: dict[str, Any]
+
+
 class PpemModel(RowsByRejection):
     """Draws x' by G_omega, the class given x', and the other columns by G_v given both (specs/ppem.md 3.6).
 
-    `energy` holds the weights of the marginal energy for the owner's diagnostics; it is never saved, because it has
-    seen the hidden columns and the generator's penalty does not cover it. Nor is `hiding`, how they were hidden: who
-    knows the distance of a decoy undoes it. `finish` moves what G_v makes (ppem/finish.py), where something does.
+    `kept` is for the owner's diagnostics and never saved: the energy has seen the hidden columns, and the generator's
+    penalty does not cover it; who knows the distance of a decoy undoes it. `finish` moves what G_v makes
+    (ppem/finish.py), where something does.
     """
 
     def __init__(
@@ -41,12 +49,12 @@ class PpemModel(RowsByRejection):
         config: TrainingConfig,
         nets: Nets,
         rows: int,
-        energy: Any = None,
-        hiding: Any = None,
+        kept: Kept | None = None,
         finish: Mapping[str, np.ndarray] | None = None,
     ):
         self.finish = finish
-        self.coding, self.config, self.rows, self.energy, self.hiding = coding, config, rows, energy, hiding
+        self.coding, self.config, self.rows = coding, config, rows
+        self.energy, self.hiding = kept or (None, None)
         self.nets = {name: dict(nets[name]) for name in RELEASED}
 
     @property
@@ -57,7 +65,7 @@ class PpemModel(RowsByRejection):
     def hidden(self) -> tuple[str, ...]:
         return self.coding.parts[0]
 
-    def some_rows(self, rows: int, rng: np.random.Generator, fixed: Any) -> dict[str, Values]:
+    def some_rows(self, rows: int, rng: np.random.Generator, fixed: object) -> dict[str, Values]:
         z = rng.standard_normal((rows, LATENT)).astype(np.float32)
         hidden, codes = self.config.hidden.hard(forward(self.config.omega, self.nets["omega"], (z,)), rng)
         return self.rest_given(hidden, codes, rng)
@@ -131,7 +139,7 @@ class PpemModel(RowsByRejection):
             return cls(files.coding_of(layout, parts, arrays), config, found, rows, finish=found.get(FINISH))
 
 
-def _marginal(net: Branched, weights: Any) -> Any:
+def _marginal(net: Branched, weights: Tree) -> Any:
     from nacre.synthesizers.ppem import losses
 
     return lambda x: losses.energy(net, weights, x, anchor=losses.ANCHOR)

@@ -37,7 +37,7 @@ def warn_of_read_bounds(schema: Schema, hidden: tuple[str, ...]) -> None:
             )
 
 
-def sets_of(name: str, hide: Any) -> Sets:
+def sets_of(name: str, hide: object) -> Sets:
     """Columns as one set, or sets as they are. NacreError for anything else."""
     if isinstance(hide, str):
         hide = (hide,)

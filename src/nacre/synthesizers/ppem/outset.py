@@ -16,6 +16,7 @@ import numpy as np
 from nacre.nets.branched import SLOPE, Branched, forward, settled
 from nacre.synthesizers.parts.conditioning import pick
 from nacre.synthesizers.ppem.config import LATENT, TrainingConfig
+from nacre.typed import Tree
 
 DRAWN = 20_000  # generated x' over which class shares are compared
 ROUNDS = 60
@@ -28,7 +29,7 @@ def width_for(numbers: int, least: int) -> int:
     return max(least, -(-4 * numbers // 8) * 8) if numbers <= LATENT else least
 
 
-def begun(net: Branched, weights: Mapping[str, Any], numbers: int, labels: np.ndarray) -> dict[str, Any]:
+def begun(net: Branched, weights: Mapping[str, Tree], numbers: int, labels: np.ndarray) -> dict[str, Any]:
     """The weights of a generator that starts at the normal law of its numbers and these log shares of its labels."""
     found = normal(net, weights, numbers)
     if not len(labels):

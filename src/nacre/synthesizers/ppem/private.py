@@ -25,6 +25,7 @@ from nacre.synthesizers.parts.lipschitz import penalty_at
 from nacre.synthesizers.ppem import losses, outset
 from nacre.synthesizers.ppem.config import LATENT, TrainingConfig
 from nacre.synthesizers.ppem.training import condition, with_label_noise
+from nacre.typed import Array, Number, State
 
 CUT = 10.0  # U: pair values beyond it are cut
 AVERAGE = 0.99  # of the sums over steps
@@ -83,7 +84,7 @@ def start(
     }
 
 
-def coefficients(state: Any, job: Descent) -> tuple[jax.Array, jax.Array]:
+def coefficients(state: State, job: Descent) -> tuple[jax.Array, jax.Array]:
     """(r̃, 1{S̃ < τ}) of every hidden set, from averages of earlier steps: public. In units where U = 1."""
     n = job.pairs
     a, b = state["average"][:, 0] * n, jnp.maximum(state["average"][:, 1] * n, LEAST * n)
@@ -96,7 +97,7 @@ def query(job: Descent) -> Callable[[Any, Any, jax.Array], dict[str, Any]]:
     """What one pair contributes: the gradients of its two rows, and its pair values."""
     config = job.config
 
-    def asked(state: Any, unit: Any, key: jax.Array) -> dict[str, Any]:
+    def asked(state: State, unit: Any, key: jax.Array) -> dict[str, Any]:
         rows, present = unit
         whole = jnp.all(present & (rows["there"] > 0)).astype(jnp.float32)
         ratio, on = coefficients(state, job)
@@ -143,7 +144,7 @@ def update(job: Descent, steps: int) -> Callable[[Any, Any, jax.Array], Any]:
     config = job.config
     share = float(kept(steps // config.turns))
 
-    def made(generators: Any, state: Any, key: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    def made(generators: State, state: State, key: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         """Generated x', its class and condition, and x*: from released things alone."""
         keys = jax.random.split(key, 4)
         z = jax.random.normal(keys[0], (2, config.batch, LATENT))
@@ -153,7 +154,7 @@ def update(job: Descent, steps: int) -> Callable[[Any, Any, jax.Array], Any]:
         given = condition(config, still, kinds)
         return hidden, given, config.visible.relaxed(forward(config.v, generators["v"], (z[1], given)), keys[3])
 
-    def public_terms(critics: Any, state: Any, key: jax.Array) -> jax.Array:
+    def public_terms(critics: State, state: State, key: jax.Array) -> jax.Array:
         one, two = jax.random.split(key)
         hidden, given, visible = jax.lax.stop_gradient(made(state["generators"], state, one))
         around = jax.random.split(two)
@@ -166,8 +167,8 @@ def update(job: Descent, steps: int) -> Callable[[Any, Any, jax.Array], Any]:
             total += config.steep * penalty_at(energy_of, x).mean()
         return total
 
-    def generators(state: Any, key: jax.Array, speed: Any) -> Any:
-        def lose(generators: Any) -> jax.Array:
+    def generators(state: State, key: jax.Array, speed: Number) -> Any:
+        def lose(generators: State) -> jax.Array:
             hidden, given, visible = made(generators, state, key)
             critics = state["critics"]
             total = losses.energy(config.xi, critics["xi"], hidden, anchor=losses.ANCHOR).mean()
@@ -186,7 +187,7 @@ def update(job: Descent, steps: int) -> Callable[[Any, Any, jax.Array], Any]:
             "mean": averaged(state["mean"], generators, share),
         }
 
-    def after(state: Any, noisy: Any, key: jax.Array) -> Any:
+    def after(state: State, noisy: Array, key: jax.Array) -> Any:
         one, two = jax.random.split(key)
         speed = pace(state["step"] / steps)
         slope = jax.grad(public_terms)(state["critics"], state, one)

@@ -24,6 +24,7 @@ from nacre.synthesizers.parts.lipschitz import penalty_between
 from nacre.synthesizers.ppem import losses
 from nacre.synthesizers.ppem.config import LATENT, TrainingConfig
 from nacre.synthesizers.ppem.outset import with_norms
+from nacre.typed import Array, Number, State
 
 CHUNK = 200  # generator steps per jitted call
 # Of the squared weights of p(class | x') in its loss: a rare class has few rows, which it sees thousands of times.
@@ -34,9 +35,9 @@ DECAY = 1e-3
 class Lane(NamedTuple):
     """One training: its key, λ_α (one, or one per hidden set), and whether the penalty on the generator is on."""
 
-    key: Any
-    weight: Any
-    push: Any
+    key: jax.Array
+    weight: jax.Array
+    push: jax.Array
 
 
 def start(config: TrainingConfig, key: jax.Array) -> dict[str, Any]:
@@ -137,7 +138,7 @@ def critic_loss(critics: Any, state: Any, data: Data, lane: Lane, key: jax.Array
 
 
 def generator_loss(
-    generators: Any, state: Any, data: Data, lane: Lane, key: jax.Array, config: TrainingConfig
+    generators: State, state: State, data: Data, lane: Lane, key: jax.Array, config: TrainingConfig
 ) -> tuple[jax.Array, Any]:
     """L_omega + L_v (+ the penalty on what is released), and the new running averages."""
     keys = jax.random.split(key, 5)
@@ -158,12 +159,12 @@ def generator_loss(
     return total, {"omega": run_omega, "v": run_v}
 
 
-def step(state: Any, data: Data, lane: Lane, number: Any, total: Any, config: TrainingConfig) -> Any:
+def step(state: State, data: Data, lane: Lane, number: Number, total: Number, config: TrainingConfig) -> State:
     """`turns` steps of the energies, one of the generators."""
     keys = jax.random.split(jax.random.fold_in(lane.key, number), config.turns + 1)
     speed = pace(number / total)
 
-    def turn(state: Any, key: jax.Array) -> tuple[Any, None]:
+    def turn(state: State, key: jax.Array) -> tuple[State, None]:
         slope = jax.grad(critic_loss)(state["critics"], state, data, lane, key, config)
         critics, critic_memory = moved(state["critics"], slope, state["critic_memory"], speed * config.energy_rate)
         return {**state, "critics": critics, "critic_memory": critic_memory}, None
@@ -178,13 +179,10 @@ def step(state: Any, data: Data, lane: Lane, number: Any, total: Any, config: Tr
     return {**state, "generators": generators, "generator_memory": generator_memory, "running": running, "mean": mean}
 
 
-@partial(jax.jit, static_argnames=("config", "length"))
-def _chunk(states: Any, data: Data, lanes: Lane, first: Any, total: Any, config: TrainingConfig, length: int) -> Any:
-    def one(state: Any, data: Data, lane: Lane) -> Any:
-        done = jax.lax.scan(
-            lambda s, number: (step(s, data, lane, number, total, config), None), state, first + jnp.arange(length)
-        )
-        return done[0]
+@partial(jax.jit, static_argnames="config")
+def _chunk(states: Any, data: Data, lanes: Lane, numbers: Array, total: Number, config: TrainingConfig) -> State:
+    def one(state: State, data: Data, lane: Lane) -> State:
+        return jax.lax.scan(lambda s, number: (step(s, data, lane, number, total, config), None), state, numbers)[0]
 
     if len(lanes.weight) > 1:
         return jax.vmap(one, (0, 0 if data.kinds.ndim == 2 else None, 0))(states, data, lanes)
@@ -210,9 +208,9 @@ def train(
     stacked = jax.tree.map(lambda *found: jnp.stack(found), *lanes)
     rows = data if isinstance(data, Data) else jax.tree.map(lambda *found: jnp.stack(found), *data)
     states = jax.vmap(lambda k: start(config, jax.random.fold_in(k, 2**31 - 1)))(stacked.key)
-    for done, length in chunks(total, CHUNK):
-        states = _chunk(states, rows, stacked, done, float(total), quiet, length)
-        progress(done + length, total)
+    for numbers in chunks(total, CHUNK):
+        states = _chunk(states, rows, stacked, numbers, float(total), quiet)
+        progress(int(numbers[-1]) + 1, total)
     found = []
     for number in range(len(lanes)):
         own = jax.tree.map(lambda leaf: leaf[number], states)  # noqa: B023

@@ -12,8 +12,8 @@ bound: one record can move it across the whole range, and noise for that, of sd 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,10 @@ from nacre.privacy.doors.select import STEPS, Nearness, RecordScore
 from nacre.privacy.plan import NO_NOISE, Entry, Plan, Scope, Select, Total, gaussian_share
 from nacre.synthesizers.options import expect, is_number
 from nacre.synthesizers.support_points.geometry import Geometry
+
+if TYPE_CHECKING:
+    from nacre.privacy.passes.feature_sums import Features
+    from nacre.table.encoding import Values
 
 WIDTHS = np.geomspace(0.005, 0.125, 20)
 LIMIT = 5.0
@@ -69,11 +73,11 @@ def find(bandwidth: Any, curator: Curator, plan: Plan, geometry: Geometry, numbe
     return math.sqrt(WIDEST * (pick + 1) / SQUARES)
 
 
-def squares(geometry: Geometry) -> Callable[[Mapping[str, Any], Any], np.ndarray]:
+def squares(geometry: Geometry) -> Features:
     """s(x) of every record in units of its clip, [n, 1]: the squared distance to the nearest point, per column."""
     layout = geometry.layout
 
-    def score(records: Mapping[str, Any], public: Any) -> np.ndarray:
+    def score(records: Mapping[str, Values], public: Any) -> np.ndarray:
         x, _ = layout.encode(records)
         nearest = _square_distances(x, public["points"]).min(axis=1, keepdims=True)
         return np.minimum(nearest / (max(x.shape[1], 1) * WIDEST), 1.0)
@@ -89,11 +93,11 @@ def _square_distances(x: np.ndarray, points: np.ndarray) -> np.ndarray:
     return square
 
 
-def log_densities(geometry: Geometry) -> Callable[[Mapping[str, Any], Any], np.ndarray]:
+def log_densities(geometry: Geometry) -> Features:
     """log p_h(x)/d of every record for every width, rounded so that last bits do not matter."""
     layout = geometry.layout
 
-    def score(records: Mapping[str, Any], public: Any) -> np.ndarray:
+    def score(records: Mapping[str, Values], public: Any) -> np.ndarray:
         x, _ = layout.encode(records)
         points, widths = public["points"], public["widths"]
         d = x.shape[1]

@@ -16,6 +16,7 @@ import numpy as np
 
 from nacre.synthesizers.support_points.geometry import CORNER, Geometry
 from nacre.synthesizers.support_points.waves import Waves
+from nacre.typed import Array
 
 FACTORS = 4  # common factors of a bell
 ROUGH = (0.02, 0.007, 0.002)  # noise of the first fits
@@ -46,19 +47,19 @@ class Target:
 
 
 def fit_points(
-    geometry: Geometry, waves: Waves, target: Target, points: int, seed: int, priors: Priors, restarts: int = 3
+    geometry: Geometry, waves: Waves, target: Target, points: int, seed: int, restarts: int = 3
 ) -> tuple[np.ndarray, np.ndarray]:
     """(numbers [points, d], label probabilities [points, labels]) with the smallest objective of all restarts."""
     import jax
 
     with jax.enable_x64(True):
-        problem = _problem(geometry, waves, target, priors)
+        problem = _problem(geometry, waves, target)
         bell = _fit_bell(geometry, problem, waves.bound)
         found = [_move_points(geometry, problem, bell, points, seed + r) for r in range(restarts)]
     return min(found, key=lambda f: f[0])[1]
 
 
-def _problem(geometry: Geometry, waves: Waves, target: Target, priors: Priors) -> dict[str, Any]:
+def _problem(geometry: Geometry, waves: Waves, target: Target) -> dict[str, Any]:
     """The arrays of the objectives; label coordinates already scaled. Nothing else differs between two fits of a kind,
     so that what was compiled is used again."""
     t = waves.frequencies
@@ -72,11 +73,11 @@ def _problem(geometry: Geometry, waves: Waves, target: Target, priors: Priors) -
         "base": waves.base,
         "value": np.stack([value.real, value.imag]),
         "precision": 1 / max(target.noise, 1e-5) ** 2,
-        **asdict(priors),
+        **asdict(Priors()),
     }
 
 
-def _misfit(problem: dict[str, Any], real: Any, imaginary: Any) -> Any:
+def _misfit(problem: dict[str, Any], real: Array, imaginary: object) -> Any:
     """½·precision·Σ_k |z_k − a_k(φ_k − 1 + b_k)|² for the (shifted) characteristic function φ of a law."""
     import jax.numpy as jnp
 
@@ -85,7 +86,7 @@ def _misfit(problem: dict[str, Any], real: Any, imaginary: Any) -> Any:
     return 0.5 * problem["precision"] * jnp.sum(gap_real**2 + gap_imaginary**2)
 
 
-def _with_labels(problem: dict[str, Any], wave: tuple[Any, Any], logits: Any, sizes: tuple[int, ...]) -> tuple:
+def _with_labels(problem: dict[str, Any], wave: tuple[Any, Any], logits: Array, sizes: tuple[int, ...]) -> tuple:
     """The wave [points, K] (real, imaginary part) times Π over blocks of Σ_c p_c exp(i t_c)."""
     import jax
     import jax.numpy as jnp
@@ -120,7 +121,7 @@ def _bell_objective(d: int, sizes: tuple[int, ...]) -> Callable[..., Any]:
     import jax
     import jax.numpy as jnp
 
-    def objective(theta: Any, p: dict[str, Any]) -> Any:
+    def objective(theta: Array, p: dict[str, Any]) -> Any:
         mean, log_spread, loads, logits = jnp.split(theta, _bell_cuts(d))
         angle = p["t"] @ mean - p["offset"]
         height = jnp.exp(-0.5 * jnp.sum((p["t"] @ _bell_factor(log_spread, loads, d)) ** 2, axis=1))
@@ -139,7 +140,7 @@ def _point_objective(points: int, d: int, sizes: tuple[int, ...]) -> Callable[..
     import jax
     import jax.numpy as jnp
 
-    def objective(theta: Any, p: dict[str, Any]) -> Any:
+    def objective(theta: Array, p: dict[str, Any]) -> Any:
         place = theta.reshape(points, d + sum(sizes))
         angle = place[:, :d] @ p["t"].T - p["offset"]
         real, imaginary = _with_labels(p, (jnp.cos(angle), jnp.sin(angle)), place[:, d:], sizes)

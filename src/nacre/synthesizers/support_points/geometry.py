@@ -4,13 +4,18 @@ kind is at most 1 wide and the diameter is the root of the number of columns (sp
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nacre.synthesizers.parts.layout import Layout
+from nacre.typed import Array
+
+if TYPE_CHECKING:
+    from nacre.privacy.passes.feature_sums import Features
+    from nacre.table.encoding import Values
 
 CORNER = math.sqrt(0.5)
 
@@ -60,11 +65,11 @@ class Geometry:
         """What the maps of records need besides the record."""
         return {"numbers": self.layout.numbers, "blocks": self.layout.blocks}
 
-    def record_map(self) -> Callable[[Mapping[str, Any], Any], np.ndarray]:
+    def record_map(self) -> Features:
         """Encoded records to vectors [n, width]; a label outside its list has a block of zeros."""
         layout = self.layout
 
-        def vectors(records: Mapping[str, Any], public: Any) -> np.ndarray:
+        def vectors(records: Mapping[str, Values], public: Any) -> np.ndarray:
             numbers, codes = layout.encode(records)
             hot = [(code[:, None] == np.arange(size)) * CORNER for (_, size), code in zip(public["blocks"], codes)]
             return np.concatenate([numbers, *hot], axis=1)
@@ -101,6 +106,6 @@ def near(columns: Any, point: Any) -> Any:
     return -(total**0.5)
 
 
-def apart(points: Any, point: Any) -> Any:
+def apart(points: Array, point: Array) -> Any:
     """‖y_l − y‖: what a pair of points is worth."""
     return -near(points, point)

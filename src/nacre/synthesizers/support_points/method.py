@@ -27,7 +27,7 @@ from nacre.synthesizers.basis import Judged
 from nacre.synthesizers.options import MOST_FREQUENCIES, given, is_number, one_of, whole
 from nacre.synthesizers.parts.layout import Layout
 from nacre.synthesizers.support_points import bandwidth, published
-from nacre.synthesizers.support_points.fitting import Priors, Target, fit_points
+from nacre.synthesizers.support_points.fitting import Target, fit_points
 from nacre.synthesizers.support_points.geometry import Geometry, apart, near
 from nacre.synthesizers.support_points.model import PointModel
 from nacre.synthesizers.support_points.waves import LOW, Waves, wave_map
@@ -170,7 +170,7 @@ class SupportPoints(Synthesizer):
         target = Target(sums[:k] + 1j * sums[k:], entry.sigma / plan.rows)
         progress("moving points", 0, None)
         restarts = 3 if count * geometry.width <= _SMALL else 1
-        return fit_points(geometry, waves, target, count, seed, Priors(), restarts)
+        return fit_points(geometry, waves, target, count, seed, restarts)
 
     def _drawn(self, curator: Curator, plan: Plan, geometry: Geometry, count: int, seed: int) -> np.ndarray:
         """Points [n, width], or those of all sets one after the other."""

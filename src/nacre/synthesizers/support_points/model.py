@@ -45,7 +45,7 @@ class PointModel(Model):
             return self._rows(rows, rng)
         schema = self.layout.schema
         grids = {name: Grid.of(schema.columns[name]) for name in schema.modelled}
-        return draw_until(rows, rng, where, grids, lambda n: self._rows(n, rng), BATCH, ROUNDS)
+        return draw_until(rows, where, grids, lambda n: self._rows(n, rng), BATCH, ROUNDS)
 
     def _rows(self, rows: int, rng: np.random.Generator) -> dict[str, Values]:
         upto = np.cumsum(self.weights) / self.weights.sum() * rows  # systematic: one uniform number for all rows

@@ -7,13 +7,17 @@ estimate 2‖x − x'‖, so the norm of a record does not grow with the number 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nacre.synthesizers.support_points.geometry import CORNER, Geometry
+
+if TYPE_CHECKING:
+    from nacre.privacy.passes.feature_sums import Features
+    from nacre.table.encoding import Values
 
 SLACK = 1.2  # ‖g(x)‖² is 2‖x − c‖ on average over frequencies; a finite number of them overshoots
 LOW = 0.15
@@ -94,11 +98,11 @@ class Waves:
         }
 
 
-def wave_map(geometry: Geometry) -> Callable[[Mapping[str, Any], Any], np.ndarray]:
+def wave_map(geometry: Geometry) -> Features:
     """[Re g, Im g] of every record. Sums and products of its own numbers only: the same bits in any company."""
     layout = geometry.layout
 
-    def features(records: Mapping[str, Any], public: Any) -> np.ndarray:
+    def features(records: Mapping[str, Values], public: Any) -> np.ndarray:
         numbers, codes = layout.encode(records)
         count = len(public["amplitude"])
         out = np.empty((len(numbers), 2 * count))

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nacre.synthesizers.parts.heads import Heads
+from nacre.typed import Array
+
+if TYPE_CHECKING:
+    import jax
 
 
 @dataclass(frozen=True)
@@ -53,13 +57,21 @@ class TrainingConfig:
     by_weight: bool = False
 
 
+class Batch(NamedTuple):
+    """Rows of one step, their weights, and their conditions."""
+
+    rows: jax.Array
+    weights: jax.Array
+    given: jax.Array
+
+
 class Data(NamedTuple):
     """Rows and weights of mean 1: arguments of compiled code, never constants of it. `upto`: cumulative probability in
     units of 2⁻³², by which rows are drawn when weights do not enter the loss; `given`: conditions, [n, 0] without;
     `distance`: the median distance of rows."""
 
-    rows: Any
-    weights: Any
-    upto: Any
-    given: Any
+    rows: Array
+    weights: Array
+    upto: Array
+    given: Array
     distance: Any

@@ -7,7 +7,7 @@ random groups, "plain" knows no weights (importance duplication, and batches dra
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
@@ -31,19 +31,29 @@ def groups_of(key: jax.Array, rows: int, groups: int) -> jax.Array:
     return jax.random.permutation(key, rows)[: size * groups].reshape(groups, size)
 
 
+@dataclass(frozen=True)
+class Estimator:
+    """How a squared MMD is estimated: by which scheme, in which form ("u" or "v"), a median over how many groups."""
+
+    scheme: str
+    form: str = "u"
+    groups: int = 7
+
+
 def squared_mmd(
-    kernel: Callable, x: Any, y: Any, w: Any, scheme: str, form: str = "u", key: Any = None, groups: int = 7
+    kernel: Callable, x: jax.Array, y: jax.Array, w: jax.Array, by: Estimator, key: jax.Array | None = None
 ) -> jax.Array:
     """Squared MMD between the law that the weights make of x, and y. The gradient of a median is that of the group it
     selects, or of the mean of the two middle ones of an even number."""
-    if scheme == "miw":
+    if by.scheme == "miw":
+        assert key is not None
         one, two = jax.random.split(key)
-        i, j = groups_of(one, len(x), groups), groups_of(two, len(y), groups)
-        return jnp.median(jax.vmap(lambda a, b, c: _one(kernel, a, b, c, "iw", form))(x[i], y[j], w[i]))
-    return _one(kernel, x, y, w, scheme, form)
+        i, j = groups_of(one, len(x), by.groups), groups_of(two, len(y), by.groups)
+        return jnp.median(jax.vmap(lambda a, b, c: _one(kernel, a, b, c, "iw", by.form))(x[i], y[j], w[i]))
+    return _one(kernel, x, y, w, by.scheme, by.form)
 
 
-def _one(kernel: Callable, x: Any, y: Any, w: Any, scheme: str, form: str) -> jax.Array:
+def _one(kernel: Callable, x: jax.Array, y: jax.Array, w: jax.Array, scheme: str, form: str) -> jax.Array:
     kxx, kxy, kyy = kernel(x, x), kernel(x, y), kernel(y, y)
     if scheme == "plain":
         return plain(kxx, kxy, kyy, form)
@@ -55,10 +65,11 @@ def root(u: jax.Array) -> jax.Array:
     return jnp.sqrt(jnp.maximum(u, 0.0) + SMALL)
 
 
-def real_loss(logits: jax.Array, w: jax.Array, scheme: str, key: Any = None, groups: int = 7) -> jax.Array:
+def real_loss(logits: jax.Array, w: jax.Array, scheme: str, key: jax.Array | None = None, groups: int = 7) -> jax.Array:
     """The weighted mean of softplus(−a) over data rows. Its optimum has D* = p/(p + q) with p the target density."""
     cost = jax.nn.softplus(-logits)
     if scheme == "miw":
+        assert key is not None
         i = groups_of(key, len(cost), groups)
         return jnp.median(jnp.mean((w * cost)[i], axis=1))
     return jnp.sum(shares(w, scheme) * cost)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nacre.nets.branched import Branched, forward
+from nacre.typed import State
+
+if TYPE_CHECKING:
+    import jax
 
 
 @dataclass(frozen=True)
@@ -15,7 +19,7 @@ class Plain:
 
     net: Branched
 
-    def start(self, key: Any) -> Any:
+    def start(self, key: jax.Array) -> State:
         return self.net.start(key)[0]
 
     def __call__(self, weights: Any, inputs: Sequence[Any]) -> Any:

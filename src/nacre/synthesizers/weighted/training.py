@@ -14,7 +14,8 @@ import optax
 from nacre.distances.kernels import RBFSum
 from nacre.synthesizers.parts.adversarial import averaged, chunks, finite, moved, pace
 from nacre.synthesizers.weighted import losses
-from nacre.synthesizers.weighted.config import Data, TrainingConfig
+from nacre.synthesizers.weighted.config import Batch, Data, TrainingConfig
+from nacre.typed import Array, Number, State, Tree
 
 CHUNK = 500
 RULES = {
@@ -59,18 +60,18 @@ def start(config: TrainingConfig, key: jax.Array) -> dict[str, Any]:
 # ------------------------------------------------------------------------------------------------------- batches
 
 
-def batch(config: TrainingConfig, data: Data, key: jax.Array) -> tuple[Any, Any, Any]:
-    """(rows, weights, conditions), uniformly drawn, or by weight for losses that know no weights."""
+def batch(config: TrainingConfig, data: Data, key: jax.Array) -> Batch:
+    """Rows uniformly drawn, or by weight for losses that know no weights."""
     n = len(data.rows)
     if config.by_weight or config.scheme == "plain":
         u = jax.random.bits(key, (config.batch,), jnp.uint32)
         i = jnp.minimum(jnp.searchsorted(data.upto, u, side="right"), n - 1)
     else:
         i = jax.random.randint(key, (config.batch,), 0, n)
-    return data.rows[i], data.weights[i], data.given[i]
+    return Batch(data.rows[i], data.weights[i], data.given[i])
 
 
-def made(config: TrainingConfig, generator: Any, given: Any, key: jax.Array) -> Any:
+def made(config: TrainingConfig, generator: Tree, given: Array, key: jax.Array) -> Any:
     """Generated rows for these conditions."""
     one, two = jax.random.split(key)
     z = jax.random.normal(one, (len(given), config.latent))
@@ -78,36 +79,36 @@ def made(config: TrainingConfig, generator: Any, given: Any, key: jax.Array) -> 
     return raw if config.heads is None else config.heads.relaxed(raw, two)
 
 
-def scheme_of(config: TrainingConfig) -> str:
-    return "plain" if config.by_weight else config.scheme
+def estimator(config: TrainingConfig) -> losses.Estimator:
+    return losses.Estimator("plain" if config.by_weight else config.scheme, config.form, config.groups)
 
 
 # -------------------------------------------------------------------------------------------------------- losses
 
 
 def distance(
-    config: TrainingConfig, data: Data, critic: Any, x: Any, y: Any, w: Any, key: jax.Array
+    config: TrainingConfig, data: Data, critic: Any, real: Batch, fake: Any, key: jax.Array
 ) -> tuple[Any, Any, Any]:
-    """(squared MMD on codes, or on the rows for a fixed kernel; codes of x; codes of y)."""
+    """(squared MMD on codes, or on the rows for a fixed kernel; codes of real rows; codes of generated ones)."""
+    x, y = real.rows, fake
     if config.critic is None:
         kernel = RBFSum(tuple(s * data.distance for s in config.scales))
     else:
         x, y = (config.critic(critic["critic"], (r,)) for r in (x, y))
         kernel = RBFSum(config.scales)
-    return losses.squared_mmd(kernel, x, y, w, scheme_of(config), config.form, key, config.groups), x, y
+    return losses.squared_mmd(kernel, x, y, real.weights, estimator(config), key), x, y
 
 
-def critic_loss(
-    critic: Any, config: TrainingConfig, data: Data, x: Any, y: Any, w: Any, given: Any, key: jax.Array
-) -> Any:
+def critic_loss(critic: Any, config: TrainingConfig, data: Data, real: Batch, fake: Any, key: jax.Array) -> Any:
     one, two = jax.random.split(key)
-    p = losses.shares(w, scheme_of(config))
+    (x, w, given), y, scheme = real, fake, estimator(config).scheme
+    p = losses.shares(w, scheme)
     if config.loss == "ce":
         value = lambda rows: config.critic(critic["critic"], (rows, given) if given.shape[1] else (rows,))[:, 0]  # noqa: E731
-        found = losses.real_loss(value(x), w, scheme_of(config), one, config.groups) + losses.fake_loss(value(y))
+        found = losses.real_loss(value(x), w, scheme, one, config.groups) + losses.fake_loss(value(y))
         return found + config.flat * losses.flatness(value, x, p) if config.flat else found
     critic_config = config.critic_config
-    u, ex, ey = distance(config, data, critic, x, y, w, one)
+    u, ex, ey = distance(config, data, critic, real, y, one)
     again = [config.back(critic["back"], (e,)) for e in (ex, ey)]
     flat = [r.reshape(len(r), -1) for r in (x, y, *again)]
     even = jnp.full(len(y), 1 / len(y))
@@ -123,37 +124,38 @@ def critic_loss(
 
 def generator_loss(generator: Any, critic: Any, config: TrainingConfig, data: Data, key: jax.Array) -> Any:
     one, two, three = jax.random.split(key, 3)
-    x, w, given = batch(config, data, one)
+    real = batch(config, data, one)
+    given = real.given
     y = made(config, generator, given, two)
     if config.loss == "ce":
         return losses.generator_loss(config.critic(critic["critic"], (y, given) if given.shape[1] else (y,))[:, 0])
-    u, ex, ey = distance(config, data, critic, x, y, w, three)
+    u, ex, ey = distance(config, data, critic, real, y, three)
     if config.critic is None or not config.critic_config.root:
         return u
-    extra = config.critic_config.rank * losses.rank(ex, ey, losses.shares(w, scheme_of(config)))
+    extra = config.critic_config.rank * losses.rank(ex, ey, losses.shares(real.weights, estimator(config).scheme))
     return losses.root(u) + (extra if config.critic_config.rank_in_generator else 0.0)
 
 
 # --------------------------------------------------------------------------------------------------------- steps
 
 
-def turn(state: Any, data: Data, key: jax.Array, speed: Any, config: TrainingConfig) -> Any:
+def turn(state: State, data: Data, key: jax.Array, speed: Number, config: TrainingConfig) -> State:
     """One step of the critic."""
     a, b, c = jax.random.split(key, 3)
     critic = state["critic"]
     if config.critic_config.clamp and config.loss == "mmd":
         cut = config.critic_config.clamp
         critic = {**critic, "critic": jax.tree.map(lambda v: jnp.clip(v, -cut, cut), critic["critic"])}
-    x, w, given = batch(config, data, a)
-    y = jax.lax.stop_gradient(made(config, state["generator"], given, b))
-    slope = jax.grad(critic_loss)(critic, config, data, x, y, w, given, c)
+    real = batch(config, data, a)
+    fake = jax.lax.stop_gradient(made(config, state["generator"], real.given, b))
+    slope = jax.grad(critic_loss)(critic, config, data, real, fake, c)
     critic, critic_memory = moved(
         critic, slope, state["critic_memory"], speed * config.critic_rate, RULES[config.optimiser]
     )
     return {**state, "critic": critic, "critic_memory": critic_memory}
 
 
-def step(state: Any, data: Data, key: jax.Array, number: Any, total: Any, config: TrainingConfig) -> Any:
+def step(state: State, data: Data, key: jax.Array, number: Number, total: Number, config: TrainingConfig) -> State:
     speed = pace(number / total)
     one, two = jax.random.split(key)
     if config.critic is not None:
@@ -176,44 +178,43 @@ def step(state: Any, data: Data, key: jax.Array, number: Any, total: Any, config
     }
 
 
-@partial(jax.jit, static_argnames=("config", "length", "lanes"))
-def chunk(
-    state: Any, data: Data, key: Any, first: Any, total: Any, config: TrainingConfig, length: int, lanes: bool
-) -> Any:
-    """`length` steps from number `first`; with `lanes`, state, data and key have a leading axis of trainings."""
+@partial(jax.jit, static_argnames="config")
+def chunk(state: State, data: Data, key: jax.Array, numbers: Array, total: Number, config: TrainingConfig) -> Any:
+    """The steps of these numbers; with several keys, state and data have a leading axis of trainings, too."""
 
-    def one(state: Any, data: Data, key: jax.Array) -> Any:
-        def go(state: Any, number: Any) -> tuple[Any, None]:
+    def one(state: State, data: Data, key: jax.Array) -> State:
+        def go(state: State, number: Number) -> tuple[Any, None]:
             return step(state, data, jax.random.fold_in(key, number), number, total, config), None
 
-        return jax.lax.scan(go, state, first + jnp.arange(length))[0]
+        return jax.lax.scan(go, state, numbers)[0]
 
-    return jax.vmap(one)(state, data, key) if lanes else one(state, data, key)
+    return jax.vmap(one)(state, data, key) if key.ndim else one(state, data, key)
 
 
 def train(
     data: Data,
     config: TrainingConfig,
     steps: int,
-    key: Any,
+    key: jax.Array,
     progress: Callable[[int, int], None] = lambda done, of: None,
-    lanes: bool = False,
     keep: Callable[[Any, int], bool] | None = None,
 ) -> Any:
-    """Weights of the generator, averaged over steps; with `lanes`, of many trainings at once, by their keys.
+    """Weights of the generator, averaged over steps; with several keys, of as many trainings at once, whose data stand
+    one above the other.
 
     `keep(state, done)` is called after every chunk and may end the training. ConvergenceError if a weight is not
-    finite (with `lanes` the caller looks).
+    finite (of many trainings the caller looks).
     """
-    begin = jax.random.fold_in if not lanes else jax.vmap(jax.random.fold_in, (0, None))
-    first = jax.vmap(partial(start, config)) if lanes else partial(start, config)
+    many = key.ndim > 0
+    begin = jax.random.fold_in if not many else jax.vmap(jax.random.fold_in, (0, None))
+    first = jax.vmap(partial(start, config)) if many else partial(start, config)
     state = first(begin(key, 2**31 - 1))
     data = jax.tree.map(jnp.asarray, data)
-    for done, length in chunks(steps, CHUNK):
-        state = chunk(state, data, key, done, float(steps), config, length, lanes)
-        progress(done + length, steps)
-        if keep is not None and keep(state, done + length):
+    for numbers in chunks(steps, CHUNK):
+        state, done = chunk(state, data, key, numbers, float(steps), config), int(numbers[-1]) + 1
+        progress(done, steps)
+        if keep is not None and keep(state, done):
             break
-    if lanes:
+    if many:
         return jax.tree.map(lambda a: np.asarray(a, np.float32), state["mean"])
     return finite(state["mean"], "; train fewer steps, or lower the rates")

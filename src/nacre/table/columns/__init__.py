@@ -1,7 +1,5 @@
 """The kinds of column: a file for each, and one line here."""
 
-from typing import Any
-
 from nacre.errors import SchemaError
 from nacre.table.checking import as_object, named, short
 from nacre.table.columns.base import PROVENANCES, Column, Labelled, Measured
@@ -31,7 +29,7 @@ __all__ = [
 ]
 
 
-def from_json(spec: Any, name: str) -> Column:
+def from_json(spec: object, name: str) -> Column:
     """The column of a schema that is stated so; every error names it."""
     where = f"column {name!r}"
     kind = as_object(spec, where).get("kind")

@@ -23,6 +23,7 @@ from nacre.table.grid import Grid, LabelGrid
 from nacre.table.values import casting, labels
 from nacre.table.values.lettering import KEY
 from nacre.table.values.stored import Values, each_once
+from nacre.typed import Json
 
 if TYPE_CHECKING:
     from nacre.table.columns.measures import Measure
@@ -175,7 +176,7 @@ class Column:
         shared = [f.name for f in dataclasses.fields(Column)]
         return (*(f.name for f in dataclasses.fields(cls) if f.name not in shared), *shared)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """Facts equal to their default are left out."""
         found: dict[str, Any] = {"kind": self.kind}
         for key in self.keys():
@@ -269,6 +270,10 @@ class Column:
         """The column as a source that stores its values as texts has it: it comes out so."""
         return dataclasses.replace(self, text=True) if self.spelt else self
 
+    def marked(self, decimal: str) -> Column:
+        """The column as a source of texts has it whose numbers are declared to have this decimal mark."""
+        return self
+
     @property
     def writing(self) -> dict[bytes, bytes] | None:
         """What a text file needs beside the Arrow type: the word for null, the format of a typed column.
@@ -286,14 +291,14 @@ class Column:
         """The fine cells of the declared domain: `Grid.of`, which asks for the domain first."""
         raise SchemaError(f"a {self.kind} column has no cells; it is not for methods that count")
 
-    def place_of(self, value: Any, where: str) -> float | int:
+    def place_of(self, value: object, where: str) -> float | int:
         """Where `value` stands among the stored values: a label's code, a number, microseconds.
 
         Raises SchemaError, beginning with `where`, when the value is not in the declared domain.
         """
         raise SchemaError(f"{where}: columns of kind {self.kind} take no conditions on their values")
 
-    def end_of(self, value: Any, where: str, upper: bool) -> float | int:
+    def end_of(self, value: object, where: str, upper: bool) -> float | int:
         """Where an end of a range stands; unlike a value it may lie beyond the bounds, or between two values."""
         return self.place_of(value, where)
 
@@ -354,7 +359,7 @@ class Measured(Column):
     def fitted(self, values: np.ndarray, null: np.ndarray, bad: np.ndarray) -> Values:
         return Values.clamped(values, null, bad, self.ends)
 
-    def inside(self, place: Any, where: str, value: Any, bounds: tuple | None) -> Any:
+    def inside(self, place: object, where: str, value: object, bounds: tuple | None) -> Any:
         """The place of a value, if it lies inside the bounds; SchemaError, showing them, if not."""
         if self.ends is not None and not self.ends[0] <= place <= self.ends[1]:
             raise SchemaError(f"{where}: {value!r} lies outside the bounds {list(bounds or ())}; choose a value inside")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -107,7 +107,7 @@ class Categorical(Labelled):
             values = np.where(bad, np.int32(self.code_of[self.other]), values)
         return Values(values.astype(np.int32, copy=False), null, bad)
 
-    def place_of(self, value: Any, where: str) -> int:
+    def place_of(self, value: object, where: str) -> int:
         if self.missing:
             raise SchemaError(f"{where}: the column has no declared categories; declare them first")
         if not isinstance(value, str) or value not in self.code_of:

@@ -47,6 +47,11 @@ class Numeric(Measured):
         "kind", "bounds", "edges", "atoms", "decimals", "format", "nullable", "null_words"
     )  # fmt: skip
 
+    def marked(self, decimal: str) -> Numeric:
+        if self.integer or self.format is not None or decimal == NumberFormat.decimal:
+            return self
+        return dataclasses.replace(self, format=NumberFormat(decimal=decimal, decimals=self.decimals))
+
     def _check(self) -> None:
         need(isinstance(self.integer, bool), f"integer is {self.integer!r}; write true or false")
         self._set(**with_format(self, NumberFormat))
@@ -84,10 +89,10 @@ class Numeric(Measured):
             )
         return tuple(sorted(atoms))
 
-    def _numbers(self, fact: str, values: Any) -> tuple:
+    def _numbers(self, fact: str, values: object) -> tuple:
         return tuple(self.number(v, fact) for v in sequence(fact, values))
 
-    def number(self, value: Any, fact: str = "value") -> float | int:
+    def number(self, value: object, fact: str = "value") -> float | int:
         """`value` as this column holds it (int or float), or SchemaError."""
         number = finite(fact, value)
         if not self.integer:
@@ -187,14 +192,14 @@ class Numeric(Measured):
             return RealGrid.over(self, self.bounds, self.edges, self.atoms)
         return DecimalGrid.steps(self, self.bounds, self.edges, self.atoms, self.decimals)
 
-    def place_of(self, value: Any, where: str) -> float | int:
+    def place_of(self, value: object, where: str) -> float | int:
         try:
             number = self.number(value)
         except SchemaError as error:
             raise SchemaError(f"{where}{str(error).removeprefix(UNNAMED)}") from None
         return self.inside(number, where, value, self.bounds)
 
-    def end_of(self, value: Any, where: str, upper: bool) -> float | int:
+    def end_of(self, value: object, where: str, upper: bool) -> float | int:
         try:
             number = finite("value", value)
         except SchemaError as error:

@@ -20,7 +20,7 @@ class Format:
         raise NotImplementedError
 
     @classmethod
-    def given(cls, value: Any) -> Self:
+    def given(cls, value: object) -> Self:
         """A format from itself or from its JSON."""
         raise NotImplementedError
 

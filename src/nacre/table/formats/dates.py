@@ -135,7 +135,7 @@ class DateFormat(Format):
         return self.unit != "day" or ":" in self.pattern
 
     @classmethod
-    def given(cls, value: Any) -> DateFormat:
+    def given(cls, value: object) -> DateFormat:
         """A format from itself, from its pattern or from its JSON object."""
         if isinstance(value, DateFormat):
             return value
@@ -150,7 +150,7 @@ class DateFormat(Format):
             return self.pattern
         return {"pattern": self.pattern, "first_year": self.first_year}
 
-    def read(self, array: Any, tz: str | None = None) -> tuple[Any, Any, Any]:
+    def read(self, array: object, tz: str | None = None) -> tuple[Any, Any, Any]:
         """(microseconds since the epoch, null, bad) of an Arrow array of texts: local times of `tz`."""
         from nacre.table.formats import date_text
 

@@ -9,6 +9,7 @@ from typing import Any
 from nacre.errors import SchemaError
 from nacre.table.checking import UNNAMED, need
 from nacre.table.formats.base import Format
+from nacre.typed import Json
 
 MARKS = (".", ",")
 SPACES = (" ", "\u00a0", "\u202f")  # plain, no-break, narrow no-break
@@ -65,7 +66,7 @@ class NumberFormat(Format):
         return dataclasses.replace(self, decimals=None, least=0) == NumberFormat()
 
     @classmethod
-    def given(cls, value: Any) -> NumberFormat:
+    def given(cls, value: object) -> NumberFormat:
         """A format from itself or from its JSON object."""
         if isinstance(value, NumberFormat):
             return value
@@ -77,12 +78,12 @@ class NumberFormat(Format):
             )
         return cls(**value)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """What differs from plain digits with a point."""
         pairs = ((f.name, getattr(self, f.name), f.default) for f in dataclasses.fields(self))
         return {name: value for name, value, default in pairs if value != default}
 
-    def read(self, array: Any, integer: bool = False) -> tuple[Any, Any, Any]:
+    def read(self, array: object, integer: bool = False) -> tuple[Any, Any, Any]:
         """(values, null, bad) of an Arrow array of texts, each value by itself."""
         from nacre.table.formats import number_text
 
@@ -95,7 +96,7 @@ class NumberFormat(Format):
         return number_text.write(values, null, self, decimals)
 
 
-def _whole(name: str, value: Any, most: int, none: bool = False) -> None:
+def _whole(name: str, value: object, most: int, none: bool = False) -> None:
     fits = (none and value is None) or (type(value) is int and 0 <= value <= most)
     need(fits, f"format: {name} is {value!r}; write a whole number from 0 to {most}")
 

@@ -11,7 +11,7 @@ from nacre.table.formats.numbers import MAX_DECIMALS
 from nacre.table.values.instants import microseconds
 
 
-def stated_format(column: Any, kind: type) -> dict[str, Any]:
+def stated_format(column: object, kind: type) -> dict[str, Any]:
     """`format` as an object, and `text` set where no other program would read what is written."""
     need(isinstance(column.text, bool), f"text is {column.text!r}; write true or false")
     if column.format is None:
@@ -20,7 +20,7 @@ def stated_format(column: Any, kind: type) -> dict[str, Any]:
     return {"format": format, "text": column.text or not format.plain}
 
 
-def with_format(column: Any, kind: type) -> dict[str, Any]:
+def with_format(column: object, kind: type) -> dict[str, Any]:
     """The same for numbers, with the decimals: those of the format where it alone says how many there are."""
     found = stated_format(column, kind)
     decimals, format = column.decimals, found.get("format")
@@ -45,7 +45,7 @@ def with_format(column: Any, kind: type) -> dict[str, Any]:
     return found
 
 
-def _without(provenance: Any, fact: str) -> Any:
+def _without(provenance: object, fact: str) -> Any:
     return {f: s for f, s in provenance.items() if f != fact} if isinstance(provenance, Mapping) else provenance
 
 

@@ -38,7 +38,7 @@ class TruthFormat(Format):
         return (self.true, self.false) in _PLAIN
 
     @classmethod
-    def given(cls, value: Any) -> TruthFormat:
+    def given(cls, value: object) -> TruthFormat:
         """A format from itself or from its JSON object."""
         if isinstance(value, TruthFormat):
             return value
@@ -49,7 +49,7 @@ class TruthFormat(Format):
     def to_json(self) -> dict[str, str]:
         return {"true": self.true, "false": self.false}
 
-    def read(self, array: Any) -> tuple[Any, Any, Any]:
+    def read(self, array: object) -> tuple[Any, Any, Any]:
         """(values, null, bad) of an Arrow array of texts, each value by itself."""
         import numpy as np
         import pyarrow.compute as pc
@@ -68,7 +68,7 @@ class TruthFormat(Format):
 
         return array.cast(pa.int8())
 
-    def write(self, values: Any, null: Any = None) -> Any:
+    def write(self, values: object, null: object = None) -> Any:
         """0 and 1 as an Arrow array of texts."""
         import numpy as np
         import pyarrow as pa

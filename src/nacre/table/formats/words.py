@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from nacre.table.checking import need, sequence
 
 MAX_WORDS = 100
 
 
-def check_null_words(words: Any) -> tuple[str, ...]:
+def check_null_words(words: object) -> tuple[str, ...]:
     """The words as a tuple; the empty text always means missing and is not named."""
     found = tuple(sequence("null_words", words))
     need(len(found) <= MAX_WORDS, f"null_words has {len(found)} words; at most {MAX_WORDS}")

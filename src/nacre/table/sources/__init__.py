@@ -15,6 +15,8 @@ from nacre.errors import DataError
 from nacre.table.sources.options import BATCH_ROWS, NO_QUOTE, Options
 
 if TYPE_CHECKING:
+    import os
+
     import pyarrow as pa
 
 __all__ = ["BATCH_ROWS", "FORMATS", "NO_QUOTE", "Kind", "Options", "Source", "format_of", "is_table", "kind_of",
@@ -72,7 +74,7 @@ class Kind:
     ending: str = ""
 
 
-def kind_of(path: Any, format: str | None = None) -> Kind:
+def kind_of(path: str | os.PathLike, format: str | None = None) -> Kind:
     """What the file is, by what was asked, the ending of its name, and the name of what a .zip holds."""
     endings = [e.lower() for e in PurePath(getattr(path, "called", str(path))).suffixes] or [""]
     packing = PACKED.get(endings[-1]) if format != "excel" else None
@@ -88,7 +90,7 @@ def kind_of(path: Any, format: str | None = None) -> Kind:
     return found
 
 
-def _format(path: Any, ending: str, format: str | None) -> str:
+def _format(path: str | os.PathLike, ending: str, format: str | None) -> str:
     known = sorted(set(FORMATS.values()))
     if format is not None:
         if format not in known:
@@ -103,7 +105,7 @@ def _format(path: Any, ending: str, format: str | None) -> str:
     return FORMATS[ending]
 
 
-def format_of(path: Any, format: str | None = None) -> str:
+def format_of(path: str | os.PathLike, format: str | None = None) -> str:
     """The format of a file, by what was asked or by the ending of its name."""
     return kind_of(path, format).format
 

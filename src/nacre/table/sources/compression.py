@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from nacre.errors import DataError
 from nacre.table.sources.options import Options
+
+if TYPE_CHECKING:
+    import os
 
 _ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, ValueError)
 _MOST_DIRECTORY = 2**20  # bytes of a zip's list of members
@@ -20,7 +23,7 @@ _BLOCKWISE = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # Python unpacks the ot
 class Unpacked:
     """The bytes of a file, unpacked as they are read. `read(n)` gives n bytes unless the end has come."""
 
-    def __init__(self, path: Any, packing: str | None, options: Options):
+    def __init__(self, path: str | os.PathLike, packing: str | None, options: Options):
         self.path, self._packing, self._options = path, packing, options
         self._done, self._most = 0, 0
         self._file = path.open("rb")
@@ -81,14 +84,14 @@ class Unpacked:
         )
 
 
-def verify(path: Any, packing: str, options: Options) -> None:
+def verify(path: str | os.PathLike, packing: str, options: Options) -> None:
     """Unpack a packed file once and throw it away: damage far in is found before anything is spent."""
     with Unpacked(path, packing, options) as stream:
         while stream.read(_BLOCK):
             pass
 
 
-def zip_member(path: Any) -> str:
+def zip_member(path: str | os.PathLike) -> str:
     """The name of the one file in a zip archive."""
     try:
         with path.open("rb") as file:
@@ -107,20 +110,20 @@ def _beside(member: zipfile.ZipInfo) -> bool:
     return member.filename.endswith("/") or member.filename.startswith("__MACOSX/")
 
 
-def _archive(file: Any, path: Any) -> zipfile.ZipFile:
+def _archive(file: Any, path: str | os.PathLike) -> zipfile.ZipFile:
     check_directory(file, path)
     archive = zipfile.ZipFile(file)
     check_methods(archive, path)
     return archive
 
 
-def check_methods(archive: zipfile.ZipFile, path: Any) -> None:
+def check_methods(archive: zipfile.ZipFile, path: str | os.PathLike) -> None:
     """Raise DataError for members packed in a way that cannot be unpacked block by block."""
     if any(member.compress_type not in _BLOCKWISE for member in archive.infolist()):
         raise DataError(f"{path}: packed by another method than deflate; unpack it, or pack it again by deflate")
 
 
-def check_directory(file: Any, path: Any) -> None:
+def check_directory(file: Any, path: str | os.PathLike) -> None:
     """Raise DataError for a list of members so long that reading it alone would take seconds."""
     size = file.seek(0, 2)
     file.seek(max(0, size - 2**16 - 64))

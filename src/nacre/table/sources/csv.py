@@ -37,7 +37,7 @@ class CsvSource:
         self.path, self.options, self.kind = path, options, kind
         self.dialect = read_dialect(path, options, kind)
         check_names(path, self.dialect.names, options)
-        self.arrow_schema = pa.schema([as_written(name) for name in self.dialect.names])
+        self.arrow_schema = pa.schema([as_written(name, options.decimal) for name in self.dialect.names])
         self._told = False
 
     @contextlib.contextmanager
@@ -118,7 +118,7 @@ class _Parsed:
         self.source, self.columns = source, None if columns is None else list(columns)
         self.ragged, self.lines, self.first = 0, 0, 0
 
-    def batches(self, text: Any, block: int) -> Iterator[pa.RecordBatch]:
+    def batches(self, text: object, block: int) -> Iterator[pa.RecordBatch]:
         source, names = self.source, self.source.arrow_schema.names
         try:
             yield from pacsv.open_csv(

@@ -7,7 +7,7 @@ import io
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nacre.errors import DataError
 from nacre.table.naming import INDEX
@@ -15,6 +15,9 @@ from nacre.table.sources import Kind
 from nacre.table.sources.compression import Unpacked
 from nacre.table.sources.encodings import MARK, Utf8, codec_of
 from nacre.table.sources.options import Options
+
+if TYPE_CHECKING:
+    import os
 
 _HEADS = (2**16, 4 * 2**20)  # bytes read in search of the end of the header line; most are short
 _DELIMITERS = (",", ";", "\t", "|")
@@ -32,7 +35,7 @@ class Dialect:
     begin: int
 
 
-def read_dialect(path: Any, options: Options, kind: Kind) -> Dialect:
+def read_dialect(path: str | os.PathLike, options: Options, kind: Kind) -> Dialect:
     with Unpacked(path, kind.packing, options) as raw:
         codec = codec_of(options.encoding, raw.read(4))
     for size in _HEADS:
@@ -49,7 +52,7 @@ def read_dialect(path: Any, options: Options, kind: Kind) -> Dialect:
     raise DataError(f"{path}: the first line is longer than {_HEADS[-1]:,} bytes; is this a CSV file?")
 
 
-def _header(path: Any, text: str, codec: str, options: Options, kind: Kind) -> tuple[Dialect, bool]:
+def _header(path: str | os.PathLike, text: str, codec: str, options: Options, kind: Kind) -> tuple[Dialect, bool]:
     """The dialect, and whether the header line ended within the text."""
     start = _after_lines(text, options.skip_lines or 0)
     quote = '"' if options.quote is None else options.quote
@@ -92,7 +95,7 @@ def _guess(text: str, quote: str) -> str:
     return max(_DELIMITERS, key=line.count)
 
 
-def check_decoded(path: Any, lines: Sequence[str], codec: str) -> None:
+def check_decoded(path: str | os.PathLike, lines: Sequence[str], codec: str) -> None:
     """Raise DataError if most of the lines that are not ASCII could not be decoded. One line alone is not enough."""
     bad = sum(MARK in line for line in lines)
     if bad > 1 and 2 * bad > sum(MARK in line or not line.isascii() for line in lines):

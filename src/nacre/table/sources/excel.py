@@ -12,7 +12,7 @@ import mmap
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -21,6 +21,9 @@ from nacre.table.sources.checks import READ_ERRORS, check_names, slices
 from nacre.table.sources.compression import check_directory, check_methods
 from nacre.table.sources.options import Options
 from nacre.table.sources.storage import as_written
+
+if TYPE_CHECKING:
+    import os
 
 _ROWS = 1_048_576  # of a sheet, by the format
 _CHUNK = 4_096
@@ -41,7 +44,7 @@ class ExcelSource:
         while names and names[-1] == "":  # formatted cells beside the table
             names.pop()
         check_names(path, names, options)
-        self.arrow_schema = pa.schema([as_written(name) for name in names])
+        self.arrow_schema = pa.schema([as_written(name, options.decimal) for name in names])
 
     def _guarded(self, read: Callable[[], Any]) -> Any:
         """What a library of many kinds of errors finds wrong, as ours."""
@@ -104,7 +107,7 @@ class ExcelSource:
             raise DataError(f"{self.path}: the temporary file of the sheet was changed; start again") from None
 
 
-def _text(value: Any, words: frozenset[str]) -> str | None:
+def _text(value: object, words: frozenset[str]) -> str | None:
     """One cell: a function of its own type and value."""
     if isinstance(value, str):
         text = None if value in _ERRORS else value
@@ -127,7 +130,7 @@ def _text(value: Any, words: frozenset[str]) -> str | None:
     return None if text == "" or text in words else text
 
 
-def _check_archive(path: Any, options: Options) -> None:
+def _check_archive(path: str | os.PathLike, options: Options) -> None:
     """Raise DataError, before anything is unpacked, for what is no archive or unpacks to far more than it is."""
     try:
         with path.open("rb") as file:
@@ -140,7 +143,7 @@ def _check_archive(path: Any, options: Options) -> None:
         raise DataError(f"{path}: not a readable Excel file (.xlsx); open it and save it again, or as .csv") from None
 
 
-def _check_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Any, options: Options) -> None:
+def _check_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: str | os.PathLike, options: Options) -> None:
     size, packed = member.file_size, max(member.compress_size, 1)
     if size > options.max_batch_bytes or (size > options.small_text and size > options.text_ratio * packed):
         raise DataError(

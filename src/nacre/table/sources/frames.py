@@ -13,7 +13,7 @@ from nacre.table.sources.pandas_columns import from_pandas
 FRAMES = ("pandas", "polars", "pyarrow")
 
 
-def to_arrow(frame: Any) -> pa.Table:
+def to_arrow(frame: object) -> pa.Table:
     """An Arrow table from a pandas or polars frame, an Arrow table, batch or reader, or anything narwhals
     reads.
 
@@ -59,7 +59,7 @@ def _convert(frame: Any) -> pa.Table:
     return from_pandas(found.to_pandas()) if found.implementation.is_pandas_like() else _convert(found.to_native())
 
 
-def _from_polars(frame: Any) -> pa.Table:
+def _from_polars(frame: object) -> pa.Table:
     import polars
 
     if isinstance(frame, polars.LazyFrame):
@@ -82,7 +82,7 @@ def _from_polars(frame: Any) -> pa.Table:
         raise DataError(f"the polars table cannot be read as Arrow ({first_line(error)}); cast such columns") from None
 
 
-def _from_stream(frame: Any) -> pa.Table:
+def _from_stream(frame: object) -> pa.Table:
     try:
         return pa.RecordBatchReader.from_stream(frame).read_all()
     except (pa.ArrowException, TypeError, ValueError) as error:

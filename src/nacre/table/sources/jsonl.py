@@ -46,7 +46,7 @@ class JsonLinesSource:
             raise DataError(f"{path}: a key of the first line is no text; say which columns there are with --columns")
         check_names(path, names, options)
         self.assumptions = () if options.columns is not None else (KEYS,)
-        self.arrow_schema = pa.schema([as_written(name) for name in names])
+        self.arrow_schema = pa.schema([as_written(name, options.decimal) for name in names])
         self._told = False
 
     def _lines(self, block: int = _BLOCK) -> Iterator[list[str]]:

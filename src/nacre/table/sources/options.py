@@ -28,7 +28,7 @@ class Options:
     delimiter: str | None = None  # None: the one that occurs most in the header line, see docs/sources.md
     quote: str | None = None  # None: '"'; NO_QUOTE: quotes are ordinary characters
     encoding: str | None = None  # None: what a byte order mark says, else UTF-8
-    decimal: str | None = None  # of numbers without a format: the command line declares it in the schema
+    decimal: str | None = None  # of numbers without a format, and where votes leave it open
     null_words: tuple[str, ...] = ()  # texts that stand for a missing value, besides the empty text
     skip_lines: int | None = None  # lines before the header line; None: none, and a comment is refused
     columns: tuple[str, ...] | None = None  # the public names of JSON Lines; None: the keys of the first line

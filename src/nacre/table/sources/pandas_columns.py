@@ -21,13 +21,16 @@ from nacre.errors import DataError
 _SORTS = {
     "string": pa.large_string(), "bytes": pa.large_binary(), "boolean": pa.bool_(), "date": pa.date32(),
     "integer": pa.float64(), "floating": pa.float64(), "mixed-integer-float": pa.float64(), "decimal": pa.float64(),
-    "empty": pa.null(),
+    "empty": pa.large_string(),  # texts that are all missing: one more row with a text must not change the type
 }  # fmt: skip
 
 
 def from_pandas(frame: Any) -> pa.Table:
     """The columns of a pandas table, without its index. DataError for a column of objects that are no texts."""
     names = [str(name) for name in frame.columns]
+    for name in names:
+        if any("\ud800" <= c <= "\udfff" for c in name):
+            raise DataError(f"the column name {name!r} holds half of a character; rename it")
     arrays = [_column(frame.iloc[:, i], name) for i, name in enumerate(names)]
     return pa.Table.from_arrays([a if isinstance(a, pa.ChunkedArray) else pa.chunked_array([a]) for a in arrays], names)
 
@@ -108,7 +111,7 @@ def _spelt(text: str) -> str:
     return "\0" + text.encode("utf-8", "surrogatepass").hex()
 
 
-def _numbers(value: Any) -> list[float] | None:
+def _numbers(value: object) -> list[float] | None:
     """An array of numbers as one row of a tensor; None, a missing row, for what is none."""
     try:
         found = np.asarray(value, dtype=np.float64)

@@ -26,7 +26,7 @@ def place(path: str | os.PathLike) -> Any:
     return RemotePath(os.fspath(path)) if is_remote(path) else Path(path)
 
 
-def readable(path: Any) -> Any:
+def readable(path: str | os.PathLike) -> Any:
     """What Arrow's readers take: a local path as it is, so that they map the file; a remote one opened."""
     return path.open() if isinstance(path, RemotePath) else os.fspath(path)
 

@@ -8,22 +8,26 @@ types within which equal values have equal labels and names, and parts of one ta
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from nacre.errors import DataError
+from nacre.table.naming import QUOTED, quoted
 from nacre.table.schema import Schema
+from nacre.table.values import labels
 
 KEYS = "the columns are the keys of the first line of the file: that all lines are written with these keys is public"
 _AS_WRITTEN = {b"nacre.storage": b"as written"}
+_DECIMAL = b"nacre.decimal"
 
 
-def as_written(name: str) -> pa.Field:
-    """A column of a source without types, such as CSV: texts that may stand for numbers, dates or truth values."""
-    return pa.field(name, pa.string(), metadata=_AS_WRITTEN)
+def as_written(name: str, decimal: str | None = None) -> pa.Field:
+    """A column of a source without types, such as CSV: texts that may stand for numbers, dates or truth values.
+    `decimal`: the mark that its numbers are declared to have."""
+    return pa.field(name, pa.string(), metadata=_AS_WRITTEN | ({} if decimal is None else {_DECIMAL: decimal.encode()}))
 
 
 def is_as_written(field: pa.Field) -> bool:
@@ -31,11 +35,19 @@ def is_as_written(field: pa.Field) -> bool:
     return (field.metadata or {}).items() >= _AS_WRITTEN.items()
 
 
-def texts_stay(schema: Schema, fields: pa.Schema) -> Schema:
-    """The schema in which numbers, dates and truth values that a typed source stores as texts come out as texts."""
+def decimal_of(field: pa.Field) -> str | None:
+    """The decimal mark that the numbers of a column were declared to have, if they were."""
+    return (field.metadata or {}).get(_DECIMAL, b"").decode() or None
+
+
+def as_stored(schema: Schema, fields: pa.Schema) -> Schema:
+    """The schema in which numbers, dates and truth values that a typed source stores as texts come out as texts, and
+    numbers that are written as texts have the decimal mark declared for the source, where they have no format."""
     columns = dict(schema.columns)
     for field in (f for f in fields if f.name in columns):
-        if family(field.type) == "text" and not is_as_written(field):
+        if decimal := decimal_of(field):
+            columns[field.name] = columns[field.name].marked(decimal)
+        elif family(field.type) == "text" and not is_as_written(field):
             columns[field.name] = columns[field.name].as_texts()
     return dataclasses.replace(schema, columns=columns)
 
@@ -52,6 +64,10 @@ _FAMILIES = (
     ("lengths of time", (pa.types.is_duration, pa.types.is_interval)),
     ("nested values", (pa.types.is_nested,)),
 )  # fmt: skip
+_ZONES = {True: "times without a zone", False: "times with a zone"}  # by whether there is none
+_NOTHING = "nothing but missing values"
+_WORDS = "|".join([*(name for name, _ in _FAMILIES), *_ZONES.values(), _NOTHING])
+_FAMILY, _NEXT = re.compile(rf"({_WORDS}|[^\s:;,]+): "), re.compile(rf", |; ({_WORDS}|[^\s:;,]+): ")
 
 
 def family(kind: pa.DataType) -> str | None:
@@ -63,7 +79,7 @@ def family(kind: pa.DataType) -> str | None:
     if pa.types.is_null(kind):
         return None
     if pa.types.is_timestamp(kind):
-        return "times without a zone" if kind.tz is None else "times with a zone"
+        return _ZONES[kind.tz is None]
     return next((name for name, tests in _FAMILIES if any(test(kind) for test in tests)), str(kind))
 
 
@@ -73,7 +89,7 @@ class Agreement:
     def __init__(self) -> None:
         self._seen: dict[str, tuple[str, pa.DataType, Any]] = {}
 
-    def add(self, schema: pa.Schema, where: Any) -> None:
+    def add(self, schema: pa.Schema, where: object) -> None:
         for field in schema:
             if (found := family(field.type)) is None:
                 continue
@@ -110,14 +126,28 @@ def _unrolled(array: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(array.type):
         return _unrolled(array.dictionary).take(array.indices)
     if pa.types.is_run_end_encoded(array.type):
-        found = pc.run_end_decode(array)
+        found = labels.run_by_run(array)
         return _unrolled(found) if exotic(found.type) else found
-    return array.cast(pa.large_string() if pa.types.is_string_view(array.type) else pa.large_binary())
+    return labels.without_views(array)
 
 
 def told(fields: Iterable[pa.Field]) -> str:
     """The columns by how they are stored, in words: what a certificate says is public."""
     found: dict[str, list[str]] = {}
     for field in fields:
-        found.setdefault(family(field.type) or "nothing but missing values", []).append(field.name)
+        found.setdefault(family(field.type) or _NOTHING, []).append(quoted(field.name))
     return "; ".join(f"{kind}: {', '.join(names)}" for kind, names in found.items())
+
+
+def can_be_told(text: str, names: Iterable[str]) -> bool:
+    """Whether a text could be what `told` says of some of these columns: families and names, no word of its own."""
+    said = {quoted(name) for name in names}
+    marks = _FAMILY.match(text)
+    while marks is not None:
+        name = QUOTED.match(text, marks.end())
+        if name is None or name[0] not in said:
+            return False
+        if name.end() == len(text):
+            return True
+        marks = _NEXT.match(text, name.end())
+    return False

@@ -45,13 +45,27 @@ def unpack(array: pa.Array) -> pa.Array:
             return _mapped(array.storage, _uuid)
         array = array.storage
     if pa.types.is_run_end_encoded(array.type):
-        return unpack(pc.run_end_decode(array))
+        return unpack(run_by_run(array))
     kind = array.type
     if is_binary(kind):
         return _mapped(array, _text_of_bytes)
     if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
-        return unpack(array.cast(pa.large_string() if pa.types.is_string_view(kind) else pa.large_binary()))
+        return unpack(without_views(array))
     return array
+
+
+def run_by_run(array: pa.RunEndEncodedArray) -> pa.Array:
+    """The values of runs one by one, of whatever type: Arrow's own way knows few of them."""
+    places = np.arange(array.offset, array.offset + len(array))
+    runs = np.searchsorted(array.run_ends.to_numpy(), places, side="right")
+    return without_views(array.values).take(pa.array(runs))
+
+
+def without_views(array: pa.Array) -> pa.Array:
+    """Texts and bytes that come as views as plain ones."""
+    if pa.types.is_string_view(array.type):
+        return array.cast(pa.large_string())
+    return array.cast(pa.large_binary()) if pa.types.is_binary_view(array.type) else array
 
 
 def _mapped(array: pa.Array, text_of) -> pa.DictionaryArray:

@@ -40,14 +40,15 @@ class _Option:
     rounded: np.ndarray | None = None  # what it reads but would round
 
 
-def decide(votes: np.ndarray, sigma: float, untyped: bool) -> Column:
+def decide(votes: np.ndarray, sigma: float, untyped: bool, decimal: str | None = None) -> Column:
     """What a column is by its votes (`cells.COUNT` of them) with noise of scale `sigma` each; without its domain, but
-    where nothing but nulls stands out."""
+    where nothing but nulls stands out. `decimal`: the mark declared for numbers; it decides what `1,234` is."""
     votes = np.asarray(votes, np.float64)
     words = _null_words(votes, sigma)
     missing = max(votes[cells.NULL], 0.0) + sum(max(votes[cells.NULL_WORD + NULL_WORDS.index(w)], 0.0) for w in words)
     # Of equal ones the first: eight digits that are all days are days.
-    options = [o for o in (_moment(votes, sigma, untyped), _number(votes, sigma, untyped), _truth(votes, sigma)) if o]
+    number = _number(votes, sigma, untyped, decimal)
+    options = [o for o in (_moment(votes, sigma, untyped), number, _truth(votes, sigma)) if o]
     best = max(options, key=lambda o: o.score, default=None)
     text = votes[cells.TEXT] + votes[cells.CODE]
     if best is not None and best.score > text and _stands(best, votes, sigma, missing) and _good(best, votes, sigma):
@@ -115,13 +116,14 @@ def _scores(tables: np.ndarray, votes: np.ndarray, variance: np.ndarray, sigma: 
 # -- numbers ------------------------------------------------------------------------------------------------------
 
 
-def _number(votes: np.ndarray, sigma: float, untyped: bool) -> _Option | None:
+def _number(votes: np.ndarray, sigma: float, untyped: bool, decimal: str | None) -> _Option | None:
     """The best way to read the column as numbers."""
-    found = [_numbers_with(affix, votes, sigma, untyped) for affix in range(len(numbers.AFFIXES) if untyped else 1)]
+    affixes = range(len(numbers.AFFIXES) if untyped else 1)
+    found = [_numbers_with(affix, votes, sigma, untyped, decimal) for affix in affixes]
     return max(found, key=lambda o: o.score)
 
 
-def _numbers_with(affix: int, votes: np.ndarray, sigma: float, untyped: bool) -> _Option:
+def _numbers_with(affix: int, votes: np.ndarray, sigma: float, untyped: bool, decimal: str | None) -> _Option:
     size = len(numbers.SHAPES)
     signs = (0, 1) if affix == 0 else (0,)
     places = [cells.NUMBER + numbers.cell(affix, s, 0) + np.arange(size) for s in signs]
@@ -146,18 +148,20 @@ def _numbers_with(affix: int, votes: np.ndarray, sigma: float, untyped: bool) ->
 
     if scores[best] <= 0:
         return option(best)
-    simple = (option(c) for c in _as_good(writes, block, variance, best, sigma))
+    simple = (option(c) for c in _as_good(writes, block, variance, best, sigma, decimal))
     return next((o for o in simple if _good(o, votes, sigma)), option(best))
 
 
-def _as_good(writes: np.ndarray, votes: np.ndarray, variance: np.ndarray, best: int, sigma: float) -> list[int]:
-    """The candidates that the votes do not clearly put below the best: the plain ones first (1.234 is a decimal), then
-    those of few classes. Those of many are left out, whose noise would hide how much they lack, and those that lack a
-    class which stands out by itself."""
+def _as_good(
+    writes: np.ndarray, votes: np.ndarray, variance: np.ndarray, best: int, sigma: float, decimal: str | None
+) -> list[int]:
+    """The candidates that the votes do not clearly put below the best: those with the declared decimal mark first, then
+    the plain ones (1.234 is a decimal), then those of few classes. Those of many are left out, whose noise would hide
+    how much they lack, and those that lack a class which stands out by itself."""
     more = writes[best] @ votes - writes @ votes
     apart = np.sqrt(np.abs(writes - writes[best]) @ variance)
     size = writes @ variance
-    order = np.lexsort((size, ~numbers.plain()))
+    order = np.lexsort((size, ~numbers.plain(), numbers.against(decimal)))
     clear = (writes[best] > 0) & (votes > _ALONE * max(sigma, _TIE) * np.sqrt(variance))
     fits = (size <= 2 * size[best]) & (more <= _CHOICE * sigma * apart) & (writes[:, clear] > 0).all(axis=1)
     return [int(c) for c in order if fits[c]]

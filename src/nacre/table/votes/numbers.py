@@ -151,6 +151,13 @@ def plain() -> np.ndarray:
 
 
 @functools.cache
+def against(decimal: str | None) -> np.ndarray:
+    """Which candidates have another decimal mark than the declared one, or that one between thousands."""
+    marks = [(format.decimal if decimals != 0 else decimal, format.thousands) for format, decimals in candidates()]
+    return np.array([decimal is not None and (mark != decimal or group == decimal) for mark, group in marks])
+
+
+@functools.cache
 def shortest() -> np.ndarray:
     """Which candidates write as few digits as they can, with a point: what typed numbers are written as."""
     return np.array([format == NumberFormat() or decimals == 0 for format, decimals in candidates()]) & plain()

@@ -25,12 +25,16 @@ CELLS = {
     "month": len(MONTH_EDGES) - 1,
     "unreadable": 1,
 }
-_VALUES = ("magnitude", "month")  # these have one cell more, the last: for values that are there but cannot be read
+# The kinds that read for a probe which names no other. These probes have one cell more, the last: for values that are
+# there but cannot be read.
+_VALUES = {"magnitude": Numeric.kind, "month": Datetime.kind}
 
 
 def of_column(column: Column) -> str:
     """The probe of the column's kind for values that are written as it says: the name, and what is not plain."""
     told: dict[str, Any] = {"null_words": list(column.null_words)} if column.null_words else {}
+    if column.probe is not None and column.kind != _VALUES[column.probe]:
+        told["kind"] = column.kind
     if column.format_given is not None:
         told["format"] = column.format_given.to_json()
     return f"{column.probe} {json.dumps(told, sort_keys=True)}" if told else str(column.probe)
@@ -68,8 +72,7 @@ def codes(array: pa.Array, probe: str) -> np.ndarray:
 
 
 def _read(array: pa.Array, name: str, told: str) -> casting.Parts:
-    kind = Numeric if name == "magnitude" else Datetime
-    return kind(**json.loads(told or "{}")).read(array)
+    return from_json({"kind": _VALUES[name], **json.loads(told or "{}")}, "").read(array)
 
 
 def text_counts(array: pa.Array) -> tuple[list[bytes], np.ndarray]:

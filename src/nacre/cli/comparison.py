@@ -35,7 +35,7 @@ def pair_parts(seen: Any) -> list[Any]:
     return [line, made]
 
 
-def outlook_tables(others: Sequence[Any], helping: Sequence[Any]) -> list[Any]:
+def comparison_tables(others: Sequence[Any], helping: Sequence[Any]) -> list[Any]:
     """Other methods and budgets, and what would help; nothing where there is nothing to compare."""
     parts = []
     for title, lines in (("Other methods and budgets", others), ("What would help", helping)):

@@ -48,7 +48,7 @@ METHODS: dict[str, Method] = {
         "proven",
         "all pairwise tables (with the target, if one is declared), particles fitted to them; the default",
         {"one-way": "counts", "pairs": "select", "with target": "counts", "tables": "counts"}
-        | {f"tables of {order}": "counts" for order in (3, 4)}
+        | {f"tables of {order}": "counts" for order in (2, 3, 4)}
         | {f"choice {i}": "select" for i in range(1, 5)}
         | {f"cliques {i}": "counts" for i in range(1, 5)},
         (("one-way",),),

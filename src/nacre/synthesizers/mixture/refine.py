@@ -24,7 +24,7 @@ Codes = NDArray[np.int32]
 MOST_CELLS = 1 << 20  # of all tables together
 FULL = 2.0  # rows in a cell of a table of three columns, on average: emptier ones say nothing
 SWEEPS = 1  # how often a cell of a row is proposed anew, on average
-MOST_PROPOSALS = 3_000_000
+MOST_LOOKUPS = 5e7  # of cells, by all proposals: about a second
 BATCH = 2048  # proposals looked at together
 FEW = 12  # of those that promise something, taken together
 
@@ -38,7 +38,8 @@ def refine(codes: Codes, state: NDArray, blocks: Sequence[NDArray], weights: NDA
     kept = _Residual.of(codes, blocks, weights)
     free = [j for j, block in enumerate(blocks) if block.shape[1] > 1]
     upto = [np.cumsum(b, axis=1).T.astype(np.float32) for b in blocks]
-    batches = min(SWEEPS * rows * len(free), MOST_PROPOSALS) // BATCH + 1
+    each = max(sum(len(t.start) for t in kept.holding) / max(len(free), 1), 1.0)
+    batches = int(min(SWEEPS * rows * len(free), MOST_LOOKUPS / each)) // BATCH + 1
     for _ in range(batches if free else 0):
         j = free[rng.integers(len(free))]
         here = rng.integers(rows, size=min(BATCH, rows))

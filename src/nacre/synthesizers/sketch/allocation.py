@@ -17,6 +17,8 @@ import numpy as np
 FIRST = 0.15  # of mu^2: one-way tables on the fine grid (round one)
 ONLY_GROUPS = 0.02  # that share where tables of three and more columns hold all that single ones say
 NEAR = 0.25  # of the rest, with a target: (a, y); what remains goes to (a, b, y)
+APART = 300.0  # rows in noise units of a cell of (a, b, y), all alike, below which pairs are measured without the target
+NEAR_APART = 0.35  # of the rest then: (a, y); what remains goes to (a, b)
 ENOUGH = 1000.0  # signal from which on small tables are known well and need less: their shares fall as 1/signal ...
 LEAST = 1 / 3  # ... down to this part of them
 FLOOR = 3.0  # standard errors that a group's count must reach
@@ -106,7 +108,9 @@ def allocate(
     ease = float(np.clip(ENOUGH / signal, LEAST, 1.0))
     share = FIRST * ease if order == 2 else ONLY_GROUPS
     left = mu**2 * (1 - share)
-    near = 0.0 if not classes else 1.0 if count == 0 else features / (features + count) if wide else NEAR * ease
+    if apart(n0, columns, classes, mu, pairs):
+        depth, signal = 1, signal * depth
+    near = 0.0 if not classes else 1.0 if count == 0 else features / (features + count) if wide else NEAR * ease if depth == classes else NEAR_APART
     return Allocation(
         first=sqrt(columns / (mu**2 * share)),
         near=sqrt(features / (left * near)) if near else None,
@@ -115,6 +119,14 @@ def allocate(
         held=order * count / max(features, 1),
         rows=rows,
     )
+
+
+def apart(n0: float | None, columns: int, classes: int, mu: float, pairs: int | None = None) -> bool:
+    """Whether pairs are measured without the target, whose classes would drown them; every column is, with it."""
+    features = columns - 1
+    if not classes or features < 2 or pairs is not None:
+        return False
+    return float(n0 or UNKNOWN_ROWS) * mu / (classes * sqrt(comb(features, 2))) < APART
 
 
 def _clarity(signal: float) -> float:

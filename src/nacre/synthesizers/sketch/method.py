@@ -87,6 +87,8 @@ class Sketch(Synthesizer):
         mu2 = gaussian_share(budget, scope, (*before, *select))
         later = rounds.share * mu2
         parts = allocate(rows, columns, classes, math.sqrt(mu2 - later), picks, order)
+        if order == 2 and picks is None and classes and parts.classes == 1:
+            order = 0  # pairs without the target
         tables = self._tables(schema, parts, sizes, picks, order)
         entries: list[Entry] = [*tables[:1], *select, *tables[1:], *rounds.counts(later)]
         return Plan(self.name, (*before, *entries), budget, scope.cap, rows)
@@ -107,7 +109,8 @@ class Sketch(Synthesizer):
         if parts.near is not None:
             entries.append(Counts("with target", spread(parts.near, features, parts)))
         if parts.deep is not None:
-            entries.append(Counts("tables", spread(parts.deep, cells, parts)))
+            name = "tables" if order else "tables of 2"
+            entries.append(Counts(name, spread(parts.deep, cells, parts)))
         return entries
 
     def _expected_groups(self, schema: Schema) -> list[int]:
@@ -145,7 +148,8 @@ class Sketch(Synthesizer):
         classes = 1 if column is None or cells > MAX_CLASSES else 2 if column.missing else cells
         parts = self.allocation(plan, classes if target is not None else 0).known(rows or UNKNOWN_ROWS)
         order = deep_order(plan)
-        tables = entries["tables"].sigmas if "tables" in entries else ()
+        deep = next((entries[name] for name in ("tables", "tables of 2") if name in entries), None)
+        tables = () if deep is None else deep.sigmas
         if order > 2:  # what the tables of more columns say of a pair
             inner = float(np.mean(self._expected_groups(schema))) ** (order - 2) / math.comb(len(names) - 2, order - 2)
             tables = (entries[f"tables of {order}"].sigmas[0] * math.sqrt(inner),) * math.comb(len(names), 2)
@@ -158,7 +162,7 @@ class Sketch(Synthesizer):
             target=None if order > 2 else target,
             classes=1 if order > 2 else classes,
             pairs=len(tables),
-            with_target=target is not None and not chosen and order == 2,
+            with_target=target is not None and not chosen and "tables" in entries,
             work=float((self.steps or parts.steps) * (self.particles or parts.particles)),
             measured=tables if tables and not chosen else None,
         )
@@ -230,8 +234,8 @@ class Sketch(Synthesizer):
     def allocation(self, plan: Plan, classes: int) -> Allocation:
         """The noise of the plan, for the classes that the target turned out to have."""
         sigmas = {e.name: e.sigmas for e in plan.entries if isinstance(e, Counts)}
-        single = any(e.name == "pairs" for e in plan.entries) or deep_order(plan) > 2
-        if deep_order(plan) > 2:
+        single = "tables" not in sigmas or any(e.name == "pairs" for e in plan.entries)
+        if f"tables of {deep_order(plan)}" in sigmas:
             sigmas["tables"] = sigmas[f"tables of {deep_order(plan)}"]
         level = {name: math.sqrt(len(s) / math.fsum(x**-2 for x in s)) for name, s in sigmas.items()}
         return Allocation(
@@ -255,6 +259,8 @@ class Sketch(Synthesizer):
             wanted["with target"] = [(j, target) for j in features]
         if "pairs" in planned:
             wanted["tables"] = wide.choose_pairs(curator, plan, columns, features, coarse)
+        elif "tables of 2" in planned:
+            wanted["tables of 2"] = list(itertools.combinations(features, 2))
         elif "tables" in planned:
             tail = () if target is None else (target,)
             wanted["tables"] = [(a, b, *tail) for a, b in itertools.combinations(features, 2)]

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from nacre.table.imports.base import DAY, INTEGER, MOMENT, NUMBER, TEXT, TRUTH, Described, Document, Told
+from nacre.table.naming import is_index
 
 _ENUM = b"_PL_ENUM_VALUES2"  # polars: the list of an Enum, declared before there are rows
 _MOST = 1_000_000
@@ -18,7 +19,8 @@ def claims(raw: Any) -> bool:
 def describe(raw: Any, name: str) -> Document:
     found = Described(name)
     for field in raw:
-        found.add(field.name, _told(found, field))
+        index = is_index(field.name)  # of pandas: row numbers
+        found.add(field.name, Told(INTEGER, unique=True, nullable=False) if index else _told(found, field))
     for key in raw.metadata or {}:
         if key not in (b"pandas", b"ARROW:schema"):
             found.leave(f"metadata under {key.decode(errors='replace')!r}")

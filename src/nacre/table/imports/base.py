@@ -130,6 +130,10 @@ class Described:
     def _ends(self, name: str, told: Told) -> Any:
         """Both bounds, or none: of one end alone nothing follows."""
         low, high = told.low, told.high
+        if (low is None) != (high is None):
+            end = f"lower end of {low}" if high is None else f"upper end of {high}"
+            self.leave(f"the {end} alone: bounds take both ends; add the other", name)
+            return None
         if told.kind == INTEGER:
             low = None if low is None else _whole(low, math.ceil, +1 if told.open_low else 0)
             high = None if high is None else _whole(high, math.floor, -1 if told.open_high else 0)
@@ -137,11 +141,7 @@ class Described:
             low, high = _next(low, told, told.open_low, 1), _next(high, told, told.open_high, -1)
         elif (told.open_low and low is not None) or (told.open_high and high is not None):
             self.leave("an end of its range that does not occur itself: bounds of a schema do", name)
-        if (low is None) == (high is None):
-            return None if low is None else (low, high)
-        end = f"lower end of {low}" if high is None else f"upper end of {high}"
-        self.leave(f"the {end} alone: bounds take both ends; add the other", name)
-        return None
+        return None if low is None else (low, high)
 
     def _labels(self, name: str, told: Told, shared: dict[str, Any]) -> Column:
         """A list of all values. Whole numbers without a gap are a range, so that they stay numbers."""

@@ -25,8 +25,12 @@ class Checks:
         if isinstance(condition, exp.And):
             for part in condition.flatten():
                 self.read(part)
-        elif not (self._range(condition) or self._list(condition) or self._present(condition)):
+        elif not (self._present(condition) or self._affirmed(condition)):
             self.found.leave(f"the rule CHECK ({condition.sql('postgres')})")
+
+    def _affirmed(self, condition: exp.Expression) -> bool:
+        negated = bool(condition.args.get("negate"))  # NOT IN and the like
+        return not negated and (self._range(condition) or self._list(condition))
 
     def _column(self, side: Any) -> Told | None:
         from sqlglot import exp
@@ -76,14 +80,14 @@ class Checks:
         return True
 
     def _present(self, condition: exp.Expression) -> bool:
+        """`a IS NOT NULL`, which versions of sqlglot spell in two ways."""
         from sqlglot import exp
 
-        if not isinstance(condition, exp.Not):
-            return False
-        inner = _bare(condition.this)
-        told = (
-            self._column(inner.this) if isinstance(inner, exp.Is) and isinstance(inner.expression, exp.Null) else None
-        )
+        negated = bool(condition.args.get("negate"))
+        if isinstance(condition, exp.Not):
+            condition, negated = _bare(condition.this), True
+        absent = isinstance(condition, exp.Is) and isinstance(condition.expression, exp.Null)
+        told = self._column(condition.this) if absent and negated else None
         if told is None:
             return False
         told.nullable = False

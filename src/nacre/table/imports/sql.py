@@ -6,6 +6,7 @@ Only definitions of tables, types and domains are parsed; statements that carry 
 from __future__ import annotations
 
 import dataclasses
+import logging
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ _COPIED = re.compile(r"COPY [^;]* FROM stdin;\s*", re.IGNORECASE)
 _COLOURS = re.compile("\x1b\\[[0-9]*m")  # in messages of sqlglot
 _READ = re.compile(r"(CREATE\s+(?:\w+\s+)?(?:UNLOGGED\s+)?TABLE|CREATE\s+TYPE|CREATE\s+DOMAIN|ALTER\s+TABLE)\b", re.I)
 _DOMAIN = re.compile(r'CREATE\s+DOMAIN\s+(?:\w+\.)?("?)([\w ]+?)\1\s+(?:AS\s+)?(.*)', re.I | re.DOTALL)
+_ALTERED = re.compile(r'ALTER\s+TABLE\s+(?:ONLY\s+)?(?:\w+\.)?("?)(\w+)\1\s', re.I)
 _SERIAL = re.compile("(small|big)?serial[248]?", re.I)
 
 
@@ -38,13 +40,17 @@ def describe(raw: str, name: str) -> Document:
         raise SchemaError("SQL is parsed by sqlglot, which is not installed: pip install 'nacre[sql]'") from None
     if len(raw) > MAX_CHARACTERS:
         raise SchemaError(f"SQL of {len(raw):,} characters; at most {MAX_CHARACTERS:,}: give definitions without rows")
-    reader = _Reader()
+    reader, log = _Reader(), logging.getLogger("sqlglot")
+    level = log.level
+    log.setLevel(logging.ERROR)  # what it does not know is listed here
     try:
         for statement in _statements(raw):
             reader.read(statement)
     except sqlglot.errors.SqlglotError as error:
         told = " ".join(_COLOURS.sub("", str(error)).split())[:200]
         raise SchemaError(f"not SQL as PostgreSQL has it: {told}") from None
+    finally:
+        log.setLevel(level)
     return reader.document()
 
 
@@ -119,8 +125,12 @@ class _Reader:
         self.enums: dict[str, list[str]] = {}
         self.domains: dict[str, Told] = {}
         self.relations: list[Relation] = []
+        self.unread: list[tuple[str, str]] = []  # (table or nothing, statement)
 
     def document(self) -> Document:
+        for table, statement in self.unread:
+            for one in [self.tables[table]] if table in self.tables else self.tables.values():
+                one.found.leave(f"the statement {statement}")
         return Document({n: t.described() for n, t in self.tables.items()}, tuple(self.relations))
 
     def read(self, statement: str) -> None:
@@ -143,6 +153,9 @@ class _Reader:
             self._table(parsed, self.tables[name])
         elif isinstance(parsed, exp.Alter):
             self._altered(parsed)
+        else:
+            altered = _ALTERED.match(statement)
+            self.unread.append((altered.group(2) if altered else "", " ".join(statement.split())))
 
     def _type(self, parsed: exp.Create) -> None:
         from sqlglot import exp

@@ -370,6 +370,7 @@ def column(tmp_path, field):
         ({"type": "integer", "constraints": {"unique": True, "required": True}}, Identifier(), None),
         ({"type": "string", "categories": [{"value": "lo", "label": "x"}, {"value": "hi"}], "categoriesOrdered": True},
          Categorical(("lo", "hi"), ordered=True, nullable=True), None),
+        ({"type": "date", "constraints": {"unique": True}}, Datetime(unit="day", nullable=True), "no value comes"),
         ({"type": "string", "missingValues": ["NA", ""]}, Categorical(nullable=True, null_words=("NA",)), None),
     ],
 )  # fmt: skip

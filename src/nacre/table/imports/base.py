@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from nacre.errors import SchemaError
@@ -94,9 +95,8 @@ class Described:
         known = [n for n in names if n in self.columns]
         if len(names) != 1 or not known:
             return self.leave(f"{what} ({', '.join(map(str, names))}): a schema keeps no key of several columns")
-        column = self.columns[known[0]]
-        if column.learnt:
-            self.columns[known[0]] = _names(column)
+        if self.columns[known[0]].learnt:
+            self.columns[known[0]] = self._names(known[0], self.columns[known[0]])
 
     # -- columns ----------------------------------------------------------------------------------------------
 
@@ -111,8 +111,15 @@ class Described:
         if told.values is not None:
             return self._labels(name, told, shared)
         if told.unique:
-            return _names(self._plain(name, dataclasses.replace(told, unique=False), shared))
+            return self._names(name, self._plain(name, dataclasses.replace(told, unique=False), shared))
         return self._plain(name, told, shared)
+
+    def _names(self, name: str, column: Column) -> Column:
+        """A column of different values as one of names, made anew: whole numbers stay numbers, texts texts."""
+        if column.whole or "categories" in column.missing:
+            return Identifier(text=not column.whole, nullable=column.nullable)
+        self.leave("that no value comes twice", name)
+        return column
 
     def _plain(self, name: str, told: Told, shared: dict[str, Any]) -> Column:
         if told.kind == TEXT:
@@ -164,9 +171,12 @@ class Described:
         return Categorical(tuple(dict.fromkeys(t for t in texts if t not in words)), ordered=told.ordered, **shared)
 
 
-def _names(column: Column) -> Column:
-    """The column as one of names, made anew: numbers stay numbers."""
-    return Identifier(text=not column.measured or column.moments, nullable=column.nullable)
+def iso(told: Told, pattern: str) -> None:
+    """Ends that are written as the values are, as ISO 8601. ValueError where they are not written so."""
+    for end in ("low", "high"):
+        if isinstance(text := getattr(told, end), str):
+            moment = datetime.strptime(text, pattern)
+            setattr(told, end, moment.date().isoformat() if told.kind == DAY else moment.isoformat())
 
 
 def _whole(value: Any, rounded: Any, step: int) -> int:

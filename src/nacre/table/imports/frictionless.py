@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from nacre.errors import SchemaError
 from nacre.table.checking import short
 from nacre.table.formats import NumberFormat, TruthFormat
-from nacre.table.imports.base import DAY, INTEGER, MOMENT, NUMBER, TEXT, TRUTH, Described, Document, Relation, Told
+from nacre.table.imports.base import DAY, INTEGER, MOMENT, NUMBER, TEXT, TRUTH, Described, Document, Relation, Told, iso
 
 _KINDS = {
     "string": TEXT, "any": TEXT, "number": NUMBER, "integer": INTEGER, "boolean": TRUTH, "date": DAY,
@@ -103,6 +104,8 @@ def _writing(found: Described, told: Told, kind: str, field: dict[str, Any]) -> 
         told.format = "%Y-%m"
     elif kind in ("date", "datetime") and written not in ("default", "any"):
         told.format = written
+        with contextlib.suppress(ValueError):  # ends in ISO 8601 stay what they are
+            iso(told, written)
     elif kind == "string" and written in _SURROGATES and told.values is None:
         told.surrogate = _SURROGATES[written]
     elif written not in ("default", "any"):

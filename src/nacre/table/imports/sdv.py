@@ -3,11 +3,23 @@ which also holds ranges and lists of values, mostly as SDV found them in the dat
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from nacre.table.checking import short
-from nacre.table.imports.base import DAY, INTEGER, KEY, MOMENT, NUMBER, TEXT, TRUTH, Described, Document, Relation, Told
+from nacre.table.imports.base import (
+    DAY,
+    INTEGER,
+    KEY,
+    MOMENT,
+    NUMBER,
+    TEXT,
+    TRUTH,
+    Described,
+    Document,
+    Relation,
+    Told,
+    iso,
+)
 
 _SURROGATES = {
     "name": "name", "first_name": "first_name", "last_name": "last_name", "email": "email", "phone_number": "phone",
@@ -91,14 +103,12 @@ def _moment(found: Described, name: str, spec: dict[str, Any]) -> Told:
     if not isinstance(pattern, str):
         return Told(MOMENT, spec.get("range_min"), spec.get("range_max"))
     clock = any(f"%{letter}" in pattern for letter in "HIMSfcXT")
-    told = Told(MOMENT if clock else DAY, format=pattern)
+    told = Told(MOMENT if clock else DAY, spec.get("range_min"), spec.get("range_max"), format=pattern)
     try:
-        ends = [datetime.strptime(spec[end], pattern) for end in ("range_min", "range_max") if end in spec]
+        iso(told, pattern)
     except ValueError:
         found.leave(f"a range not written as {pattern}", name)
-    else:
-        if len(ends) == 2:
-            told.low, told.high = (end.isoformat() if clock else end.date().isoformat() for end in ends)
+        told.low = told.high = None
     return told
 
 

@@ -204,7 +204,8 @@ def attest(
     *,
     voice: Voice,
 ) -> None:
-    """Take responsibility for facts that were read from the data: they become public, with your name and reason.
+    """Take responsibility for facts that were read from the data or imported: they become public, with your name and
+    reason.
 
     Every fact is shown first, and you are asked. Texts that fill more than a line are attested only in columns that you
     name: a list as long as that may hold texts of single persons.

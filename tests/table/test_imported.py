@@ -7,8 +7,10 @@
 
 from __future__ import annotations
 
+import copy
 import decimal
 import json
+import random
 import re
 import sys
 import time
@@ -24,6 +26,7 @@ import nacre
 from nacre.errors import DataError, DomainNotDeclared, NacreError, SchemaError
 from nacre.table import Boolean, Categorical, Datetime, Identifier, Numeric, Text, imports
 from nacre.table.formats import DateFormat, NumberFormat, TruthFormat
+from nacre.table.imports import loading
 
 DOCUMENTS = Path(__file__).parent / "documents"
 GUESTS = {
@@ -230,8 +233,6 @@ def test_a_document_of_each_kind(name):
 
 
 def test_every_format_is_claimed_by_itself_alone():
-    from nacre.table.imports import loading
-
     for name, (format, *_) in CASES.items():
         loaded = loading.load(DOCUMENTS / name)
         assert [n for n, f in imports.FORMATS.items() if f.claims(loaded)] == [format], name
@@ -499,3 +500,81 @@ def test_what_to_install_is_said(monkeypatch, module, name, extra):
         monkeypatch.setitem(sys.modules, part, None)
     with pytest.raises(SchemaError, match=rf"not installed: pip install 'nacre\[{extra}\]'"):
         imports.read(DOCUMENTS / name)
+
+
+# -- mutants ----------------------------------------------------------------------------------------------------
+
+JUNK = (None, True, -1, 1e308, 10**30, "", "a\nb", [], {}, [1], {"a": 1}, [[[]]], {"type": "integer"}, "%Q", [None])
+WORDS = (
+    "(",
+    ")",
+    ",",
+    ";",
+    "'",
+    "CHECK",
+    "1",
+    "NULL",
+    "REFERENCES",
+    "::",
+    "[]",
+    "\0",
+    "--",
+    "/*",
+    "$$",
+    '"',
+    "IN",
+    "NOT",
+)
+
+
+def _places(value, path=()):
+    if path:
+        yield path
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, below in pairs:
+        yield from _places(below, (*path, key))
+
+
+def _mutant(document, rng):
+    """The document with a few of its parts replaced by junk or taken away."""
+    document = copy.deepcopy(document)
+    for _ in range(rng.choice((1, 1, 2, 4))):
+        *above, last = rng.choice(list(_places(document)))
+        spot = document
+        for key in above:
+            spot = spot[key]
+        if rng.random() < 0.2:
+            del spot[last]
+        else:
+            spot[last] = copy.deepcopy(rng.choice(JUNK))
+    return document
+
+
+def test_mutants_of_every_document_are_read_or_refused(tmp_path):
+    rng = random.Random(5)
+    read_whole = refused = 0
+    for name, (_, table, *_) in CASES.items():
+        if name.endswith(".sql"):
+            continue
+        document = loading.load(DOCUMENTS / name)
+        for _ in range(60):
+            try:
+                read(tmp_path, _mutant(document, rng), table=table)
+                read_whole += 1
+            except NacreError:
+                refused += 1
+    assert read_whole > 100 and refused > 100
+
+
+def test_mutants_of_sql_never_tell_rows(tmp_path):
+    rng = random.Random(6)
+    text = (DOCUMENTS / "hospital.sql").read_text().split(" ")
+    for _ in range(80):
+        words = list(text)
+        for _ in range(rng.choice((1, 2, 5))):
+            words[rng.randrange(len(words))] = rng.choice((rng.choice(WORDS), rng.choice(text)))
+        try:
+            found = read(tmp_path, " ".join(words), "d.sql", table="hospitals")
+            assert "SECRET" not in found.schema.to_json() + "".join(found.left_out)
+        except NacreError as error:
+            assert "SECRET" not in str(error)

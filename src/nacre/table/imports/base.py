@@ -51,6 +51,11 @@ class Relation:
     parent: str
     parent_columns: tuple[str, ...]
 
+    def __post_init__(self) -> None:
+        for name in (self.child, *self.columns, self.parent, *self.parent_columns):
+            if not isinstance(name, str):
+                raise SchemaError(f"a foreign key names {short(name)}; expected tables and columns by name")
+
     def __str__(self) -> str:
         there = f"({', '.join(self.parent_columns)})" if self.parent_columns else ""
         return f"{self.child}({', '.join(self.columns)}) points into {self.parent}{there}"
@@ -60,6 +65,8 @@ class Described:
     """One table of a document, as it is read: its columns, and what of it a schema does not say."""
 
     def __init__(self, name: str):
+        if not isinstance(name, str):
+            raise SchemaError(f"a table is called {short(name)}; expected its name as text")
         self.name = name
         self.columns: dict[str, Column] = {}
         self.rows: int | None = None

@@ -87,7 +87,7 @@ def _title(column: dict[str, Any]) -> str | None:
     """What stands above the column in the file: its title, or its name where it has none."""
     titles = column.get("titles", column.get("name"))
     if isinstance(titles, dict):
-        titles = next(iter(titles.values()))
+        titles, *_ = titles.values()
     return titles[0] if isinstance(titles, list) else titles
 
 

@@ -68,7 +68,7 @@ def _add(found: Described, column: dict[str, Any], relations: list[Relation]) ->
 
 
 def _test(found: Described, name: str, told: Told, test: Any, relations: list[Relation]) -> None:
-    called, given = (test, {}) if isinstance(test, str) else next(iter(test.items()))
+    [(called, given)] = [(test, {})] if isinstance(test, str) else test.items()
     given = dict(given or {})
     given |= given.pop("arguments", None) or {}
     if "where" in (given.get("config") or given):

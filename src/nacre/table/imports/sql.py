@@ -22,7 +22,6 @@ DIALECT = "postgres"
 MAX_CHARACTERS = 2**19
 MAX_STATEMENTS = 20_000
 _COPIED = re.compile(r"COPY [^;]* FROM stdin;\s*", re.IGNORECASE)
-_COLOURS = re.compile("\x1b\\[[0-9]*m")  # in messages of sqlglot
 _READ = re.compile(r"(CREATE\s+(?:\w+\s+)?(?:UNLOGGED\s+)?TABLE|CREATE\s+TYPE|CREATE\s+DOMAIN|ALTER\s+TABLE)\b", re.I)
 _DOMAIN = re.compile(r'CREATE\s+DOMAIN\s+(?:\w+\.)?("?)([\w ]+?)\1\s+(?:AS\s+)?(.*)', re.I | re.DOTALL)
 _ALTERED = re.compile(r'ALTER\s+TABLE\s+(?:ONLY\s+)?(?:\w+\.)?("?)(\w+)\1\s', re.I)
@@ -47,11 +46,21 @@ def describe(raw: str, name: str) -> Document:
         for statement in _statements(raw):
             reader.read(statement)
     except sqlglot.errors.SqlglotError as error:
-        told = " ".join(_COLOURS.sub("", str(error)).split())[:200]
-        raise SchemaError(f"not SQL as PostgreSQL has it: {told}") from None
+        raise SchemaError(f"not SQL as PostgreSQL has it: {_told(error)}") from None
     finally:
         log.setLevel(level)
     return reader.document()
+
+
+def _told(error: Exception) -> str:
+    """What is wrong, without the words around it: a dump may hold rows."""
+    from sqlglot.errors import ParseError
+
+    if not isinstance(error, ParseError) or not error.errors:
+        return "a quote or a comment in it does not end"
+    first = error.errors[0]
+    what = str(first.get("description")).partition(" but got ")[0]
+    return f"{what}, line {first.get('line')} of a definition"
 
 
 def _statements(raw: str) -> list[str]:

@@ -26,7 +26,7 @@ import nacre
 from nacre.errors import DataError, DomainNotDeclared, NacreError, SchemaError
 from nacre.table import Boolean, Categorical, Datetime, Identifier, Numeric, Text, imports
 from nacre.table.formats import DateFormat, NumberFormat, TruthFormat
-from nacre.table.imports import loading
+from nacre.table.imports import loading, sql
 
 DOCUMENTS = Path(__file__).parent / "documents"
 GUESTS = {
@@ -578,3 +578,12 @@ def test_mutants_of_sql_never_tell_rows(tmp_path):
             assert "SECRET" not in found.schema.to_json() + "".join(found.left_out)
         except NacreError as error:
             assert "SECRET" not in str(error)
+
+
+def test_a_parser_that_takes_too_long_is_stopped(monkeypatch):
+    """sqlglot 30.0 took for ever over a mutant of a dump: not the seconds are counted, but the calls."""
+    monkeypatch.setattr(sql, "LEAST_CALLS", 10)
+    monkeypatch.setattr(sql, "CALLS", 5)
+    with pytest.raises(SchemaError, match="SQL that takes too long to parse; give simpler definitions"):
+        imports.read(DOCUMENTS / "hospital.sql", "visits")
+    assert sys.getprofile() is None

@@ -5,9 +5,12 @@ Only definitions of tables, types and domains are parsed; statements that carry 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import logging
 import re
+import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from nacre.errors import SchemaError
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 DIALECT = "postgres"
 MAX_CHARACTERS = 2**19
 MAX_STATEMENTS = 20_000
+LEAST_CALLS, CALLS = 1_000_000, 150  # of functions in all, and for each character: plain definitions need 30 to 70
 _COPIED = re.compile(r"COPY [^;]* FROM stdin;\s*", re.IGNORECASE)
 _READ = re.compile(r"(CREATE\s+(?:\w+\s+)?(?:UNLOGGED\s+)?TABLE|CREATE\s+TYPE|CREATE\s+DOMAIN|ALTER\s+TABLE)\b", re.I)
 _DOMAIN = re.compile(r'CREATE\s+DOMAIN\s+(?:\w+\.)?("?)([\w ]+?)\1\s+(?:AS\s+)?(.*)', re.I | re.DOTALL)
@@ -43,13 +47,32 @@ def describe(raw: str, name: str) -> Document:
     level = log.level
     log.setLevel(logging.ERROR)  # what it does not know is listed here
     try:
-        for statement in _statements(raw):
-            reader.read(statement)
+        with _few_calls(LEAST_CALLS + CALLS * len(raw)):
+            for statement in _statements(raw):
+                reader.read(statement)
     except sqlglot.errors.SqlglotError as error:
         raise SchemaError(f"not SQL as PostgreSQL has it: {_told(error)}") from None
     finally:
         log.setLevel(level)
     return reader.document()
+
+
+@contextlib.contextmanager
+def _few_calls(left: int) -> Iterator[None]:
+    """SchemaError after so many calls of functions: a parser that goes back and tries again may take for ever."""
+    before = sys.getprofile()
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise SchemaError("SQL that takes too long to parse; give simpler definitions")
+
+    sys.setprofile(count)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
 
 
 def _told(error: Exception) -> str:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from nacre.table.columns import Column
 from nacre.table.schema import Schema
+
+if TYPE_CHECKING:
+    from nacre.typed import Json
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,7 +31,7 @@ class Export:
     left_out: tuple[str, ...]
 
 
-def told(text: Any, left_out: dict[str, list[str]], schema: Schema) -> Export:
+def told(text: str | Mapping[str, Json], left_out: dict[str, list[str]], schema: Schema) -> Export:
     """The document with what is beyond every format: what a schema says across columns."""
     lines = [f"{', '.join(names)}: {what}" for what, names in left_out.items()]
     lines += [f"that {rule.dependent} follows from {rule.determinant}" for rule in schema.dependencies]
@@ -38,7 +42,7 @@ def told(text: Any, left_out: dict[str, list[str]], schema: Schema) -> Export:
     return Export(text, tuple(lines))
 
 
-def written_ends(column: Column) -> tuple[Any, Any] | None:
+def written_ends(column: Column) -> tuple[Json, Json] | None:
     """The bounds as they stand in a text file, or None where there are none."""
     if column.ends is None or column.shape:
         return None

@@ -6,11 +6,14 @@ data or is unattested is left out.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from nacre.table.columns import UNPROTECTED, Boolean, Column, Datetime, Tensor
 from nacre.table.exports.base import Export, Subject, told
 from nacre.table.schema import Schema
+
+if TYPE_CHECKING:
+    from nacre.typed import Json
 
 _ENCODINGS = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet",
               "arrow": "application/vnd.apache.arrow.file"}  # fmt: skip
@@ -34,7 +37,7 @@ _MADE = "Synthetic rows: drawn from a fitted model, not collected."
 def write(schema: Schema, subject: Subject) -> Export:
     left: dict[str, list[str]] = {}
     promise = subject.promise or "What the release promises stands in its certificate, which is not part of this."
-    document: dict[str, Any] = {
+    document: dict[str, Json] = {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
         "name": subject.name,
@@ -64,7 +67,7 @@ def write(schema: Schema, subject: Subject) -> Export:
     return told(document, left, schema)
 
 
-def _distribution(subject: Subject) -> list[dict[str, Any]]:
+def _distribution(subject: Subject) -> list[dict[str, Json]]:
     if subject.data is None:
         return []
     name, digest = subject.data
@@ -73,12 +76,12 @@ def _distribution(subject: Subject) -> list[dict[str, Any]]:
              "sha256": digest}]  # fmt: skip
 
 
-def _field(name: str, column: Column, subject: Subject, left: dict[str, list[str]]) -> dict[str, Any]:
+def _field(name: str, column: Column, subject: Subject, left: dict[str, list[str]]) -> dict[str, Json]:
     known = not any(source in UNPROTECTED for source in column.provenance.values())
     if not known:
         left.setdefault("its domain, which is read or unattested", []).append(name)
     domain = f": {column.domain_words(most=50)}" if known else ""
-    field: dict[str, Any] = {"@type": "cr:Field", "@id": f"rows/{name}", "name": name,
+    field: dict[str, Json] = {"@type": "cr:Field", "@id": f"rows/{name}", "name": name,
                              "description": f"{column.title}{domain}", "dataType": _type(column)}  # fmt: skip
     if subject.data is not None:
         field["source"] = {"fileObject": {"@id": subject.data[0]}, "extract": {"column": name}}

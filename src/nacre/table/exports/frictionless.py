@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from nacre.table.columns import Boolean, Column, Datetime, Numeric, Tensor, Text
 from nacre.table.exports.base import Export, Subject, told, written_ends
 from nacre.table.schema import Schema
+
+if TYPE_CHECKING:
+    from nacre.typed import Json
 
 _FORMATS = {"email": "email", "uuid": "uuid"}
 
@@ -17,9 +20,9 @@ def write(schema: Schema, subject: Subject) -> Export:
     return told({"fields": fields, "missingValues": [""]}, left, schema)
 
 
-def _field(name: str, column: Column, left: dict[str, list[str]]) -> dict[str, Any]:
-    limits: dict[str, Any] = {} if column.nullable or not column.learnt else {"required": True}
-    field: dict[str, Any] = {"name": name, **_type(column)}
+def _field(name: str, column: Column, left: dict[str, list[str]]) -> dict[str, Json]:
+    limits: dict[str, Json] = {} if column.nullable or not column.learnt else {"required": True}
+    field: dict[str, Json] = {"name": name, **_type(column)}
     if field.pop("as_text", False):
         left.setdefault("how its values are written, and its range: texts of their own", []).append(name)
     elif (ends := written_ends(column)) is not None:
@@ -34,7 +37,7 @@ def _field(name: str, column: Column, left: dict[str, list[str]]) -> dict[str, A
     return {**field, **({"constraints": limits} if limits else {})}
 
 
-def _type(column: Column) -> dict[str, Any]:
+def _type(column: Column) -> dict[str, Json]:
     if isinstance(column, Numeric):
         return _number(column)
     if isinstance(column, Datetime):
@@ -49,7 +52,7 @@ def _type(column: Column) -> dict[str, Any]:
     return {"type": "string" if column.text or column.labelled else "integer"}
 
 
-def _number(column: Numeric) -> dict[str, Any]:
+def _number(column: Numeric) -> dict[str, Json]:
     kind, format = "integer" if column.integer else "number", column.format
     if format is None or format.plain:
         return {"type": kind}
@@ -60,7 +63,7 @@ def _number(column: Numeric) -> dict[str, Any]:
     return {"type": kind, **known, **({"bareNumber": False} if format.prefix or format.suffix else {})}
 
 
-def _moment(column: Datetime) -> dict[str, Any]:
+def _moment(column: Datetime) -> dict[str, Json]:
     kind = "datetime" if column.unit != "day" or (column.format is not None and column.format.clock) else "date"
     if column.tz is not None and column.format is None:
         return {"type": "string", "as_text": True}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from nacre.errors import SchemaError
 from nacre.table.columns import Boolean, Column, Datetime, Identifier, Tensor, Text
 from nacre.table.exports.base import Export, Subject, told
 from nacre.table.schema import Schema
+
+if TYPE_CHECKING:
+    from nacre.typed import Json
 
 
 def write(schema: Schema, subject: Subject) -> Export:
@@ -23,8 +26,8 @@ def write(schema: Schema, subject: Subject) -> Export:
     return told(text, left, schema)
 
 
-def _column(name: str, column: Column, left: dict[str, list[str]]) -> dict[str, Any]:
-    checks: dict[str, Any] = {}
+def _column(name: str, column: Column, left: dict[str, list[str]]) -> dict[str, Json]:
+    checks: dict[str, Json] = {}
     if column.labels and not isinstance(column, Boolean):
         checks["isin"] = list(column.labels)
     elif isinstance(column, Boolean) and column.text:

@@ -10,12 +10,11 @@ import dataclasses
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from nacre.errors import SchemaError
 from nacre.table.documents import UNFIT
 from nacre.table.imports import arrow, csvw, dbt, frictionless, json_schema, loading, pandera, sdv, sql
-from nacre.table.imports.base import Document, Relation
+from nacre.table.imports.base import Document, Raw, Relation
 from nacre.table.naming import choices
 from nacre.table.schema import Schema
 
@@ -27,8 +26,8 @@ class Format:
     """One format: whether a loaded document is of it, and what it describes."""
 
     title: str
-    claims: Callable[[Any], bool]
-    describe: Callable[[Any, str], Document]  # of the document, and a name for a table that it does not name
+    claims: Callable[[object], bool]
+    describe: Callable[[Raw, str], Document]  # of the document, and a name for a table that it does not name
 
 
 # The first that claims a document reads it.
@@ -102,7 +101,7 @@ def describe(path: str | os.PathLike, format: str | None = None) -> tuple[str, D
     return name, document
 
 
-def _chosen(document: Document, table: str | None, path: Any) -> str:
+def _chosen(document: Document, table: str | None, path: str | os.PathLike) -> str:
     if table is None and len(document.tables) > 1:
         raise SchemaError(f"{path} describes {len(document.tables):,} tables; name one: {choices('', document.tables)}")
     if table is not None and table not in document.tables:

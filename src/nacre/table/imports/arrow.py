@@ -3,20 +3,25 @@ it the dictionaries of Arrow or the smallest and largest values of Parquet: only
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from nacre.table.imports.base import DAY, INTEGER, MOMENT, NUMBER, TEXT, TRUTH, Described, Document, Told
 from nacre.table.naming import is_index
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pyarrow as pa
 
 _ENUM = b"_PL_ENUM_VALUES2"  # polars: the list of an Enum, declared before there are rows
 _MOST = 1_000_000
 
 
-def claims(raw: Any) -> bool:
+def claims(raw: object) -> bool:
     return not isinstance(raw, dict | list | str | int | float | bool | None)
 
 
-def describe(raw: Any, name: str) -> Document:
+def describe(raw: pa.Schema, name: str) -> Document:
     found = Described(name)
     for field in raw:
         index = is_index(field.name)  # of pandas: row numbers
@@ -27,7 +32,7 @@ def describe(raw: Any, name: str) -> Document:
     return Document({name: found})
 
 
-def _told(found: Described, field: Any) -> Told:
+def _told(found: Described, field: pa.Field) -> Told:
     import pyarrow as pa
 
     kind = field.type
@@ -50,7 +55,7 @@ def _told(found: Described, field: Any) -> Told:
     return told
 
 
-def _kind(kind: Any) -> str | None:
+def _kind(kind: pa.DataType) -> str | None:
     import pyarrow as pa
 
     tests = (
@@ -61,7 +66,7 @@ def _kind(kind: Any) -> str | None:
     return next((own for test, own in tests if test(kind)), None)
 
 
-def _enum(metadata: Any) -> list[str] | None:
+def _enum(metadata: Mapping[bytes, bytes] | None) -> list[str] | None:
     """polars writes the length of each label, a semicolon and the label, one after the other."""
     data, at = (metadata or {}).get(_ENUM, b""), 0
     values: list[str] = []

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from nacre.errors import SchemaError
 from nacre.table.checking import UNNAMED, short
@@ -14,6 +14,10 @@ from nacre.table.columns import Boolean, Categorical, Column, Datetime, Identifi
 from nacre.table.columns.text import KEYS
 from nacre.table.formats import DateFormat, NumberFormat, TruthFormat
 
+if TYPE_CHECKING:
+    from nacre.typed import Value
+
+Raw: TypeAlias = "Any"  # part of a document from anybody: that it is not what its format has is found by using it
 _LONG = 300  # characters of what could not be expressed
 INTEGER, NUMBER, TEXT, TRUTH, DAY, MOMENT, KEY = "integer", "number", "text", "truth", "day", "moment", "key"
 
@@ -27,11 +31,11 @@ class Told:
     """
 
     kind: str | None = TEXT
-    low: Any = None
-    high: Any = None
+    low: Value = None
+    high: Value = None
     open_low: bool = False  # the end itself does not occur
     open_high: bool = False
-    values: Sequence[Any] | None = None  # no others occur
+    values: Sequence[Raw] | None = None  # no others occur
     ordered: bool = False
     nullable: bool = True
     unique: bool = False
@@ -82,7 +86,7 @@ class Described:
         """Each thing once, with its columns."""
         return tuple(f"{', '.join(names)}: {what}" if names else what for what, names in self._left.items())
 
-    def add(self, name: Any, told: Told) -> None:
+    def add(self, name: object, told: Told) -> None:
         """The column that follows; what does not follow is listed."""
         if not isinstance(name, str):
             raise SchemaError(f"a column is called {short(name)}; expected its name as text")
@@ -108,7 +112,7 @@ class Described:
     # -- columns ----------------------------------------------------------------------------------------------
 
     def _column(self, name: str, told: Told) -> Column:
-        shared: dict[str, Any] = {"nullable": told.nullable, "null_words": told.null_words}
+        shared: dict[str, Raw] = {"nullable": told.nullable, "null_words": told.null_words}
         if told.kind == KEY:
             return Identifier(text=True, **shared)
         if told.surrogate is not None:
@@ -128,7 +132,7 @@ class Described:
         self.leave("that no value comes twice", name)
         return column
 
-    def _plain(self, name: str, told: Told, shared: dict[str, Any]) -> Column:
+    def _plain(self, name: str, told: Told, shared: dict[str, Raw]) -> Column:
         if told.kind == TEXT:
             return Categorical(**shared)
         if told.kind == TRUTH:
@@ -141,7 +145,7 @@ class Described:
         return Numeric(bounds=self._ends(name, told), integer=whole, decimals=None if whole else told.decimals,
                        format=told.format, **shared)  # type: ignore[arg-type]  # fmt: skip
 
-    def _ends(self, name: str, told: Told) -> Any:
+    def _ends(self, name: str, told: Told) -> tuple | None:
         """Both bounds, or none: of one end alone nothing follows."""
         low, high = told.low, told.high
         if (low is None) != (high is None):
@@ -157,7 +161,7 @@ class Described:
             self.leave("an end of its range that does not occur itself: bounds of a schema do", name)
         return None if low is None else (low, high)
 
-    def _labels(self, name: str, told: Told, shared: dict[str, Any]) -> Column:
+    def _labels(self, name: str, told: Told, shared: dict[str, Raw]) -> Column:
         """A list of all values. Whole numbers without a gap are a range, so that they stay numbers."""
         values = [v for v in told.values or () if v is not None]
         if len(values) < len(told.values or ()):
@@ -186,12 +190,12 @@ def iso(told: Told, pattern: str) -> None:
             setattr(told, end, moment.date().isoformat() if told.kind == DAY else moment.isoformat())
 
 
-def _whole(value: Any, rounded: Any, step: int) -> int:
+def _whole(value: Raw, rounded: Callable[[float], int], step: int) -> int:
     number = rounded(value)
     return number + step if number == value else number
 
 
-def _next(value: Any, told: Told, opened: bool, step: int) -> Any:
+def _next(value: Raw, told: Told, opened: bool, step: int) -> float | None:
     """The end of a range, or where it is open the number next to it."""
     if value is None or not opened:
         return value
@@ -200,11 +204,11 @@ def _next(value: Any, told: Told, opened: bool, step: int) -> Any:
     return math.nextafter(value, step * math.inf)
 
 
-def _is_whole(value: Any) -> bool:
+def _is_whole(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value == int(value)
 
 
-def _label(value: Any) -> str:
+def _label(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from nacre.table.imports.base import Described, Told
+from nacre.table.imports.base import Described, Raw, Told
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -17,7 +17,7 @@ class Checks:
     def __init__(self, told: Mapping[str, Told], found: Described):
         self.told, self.found = told, found
 
-    def read(self, condition: Any) -> None:
+    def read(self, condition: exp.Expr) -> None:
         """A condition that holds in every row; of several joined by AND, each does."""
         from sqlglot import exp
 
@@ -28,11 +28,11 @@ class Checks:
         elif not (self._present(condition) or self._affirmed(condition)):
             self.found.leave(f"the rule CHECK ({condition.sql('postgres')})")
 
-    def _affirmed(self, condition: exp.Expression) -> bool:
+    def _affirmed(self, condition: exp.Expr) -> bool:
         negated = bool(condition.args.get("negate"))  # NOT IN and the like
         return not negated and (self._range(condition) or self._list(condition))
 
-    def _column(self, side: Any) -> Told | None:
+    def _column(self, side: exp.Expr) -> Told | None:
         from sqlglot import exp
 
         side = _bare(side)
@@ -41,7 +41,7 @@ class Checks:
         name = side.name if side.this.args.get("quoted") else side.name.lower()
         return self.told.get(name)
 
-    def _range(self, condition: exp.Expression) -> bool:
+    def _range(self, condition: exp.Expr) -> bool:
         from sqlglot import exp
 
         if isinstance(condition, exp.Between):
@@ -60,7 +60,7 @@ class Checks:
             move = _lower if move is _raise else _raise
         return told is not None and value is not None and move(told, value, opened)
 
-    def _list(self, condition: exp.Expression) -> bool:
+    def _list(self, condition: exp.Expr) -> bool:
         """`a IN (...)`, as PostgreSQL keeps it too: `a = ANY (ARRAY[...])`; or `a = value`."""
         from sqlglot import exp
 
@@ -79,7 +79,7 @@ class Checks:
         told.values = values if told.values is None else [v for v in told.values if v in values]
         return True
 
-    def _present(self, condition: exp.Expression) -> bool:
+    def _present(self, condition: exp.Expr) -> bool:
         """`a IS NOT NULL`, which versions of sqlglot spell in two ways."""
         from sqlglot import exp
 
@@ -94,7 +94,7 @@ class Checks:
         return True
 
 
-def _bare(part: Any) -> Any:
+def _bare(part: exp.Expr) -> exp.Expr:
     """Without parentheses and casts around it."""
     from sqlglot import exp
 
@@ -103,7 +103,7 @@ def _bare(part: Any) -> Any:
     return part
 
 
-def _value(part: Any) -> Any:
+def _value(part: exp.Expr) -> bool | float | str | None:
     """The number, text or truth value that is written out; None for anything else."""
     from sqlglot import exp
 
@@ -120,14 +120,14 @@ def _value(part: Any) -> Any:
     return int(part.name) if part.name.isdigit() and len(part.name) < 20 else float(part.name)
 
 
-def _raise(told: Told, value: Any, opened: bool) -> bool:
+def _raise(told: Told, value: Raw, opened: bool) -> bool:
     """A lower end, unless a higher one is known."""
     if told.low is None or value > told.low or (value == told.low and opened):
         told.low, told.open_low = value, opened
     return True
 
 
-def _lower(told: Told, value: Any, opened: bool) -> bool:
+def _lower(told: Told, value: Raw, opened: bool) -> bool:
     if told.high is None or value < told.high or (value == told.high and opened):
         told.high, told.open_high = value, opened
     return True

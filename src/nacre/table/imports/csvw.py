@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from nacre.errors import SchemaError
 from nacre.table.checking import short
 from nacre.table.formats import NumberFormat, TruthFormat
-from nacre.table.imports.base import DAY, INTEGER, MOMENT, NUMBER, TEXT, TRUTH, Described, Document, Relation, Told
+from nacre.table.imports.base import DAY, INTEGER, MOMENT, NUMBER, TEXT, TRUTH, Described, Document, Raw, Relation, Told
 
 CONTEXT = "http://www.w3.org/ns/csvw"
 _WHOLE = (
@@ -30,7 +29,7 @@ _STEPS = (("yyyy", "%Y"), ("MM", "%m"), ("dd", "%d"), ("HH", "%H"), ("mm", "%M")
           ("d", "%-d"))  # fmt: skip
 
 
-def claims(raw: Any) -> bool:
+def claims(raw: object) -> bool:
     if not isinstance(raw, dict):
         return False
     context = raw.get("@context")
@@ -38,7 +37,7 @@ def claims(raw: Any) -> bool:
     return named or "tableSchema" in raw
 
 
-def describe(raw: Any, name: str) -> Document:
+def describe(raw: Raw, name: str) -> Document:
     tables, relations = {}, []
     for table in raw.get("tables", [raw]):
         schema = table.get("tableSchema") or raw.get("tableSchema") or {}
@@ -55,7 +54,7 @@ def describe(raw: Any, name: str) -> Document:
     return Document(tables, tuple(relations))
 
 
-def _of(raw: dict[str, Any]) -> dict[str, Any]:
+def _of(raw: dict[str, Raw]) -> dict[str, Raw]:
     return {key: raw[key] for key in _INHERITED if key in raw}
 
 
@@ -63,7 +62,7 @@ def _file(url: str) -> str:
     return url.rpartition("/")[2]
 
 
-def _table(name: str, schema: dict[str, Any], above: dict[str, Any]) -> Described:
+def _table(name: str, schema: dict[str, Raw], above: dict[str, Raw]) -> Described:
     found = Described(name)
     called: dict[str, str] = {}
     for i, column in enumerate(schema["columns"]):
@@ -83,7 +82,7 @@ def _table(name: str, schema: dict[str, Any], above: dict[str, Any]) -> Describe
     return found
 
 
-def _title(column: dict[str, Any]) -> str | None:
+def _title(column: dict[str, Raw]) -> str | None:
     """What stands above the column in the file: its title, or its name where it has none."""
     titles = column.get("titles", column.get("name"))
     if isinstance(titles, dict):
@@ -91,7 +90,7 @@ def _title(column: dict[str, Any]) -> str | None:
     return titles[0] if isinstance(titles, list) else titles
 
 
-def _told(found: Described, name: str, spec: dict[str, Any]) -> Told:
+def _told(found: Described, name: str, spec: dict[str, Raw]) -> Told:
     if spec.get("separator"):
         return Told(None)
     raw = spec.get("datatype", "string")
@@ -117,13 +116,13 @@ def _told(found: Described, name: str, spec: dict[str, Any]) -> Told:
     return told
 
 
-def _value(kind: str | None, limit: Any) -> Any:
+def _value(kind: str | None, limit: Raw) -> Raw:
     if isinstance(limit, str) and kind in (INTEGER, NUMBER):
         return int(limit) if re.fullmatch(r"[+-]?\d{1,18}", limit) else float(limit)
     return limit
 
 
-def _writing(found: Described, told: Told, name: str, written: Any) -> None:
+def _writing(found: Described, told: Told, name: str, written: Raw) -> None:
     if told.kind == TRUTH and isinstance(written, str) and written.count("|") == 1:
         told.format = TruthFormat(*written.split("|"))
     elif told.kind in (DAY, MOMENT) and isinstance(written, str):
@@ -142,5 +141,5 @@ def _pattern(written: str) -> str:
     return re.sub("|".join(known), lambda m: known[m.group()], written.replace("%", "%%"))
 
 
-def _names(key: Any) -> tuple[str, ...]:
+def _names(key: Raw) -> tuple[str, ...]:
     return (key,) if isinstance(key, str) else tuple(key)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from nacre.table.checking import short
-from nacre.table.imports.base import DAY, MOMENT, TEXT, Described, Document, Relation, Told
+from nacre.table.imports.base import DAY, MOMENT, TEXT, Described, Document, Raw, Relation, Told
 from nacre.table.imports.types import of_sql
 
 _PLACES = ("models", "seeds", "snapshots")
@@ -15,11 +14,11 @@ _COLUMN = {"name", "data_type", "tests", "data_tests", "constraints", "descripti
 _CALLED = re.compile(r"(?:ref|source)\((.*)\)")
 
 
-def claims(raw: Any) -> bool:
+def claims(raw: object) -> bool:
     return isinstance(raw, dict) and any(isinstance(raw.get(place), list) for place in (*_PLACES, "sources"))
 
 
-def describe(raw: Any, name: str) -> Document:
+def describe(raw: Raw, name: str) -> Document:
     tables: dict[str, Described] = {}
     relations: list[Relation] = []
     for one in _tables(raw):
@@ -33,18 +32,18 @@ def describe(raw: Any, name: str) -> Document:
     return Document({n: t for n, t in tables.items() if t.columns or t.left_out()}, tuple(relations))
 
 
-def _tables(raw: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _tables(raw: dict[str, Raw]) -> Iterator[dict[str, Raw]]:
     for place in _PLACES:
         yield from raw.get(place) or ()
     for source in raw.get("sources") or ():
         yield from source.get("tables") or ()
 
 
-def _tests(one: dict[str, Any]) -> list[Any]:
+def _tests(one: dict[str, Raw]) -> list[Raw]:
     return [*(one.get("tests") or ()), *(one.get("data_tests") or ())]
 
 
-def _add(found: Described, column: dict[str, Any], relations: list[Relation]) -> None:
+def _add(found: Described, column: dict[str, Raw], relations: list[Relation]) -> None:
     name = column["name"]
     told = of_sql(str(column["data_type"])) if column.get("data_type") else Told(TEXT)
     if not column.get("data_type"):
@@ -67,7 +66,7 @@ def _add(found: Described, column: dict[str, Any], relations: list[Relation]) ->
     found.add(name, told)
 
 
-def _test(found: Described, name: str, told: Told, test: Any, relations: list[Relation]) -> None:
+def _test(found: Described, name: str, told: Told, test: Raw, relations: list[Relation]) -> None:
     [(called, given)] = [(test, {})] if isinstance(test, str) else test.items()
     given = dict(given or {})
     given |= given.pop("arguments", None) or {}

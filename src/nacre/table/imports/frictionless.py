@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
 
 from nacre.errors import SchemaError
 from nacre.table.checking import short
 from nacre.table.formats import NumberFormat, TruthFormat
-from nacre.table.imports.base import DAY, INTEGER, MOMENT, NUMBER, TEXT, TRUTH, Described, Document, Relation, Told, iso
+from nacre.table.imports.base import (
+    DAY,
+    INTEGER,
+    MOMENT,
+    NUMBER,
+    TEXT,
+    TRUTH,
+    Described,
+    Document,
+    Raw,
+    Relation,
+    Told,
+    iso,
+)
 
 _KINDS = {
     "string": TEXT, "any": TEXT, "number": NUMBER, "integer": INTEGER, "boolean": TRUTH, "date": DAY,
@@ -24,13 +36,13 @@ _ENDS = {"minimum": ("low", False), "exclusiveMinimum": ("low", True), "maximum"
          "exclusiveMaximum": ("high", True)}  # fmt: skip
 
 
-def claims(raw: Any) -> bool:
+def claims(raw: object) -> bool:
     if not isinstance(raw, dict):
         return False
     return isinstance(raw.get("fields"), list) or isinstance(raw.get("resources"), list)
 
 
-def describe(raw: Any, name: str) -> Document:
+def describe(raw: Raw, name: str) -> Document:
     if "fields" in raw:
         return _document({name: raw})
     schemas = {}
@@ -45,7 +57,7 @@ def describe(raw: Any, name: str) -> Document:
     return _document(schemas)
 
 
-def _document(schemas: dict[str, Any]) -> Document:
+def _document(schemas: dict[str, Raw]) -> Document:
     relations = []
     for table, raw in schemas.items():
         for key in raw.get("foreignKeys") or ():
@@ -55,7 +67,7 @@ def _document(schemas: dict[str, Any]) -> Document:
     return Document({table: _table(table, raw) for table, raw in schemas.items()}, tuple(relations))
 
 
-def _table(name: str, raw: dict[str, Any]) -> Described:
+def _table(name: str, raw: dict[str, Raw]) -> Described:
     found = Described(name)
     for field in raw["fields"]:
         found.add(field["name"], _told(found, field, raw.get("missingValues") or ()))
@@ -69,7 +81,7 @@ def _table(name: str, raw: dict[str, Any]) -> Described:
     return found
 
 
-def _told(found: Described, field: dict[str, Any], missing: Any) -> Told:
+def _told(found: Described, field: dict[str, Raw], missing: Raw) -> Told:
     name, kind = field["name"], field.get("type", "any")
     limits = dict(field.get("constraints") or {})
     told = Told(_KINDS.get(kind), nullable=not limits.pop("required", False), unique=bool(limits.pop("unique", False)))
@@ -89,7 +101,7 @@ def _told(found: Described, field: dict[str, Any], missing: Any) -> Told:
     return told
 
 
-def _writing(found: Described, told: Told, kind: str, field: dict[str, Any]) -> None:
+def _writing(found: Described, told: Told, kind: str, field: dict[str, Raw]) -> None:
     name, written = field["name"], field.get("format", "default")
     if kind in ("number", "integer") and ("decimalChar" in field or "groupChar" in field):
         told.format = NumberFormat(decimal=field.get("decimalChar", "."), thousands=field.get("groupChar", ""))
@@ -112,11 +124,11 @@ def _writing(found: Described, told: Told, kind: str, field: dict[str, Any]) -> 
         found.leave(f"format: {short(written)}", name)
 
 
-def _words(missing: Any) -> tuple[str, ...]:
+def _words(missing: Raw) -> tuple[str, ...]:
     """The words for a missing value, but for the empty text, which always is one."""
     words = [m["value"] if isinstance(m, dict) else m for m in missing]
     return tuple(dict.fromkeys(w for w in words if w != ""))
 
 
-def _names(key: Any) -> tuple[str, ...]:
+def _names(key: Raw) -> tuple[str, ...]:
     return (key,) if isinstance(key, str) else tuple(key)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from nacre.errors import SchemaError
 from nacre.table.checking import short
-from nacre.table.imports.base import DAY, INTEGER, MOMENT, NUMBER, TEXT, TRUTH, Described, Document, Told
+from nacre.table.imports.base import DAY, INTEGER, MOMENT, NUMBER, TEXT, TRUTH, Described, Document, Raw, Told
 
 _KINDS = {"string": TEXT, "number": NUMBER, "integer": INTEGER, "boolean": TRUTH}
 _FORMATS = {"date": DAY, "date-time": MOMENT}
@@ -20,11 +18,11 @@ _ENDS = {"minimum": ("low", False), "exclusiveMinimum": ("low", True), "maximum"
 _STEPS = 64  # from one reference to the next
 
 
-def claims(raw: Any) -> bool:
+def claims(raw: object) -> bool:
     return isinstance(raw, dict) and isinstance(raw.get("properties"), dict)
 
 
-def describe(raw: Any, name: str) -> Document:
+def describe(raw: Raw, name: str) -> Document:
     found = Described(str(raw.get("title") or name))
     required = raw.get("required") or ()
     for column, spec in raw["properties"].items():
@@ -39,7 +37,7 @@ def describe(raw: Any, name: str) -> Document:
     return Document({found.name: found})
 
 
-def _told(found: Described, name: str, spec: dict[str, Any], raw: dict[str, Any]) -> Told:
+def _told(found: Described, name: str, spec: dict[str, Raw], raw: dict[str, Raw]) -> Told:
     """One type, null beside it or not. Several types, lists and objects are no column."""
     every = [s for s in _alternatives(spec, raw) if s.get("type") != "null"]
     nullable = len(every) < len(_alternatives(spec, raw))
@@ -72,14 +70,14 @@ def _told(found: Described, name: str, spec: dict[str, Any], raw: dict[str, Any]
     return told
 
 
-def _kind(kinds: Any, one: dict[str, Any], values: Any) -> str | None:
+def _kind(kinds: Raw, one: dict[str, Raw], values: Raw) -> str | None:
     if kinds is None and values is not None:
         return INTEGER if all(isinstance(v, int) and not isinstance(v, bool) for v in values) else TEXT
     kind = _KINDS.get(kinds) if isinstance(kinds, str) else None
     return _FORMATS.get(str(one.get("format")), TEXT) if kind == TEXT else kind
 
 
-def _decimals(found: Described, name: str, one: dict[str, Any], kind: str | None) -> int | None:
+def _decimals(found: Described, name: str, one: dict[str, Raw], kind: str | None) -> int | None:
     step = one.get("multipleOf")
     digits = next((d for d in range(1, 16) if step == 10.0**-d), None) if kind == NUMBER else None
     if step is not None and digits is None:
@@ -87,14 +85,14 @@ def _decimals(found: Described, name: str, one: dict[str, Any], kind: str | None
     return digits
 
 
-def _alternatives(spec: dict[str, Any], raw: dict[str, Any]) -> list[dict[str, Any]]:
+def _alternatives(spec: dict[str, Raw], raw: dict[str, Raw]) -> list[dict[str, Raw]]:
     """The types that a value may have, each without references; what stands beside them holds for each."""
     spec = _resolved(spec, raw)
     beside = {k: v for k, v in spec.items() if k not in ("anyOf", "oneOf", "title", "description", "default")}
     return [{**beside, **_resolved(s, raw)} for s in spec.get("anyOf") or spec.get("oneOf") or [{}]]
 
 
-def _resolved(spec: dict[str, Any], raw: dict[str, Any]) -> dict[str, Any]:
+def _resolved(spec: dict[str, Raw], raw: dict[str, Raw]) -> dict[str, Raw]:
     for _ in range(_STEPS):
         parts = spec.get("allOf")
         if isinstance(parts, list) and len(parts) == 1:

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from nacre.errors import DataError, SchemaError
 from nacre.table import documents
+from nacre.table.imports.base import Raw
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import ModuleType
+
+    import pyarrow as pa
 
 MAX_BYTES = 8 * 2**20  # of JSON and SQL: thousands of columns
 MAX_YAML = 2 * 2**20  # which is read twenty times slower
@@ -17,7 +24,7 @@ YAML = (".yaml", ".yml")
 SQL = (".sql", ".ddl")
 
 
-def load(path: Path) -> Any:
+def load(path: Path) -> Raw:
     """The document: what JSON or YAML holds, the text of SQL, the `pyarrow.Schema` of a table in Parquet or Arrow."""
     suffix = path.suffix.lower()
     try:
@@ -42,7 +49,7 @@ def load(path: Path) -> Any:
         raise SchemaError(f"{path}: {error}") from None
 
 
-def arrow_schema(path: Path) -> Any:
+def arrow_schema(path: Path) -> pa.Schema:
     """Names, types and metadata, out of the footer or the first message. No rows are read."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -65,7 +72,7 @@ def arrow_schema(path: Path) -> Any:
         ) from None
 
 
-def yaml(data: bytes) -> Any:
+def yaml(data: bytes) -> Raw:
     """The one document of YAML, its plain values alone. ValueErrors, as of JSON: also for a key that stands twice, and
     for anchors, by which a short text may stand for a long one."""
     try:
@@ -81,12 +88,12 @@ def yaml(data: bytes) -> Any:
         raise ValueError(f"not YAML: {' '.join(str(error).split())[:200]}") from None
 
 
-def _loader(pyyaml: Any) -> Any:
+def _loader(pyyaml: ModuleType) -> type:
     """That of plain values, in C where it was built."""
     return pyyaml.CSafeLoader if pyyaml.__with_libyaml__ else pyyaml.SafeLoader
 
 
-def _check_events(events: Any, pyyaml: Any) -> None:
+def _check_events(events: Iterable[object], pyyaml: ModuleType) -> None:
     """Event by event, so that nothing recurs before the depth is known."""
     depth = containers = 0
     for event in events:
@@ -102,7 +109,7 @@ def _check_events(events: Any, pyyaml: Any) -> None:
             depth -= 1
 
 
-def _check_keys(node: Any, pyyaml: Any) -> None:
+def _check_keys(node: object, pyyaml: ModuleType) -> None:
     level = [node]
     while level:
         below = []

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from nacre.table.checking import short
-from nacre.table.imports.base import DAY, INTEGER, MOMENT, NUMBER, TEXT, TRUTH, Described, Document, Told
+from nacre.table.imports.base import DAY, INTEGER, MOMENT, NUMBER, TEXT, TRUTH, Described, Document, Raw, Told
 
 _COLUMN = {"title", "description", "dtype", "nullable", "unique", "coerce", "required", "regex", "checks", "name",
            "metadata", "default", "parsers", "drop_invalid_rows"}  # fmt: skip
@@ -22,13 +21,13 @@ _KINDS = (  # of the name of a type, without its library and in small letters
 )  # fmt: skip
 
 
-def claims(raw: Any) -> bool:
+def claims(raw: object) -> bool:
     if not isinstance(raw, dict) or not isinstance(raw.get("columns"), dict):
         return False
     return "schema_type" in raw or any(isinstance(c, dict) and "dtype" in c for c in raw["columns"].values())
 
 
-def describe(raw: Any, name: str) -> Document:
+def describe(raw: Raw, name: str) -> Document:
     found = Described(raw.get("name") or name)
     for column, spec in raw["columns"].items():
         if spec.get("regex"):
@@ -52,7 +51,7 @@ def describe(raw: Any, name: str) -> Document:
     return Document({found.name: found})
 
 
-def _told(found: Described, name: str, spec: dict[str, Any]) -> Told:
+def _told(found: Described, name: str, spec: dict[str, Raw]) -> Told:
     dtype = str(spec.get("dtype"))
     told = Told(_kind(dtype), nullable=bool(spec.get("nullable")), unique=bool(spec.get("unique")))
     if zone := re.search(r"\[\w+, ?([\w/+-]+)\]", dtype):
@@ -82,7 +81,7 @@ def _kind(dtype: str) -> str | None:
     return next((kind for pattern, kind in _KINDS if re.fullmatch(pattern, name)), TEXT if name == "none" else None)
 
 
-def _checks(spec: dict[str, Any]) -> dict[str, Any]:
+def _checks(spec: dict[str, Raw]) -> dict[str, Raw]:
     """By name: older versions keep checks under a key of their own, newer ones beside the type."""
     found = {key: value for key, value in spec.items() if key not in _COLUMN}
     own = spec.get("checks") or {}
@@ -92,7 +91,7 @@ def _checks(spec: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _end(told: Told, end: str, value: Any, opened: bool) -> None:
+def _end(told: Told, end: str, value: Raw, opened: bool) -> None:
     """Moments are written with a blank where ISO 8601 has a T."""
     setattr(told, end, value.replace(" ", "T", 1) if isinstance(value, str) else value)
     setattr(told, f"open_{end}", opened)

@@ -3,8 +3,6 @@ which also holds ranges and lists of values, mostly as SDV found them in the dat
 
 from __future__ import annotations
 
-from typing import Any
-
 from nacre.table.checking import short
 from nacre.table.imports.base import (
     DAY,
@@ -16,6 +14,7 @@ from nacre.table.imports.base import (
     TRUTH,
     Described,
     Document,
+    Raw,
     Relation,
     Told,
     iso,
@@ -34,15 +33,15 @@ _SPEC = {"sdtype", "pii", "regex_format", "datetime_format", "computer_represent
 _TABLE = {"columns", "primary_key", "alternate_keys", "METADATA_SPEC_VERSION", "relationships", "tables"}
 
 
-def claims(raw: Any) -> bool:
+def claims(raw: object) -> bool:
     return isinstance(raw, dict) and ("METADATA_SPEC_VERSION" in raw or _has_sdtypes(raw.get("columns")))
 
 
-def _has_sdtypes(columns: Any) -> bool:
+def _has_sdtypes(columns: Raw) -> bool:
     return isinstance(columns, dict) and any(isinstance(c, dict) and "sdtype" in c for c in columns.values())
 
 
-def describe(raw: Any, name: str) -> Document:
+def describe(raw: Raw, name: str) -> Document:
     tables = raw.get("tables", {name: raw})
     relations = tuple(
         Relation(r["child_table_name"], _names(r["child_foreign_key"]), r["parent_table_name"],
@@ -52,7 +51,7 @@ def describe(raw: Any, name: str) -> Document:
     return Document({table: _table(table, told) for table, told in tables.items()}, relations)
 
 
-def _table(name: str, raw: dict[str, Any]) -> Described:
+def _table(name: str, raw: dict[str, Raw]) -> Described:
     found = Described(name)
     keys = [*([raw["primary_key"]] if raw.get("primary_key") else []), *(raw.get("alternate_keys") or ())]
     unique = {_names(key)[0] for key in keys if len(_names(key)) == 1}
@@ -68,13 +67,13 @@ def _table(name: str, raw: dict[str, Any]) -> Described:
     return found
 
 
-def _told(found: Described, name: str, spec: dict[str, Any], unique: bool) -> Told:
+def _told(found: Described, name: str, spec: dict[str, Raw], unique: bool) -> Told:
     told = _of_kind(found, name, spec, unique)
     told.nullable = spec.get("range_is_nullable") is not False
     return told
 
 
-def _of_kind(found: Described, name: str, spec: dict[str, Any], unique: bool) -> Told:
+def _of_kind(found: Described, name: str, spec: dict[str, Raw], unique: bool) -> Told:
     sdtype = spec["sdtype"]
     for other in sorted(set(spec) - _SPEC):
         found.leave(f"{other}: {short(spec[other])}", name)
@@ -98,7 +97,7 @@ def _of_kind(found: Described, name: str, spec: dict[str, Any], unique: bool) ->
     return Told(KEY)
 
 
-def _moment(found: Described, name: str, spec: dict[str, Any]) -> Told:
+def _moment(found: Described, name: str, spec: dict[str, Raw]) -> Told:
     pattern = spec.get("datetime_format")
     if not isinstance(pattern, str):
         return Told(MOMENT, spec.get("range_min"), spec.get("range_max"))
@@ -112,7 +111,7 @@ def _moment(found: Described, name: str, spec: dict[str, Any]) -> Told:
     return told
 
 
-def _number(found: Described, name: str, spec: dict[str, Any]) -> Told:
+def _number(found: Described, name: str, spec: dict[str, Raw]) -> Told:
     stored = str(spec.get("computer_representation", ""))
     if stored:
         found.leave(f"the width of numbers stored as {stored}", name)
@@ -121,5 +120,5 @@ def _number(found: Described, name: str, spec: dict[str, Any]) -> Told:
     return Told(INTEGER if whole else NUMBER, spec.get("range_min"), spec.get("range_max"), decimals=digits)
 
 
-def _names(key: Any) -> tuple[str, ...]:
+def _names(key: Raw) -> tuple[str, ...]:
     return (key,) if isinstance(key, str) else tuple(key)

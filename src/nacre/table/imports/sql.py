@@ -11,7 +11,7 @@ import logging
 import re
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nacre.errors import SchemaError
 from nacre.table.imports.base import DAY, INTEGER, MOMENT, TEXT, Described, Document, Relation, Told
@@ -32,7 +32,7 @@ _ALTERED = re.compile(r'ALTER\s+TABLE\s+(?:ONLY\s+)?(?:\w+\.)?("?)(\w+)\1\s', re
 _SERIAL = re.compile("(small|big)?serial[248]?", re.I)
 
 
-def claims(raw: Any) -> bool:
+def claims(raw: object) -> bool:
     return isinstance(raw, str)
 
 
@@ -51,6 +51,8 @@ def describe(raw: str, name: str) -> Document:
             for statement in _statements(raw):
                 reader.read(statement)
     except sqlglot.errors.SqlglotError as error:
+        if isinstance(ours := error.__context__, SchemaError):  # its words are split under an error of its own
+            raise ours from None
         raise SchemaError(f"not SQL as PostgreSQL has it: {_told(error)}") from None
     finally:
         log.setLevel(level)
@@ -252,7 +254,7 @@ class _Reader:
             table.lengths[name] = text
         return told
 
-    def _constraint(self, part: exp.Expression, table: _Table, column: str | None = None) -> None:
+    def _constraint(self, part: exp.Expr, table: _Table, column: str | None = None) -> None:
         """A constraint of a column, or of the table where none is given."""
         from sqlglot import exp
 
@@ -274,7 +276,7 @@ class _Reader:
         elif isinstance(kind, exp.Reference):
             self._relation(table, (column,) if column else (), kind)
         elif isinstance(kind, exp.ForeignKey):
-            self._relation(table, _names(kind), kind.args.get("reference"))
+            self._relation(table, _names(kind), kind.args["reference"])
         elif isinstance(kind, exp.DefaultColumnConstraint):
             table.found.leave("its default value", column)
         else:
@@ -288,7 +290,7 @@ class _Reader:
         if len(names) == 1 and names[0] in table.told:
             table.told[names[0]].unique = True
 
-    def _relation(self, table: _Table, names: tuple[str, ...], reference: Any) -> None:
+    def _relation(self, table: _Table, names: tuple[str, ...], reference: exp.Expr) -> None:
         """A column that points into another table is a name there, and made anew here."""
         from sqlglot import exp
 
@@ -302,7 +304,7 @@ class _Reader:
                 told.unique = True
 
 
-def _names(part: exp.Expression) -> tuple[str, ...]:
+def _names(part: exp.Expr) -> tuple[str, ...]:
     """The columns that a constraint of the table names."""
     from sqlglot import exp
 
@@ -310,6 +312,6 @@ def _names(part: exp.Expression) -> tuple[str, ...]:
     return tuple(_name(e.find(exp.Identifier) or e) for e in within.expressions)
 
 
-def _name(identifier: Any) -> str:
+def _name(identifier: exp.Expr) -> str:
     """As PostgreSQL has it: small letters, unless it stands in quotes."""
     return identifier.name if identifier.args.get("quoted") else identifier.name.lower()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Hashable
 
 import numpy as np
 
@@ -21,7 +21,7 @@ class Fresh:
     def __init__(self, start: int, rows: int, rng: np.random.Generator | None = None):
         self.start, self.rows = start, rows
         self.rng = rng or np.random.default_rng()
-        self._shared: dict[Any, np.ndarray] = {}
+        self._shared: dict[Hashable, np.ndarray] = {}
 
     @property
     def numbers(self) -> np.ndarray:
@@ -35,7 +35,7 @@ class Fresh:
             raise DataError(f"{many:,} different values can be made for a key, and there are more rows: draw fewer")
         return self.numbers * _multiplier(many) % many
 
-    def shared(self, what: Any, many: int) -> np.ndarray:
+    def shared(self, what: Hashable, many: int) -> np.ndarray:
         """The codes below `many` that all columns of a row have for the same `what`."""
         if what not in self._shared:
             self._shared[what] = self.codes(many)

@@ -31,6 +31,7 @@ _HOMES = {
     "Boolean": "nacre.table",
     "Datetime": "nacre.table",
     "Tensor": "nacre.table",
+    "Text": "nacre.table",
     "Identifier": "nacre.table",
     "Unit": "nacre.table",
     "Dependency": "nacre.table",
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
         Numeric,
         Schema,
         Tensor,
+        Text,
         Unit,
     )
     from nacre.targets import Labelled, Shares, Thinning, WeightColumn

@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from nacre.table import Boolean, Categorical, Datetime, Identifier, Numeric, Schema
+from nacre.table import Boolean, Categorical, Datetime, Identifier, Numeric, Schema, Text
 from nacre.table.values.instants import UNITS, isoformat
 
-sources = st.sampled_from(["public", "bought", "read"])
+sources = st.sampled_from(["public", "bought", "unattested", "read"])
 names = st.text(
     st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Cf", "Zl", "Zp")), min_size=1, max_size=8
 )  # of columns: printed in certificates
@@ -54,6 +54,13 @@ def datetimes(draw):
 
 
 booleans = st.builds(Boolean, nullable=st.booleans())
+surrogates = st.builds(
+    Text,
+    surrogate=st.sampled_from(["email", "iban", "card", "uuid"]),
+    locale=st.sampled_from(["de_DE", "nl_NL"]),
+    unique=st.booleans(),
+    person=st.booleans(),
+)
 columns = st.one_of(numerics(), small_integers(), categoricals(), datetimes(), booleans)
 
 
@@ -61,7 +68,7 @@ columns = st.one_of(numerics(), small_integers(), categoricals(), datetimes(), b
 def schemas(draw):
     found = {}
     for name in draw(st.lists(names, min_size=1, max_size=5, unique=True)):
-        column = draw(columns | st.builds(Identifier, person=st.booleans(), text=st.booleans()))
+        column = draw(columns | st.builds(Identifier, person=st.booleans(), text=st.booleans()) | surrogates)
         marks = {fact: draw(sources) for fact in column.facts}
         found[name] = dataclasses.replace(column, provenance=marks)
     return Schema(found, rows=draw(st.none() | st.integers(1, 10**9)))

@@ -4,11 +4,15 @@ import dataclasses
 import json
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from strategies import schemas
 
-from nacre.errors import SchemaError
+import nacre
+from nacre.errors import CertificateError, DomainNotDeclared, SchemaError
+from nacre.privacy.certificate.statement import provenance_of
 from nacre.table import (
     Between,
     Boolean,
@@ -171,3 +175,40 @@ def test_null_words_of_persons_are_for_the_whole_table():
     """The doors name persons before they know of such words: all rows of "NA" would be one person's."""
     with pytest.raises(SchemaError, match="column 'id' has null words, which would be one person; declare them for"):
         Schema({"id": Identifier(null_words=("NA",)), "a": Boolean()}, unit=Unit("id", 2))
+
+
+def test_unattested_facts_promise_nothing_until_somebody_attests_them():
+    schema = Schema(
+        {"age": Numeric((0, 90), integer=True, provenance={"bounds": "unattested"}), "ok": Boolean()},
+        rows=4_000,
+        provenance={"rows": "unattested"},
+    )
+    assert Schema.from_json(schema.to_json()) == schema
+    assert schema.unprotected == [(None, "rows"), ("age", "bounds")]
+    rng = np.random.default_rng(0)
+    table = {"age": rng.integers(0, 90, 4_000), "ok": rng.random(4_000) < 0.5}
+    rows = pa.table(table)
+    with pytest.raises(DomainNotDeclared, match=r"table: rows was read from another document \(2 such facts\); review"):
+        nacre.fit(rows, schema=schema, epsilon=1.0, method="independent")
+    release = nacre.fit(rows, schema=schema, epsilon=1.0, method="independent", domain="from-data")
+    assert release.certificate.guarantee == "none" and release.certificate.epsilon is None
+    said = str(release.certificate)
+    assert "these schema facts come from another document, and nobody has attested that they are public: " in said
+    assert "table.rows, age.bounds" in said and "Facts from another document, which nobody has attested" in said
+    attested = schema.attest(by="M. Curie", why="the code book")
+    assert not attested.unprotected and attested.attestations[0].facts == ((None, "rows"), ("age", "bounds"))
+    promised = nacre.fit(rows, schema=attested, epsilon=1.0, method="independent").certificate
+    assert promised.guarantee == "proven" and "nobody has attested" not in str(promised)
+
+
+def test_a_certificate_that_promises_over_unattested_facts_is_refused(tmp_path):
+    schema = Schema({"age": Numeric((0, 90), integer=True)}, rows=2_000)
+    release = nacre.fit(pa.table({"age": [5] * 2_000}), schema=schema, epsilon=1.0, method="independent")
+    planted = schema.with_provenance({("age", "bounds"): "unattested"})
+    told = {"digest": planted.digest(), "rows": 2_000, "provenance": provenance_of(planted)}
+    forged = dataclasses.replace(
+        release, schema=planted, certificate=dataclasses.replace(release.certificate, schema=told)
+    )
+    forged.save(tmp_path / "r.nacre")
+    with pytest.raises(CertificateError, match="its certificate states 'proven', but its parts give 'none'"):
+        nacre.load(tmp_path / "r.nacre")

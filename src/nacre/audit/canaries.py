@@ -29,8 +29,9 @@ def worst_case(schema: Schema, neighbours: str, rows: int = ROWS) -> tuple[Any, 
 def random_rows(schema: Schema, rows: int, seed: int) -> Any:
     """Rows with every cell of every column equally likely, columns independent."""
     _complete(schema)
-    made = feature_sums.made_up_records(schema, rows, np.random.default_rng(seed))
-    return decode(Encoded(made, rows), schema)
+    rng = np.random.default_rng(seed)
+    made = feature_sums.made_up_records(schema, rows, rng)
+    return decode(Encoded(made, rows), schema, rng=rng)
 
 
 def without(table: Any, places: np.ndarray) -> Any:
@@ -65,4 +66,4 @@ def _corners(schema: Schema, high: np.ndarray) -> Any:
         grid = Grid.of(column)
         cells = [c for c in range(grid.cells) if c != grid.null]
         made[name] = grid.draw(np.where(high, cells[-1], cells[0]), rng)
-    return decode(Encoded(made, len(high)), schema)
+    return decode(Encoded(made, len(high)), schema, rng=rng)

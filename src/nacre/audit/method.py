@@ -327,4 +327,4 @@ def run(job: Any, room: Any, seed: int) -> tuple[Any, Any]:
 
 
 def drawn(model: Any, schema: Schema, rows: int, rng: np.random.Generator) -> Any:
-    return decode(Encoded(model.draw(rows, rng), rows), schema)
+    return decode(Encoded(model.draw(rows, rng), rows), schema, rng=rng)

@@ -1,4 +1,4 @@
-"""`nacre schema`: draft, check, attest and show the public description of a table."""
+"""`nacre schema`: draft, check, attest, show, import and export the public description of a table."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from nacre.cli import interchange, streams
 from nacre.cli import options as o
-from nacre.cli import streams
 from nacre.cli.groups import Charge, Declared, Persons, Reading, Voice, grouped, names_of
 from nacre.cli.shell import Shell, help_text, plain, table
 from nacre.owner import misfit_lines, missing_lines
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
-    help="Draft, check, attest and show schemas: what is public about a table, and who says so.",
+    help="Draft, check, attest, show, import and export schemas: what is public about a table, and who says so.",
 )
 SchemaPath = Annotated[str, typer.Argument(metavar="SCHEMA", help="A schema file, as JSON.")]
 
@@ -204,7 +204,8 @@ def attest(
     *,
     voice: Voice,
 ) -> None:
-    """Take responsibility for facts that were read from the data: they become public, with your name and reason.
+    """Take responsibility for facts that were read from the data or imported: they become public, with your name and
+    reason.
 
     Every fact is shown first, and you are asked. Texts that fill more than a line are attested only in columns that you
     name: a list as long as that may hold texts of single persons.
@@ -301,5 +302,6 @@ def _compare(schema: Schema, rows: Rows, bars: Bars) -> tuple[int, dict[str, Mis
     return done, strange, lacking
 
 
-for _command in (draft, buy, check, attest, show):
+for _command in (draft, buy, check, attest, show, interchange.export):
     app.command(help=help_text(_command))(_command)
+app.command("import", help=help_text(interchange.import_))(interchange.import_)

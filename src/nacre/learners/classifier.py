@@ -73,7 +73,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             owner, former = None, {**former, "tell_owner": owner}
         notes = OwnerNotes() if owner is None else owner
         access = Access(account_of(ledger, former), owner=notes)
-        read = schema.weakest()[0] == "read" or budget.epsilon is None
+        read = bool(schema.unprotected) or budget.epsilon is None
         access.account.check(reads=read, seeded=self.noise_seed is not None)
         task.plan = Plan(training.name, training.entries(task), budget, rows=task.rows)
         rows = labelled.LabelledRows(x, labelled.label_codes(y, self.classes_))

@@ -96,7 +96,7 @@ def _from_pool(source: Source, target: Target, where: Where, tell: TellWeights |
     while True:
         drawn.append(source.possible(size - sum(d.rows for d in drawn), rng, where))
         pool = _taken(drawn, np.arange(size))
-        weights = target.weights(decode(pool, source.schema), source.schema)
+        weights = target.weights(decode(pool, source.schema, rng=rng), source.schema)
         enough = rows * weights.largest <= size and weights.effective >= LEAST
         if enough or size >= LARGEST or weights.effective * LARGEST < LEAST * size:  # last: no pool would do
             weights.checked("rebalance", "ask for a target nearer to the release", private=False)

@@ -186,8 +186,9 @@ class Release:
         self, chunk: Chunk, where: Mapping[str, Condition], shares: object, draw: Draw | None = None
     ) -> Any:
         """One chunk, its random numbers included: a function of its arguments. `draw` saves making it again."""
-        draw = draw or balanced(self, shares, where)
-        return decode(draw(chunk.rows, chunk.rng()), self.schema, start=chunk.start + 1)
+        rng = chunk.rng()
+        drawn = (draw or balanced(self, shares, where))(chunk.rows, rng)
+        return decode(drawn, self.schema, chunk.start + 1, rng)
 
     def _chunk(self) -> int:
         """Rows at a time: fewer where they hold arrays."""

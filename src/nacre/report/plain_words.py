@@ -148,6 +148,7 @@ def _source(c: Certificate) -> str:
     return {
         "bought": "learned with noise, paid for out of the budget",
         "read": "read from the table without protection",
+        "unattested": "from another document, not attested to be public",
     }.get(rows_source(c) or "", "public")
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 SOURCES = {
     "public": "not protected",
     "bought": "learned from the table and paid for out of the budget",
+    "unattested": "from another document; nobody has attested that they are public",
     "read": "read from the table without protection",
 }
 

@@ -122,11 +122,11 @@ def _refuse_undeclared(schema: Schema, terms: Terms) -> None:
 
 
 def _refuse_read(schema: Schema, terms: Terms) -> None:
-    provenance, read = schema.weakest()
-    if provenance == "read" and not terms.reads:
-        name, fact = read[0]
+    if (found := schema.unprotected) and not terms.reads:
+        name, fact = found[0]
+        source = {"read": "the data"}.get(schema.facts()[found[0]], "another document")
         raise DomainNotDeclared(
-            f"{f'column {name!r}' if name else 'table'}: {fact} was read from the data ({len(read)} such facts); "
+            f"{f'column {name!r}' if name else 'table'}: {fact} was read from {source} ({len(found)} such facts); "
             "review and attest them (schema.attest, `nacre schema attest`), or accept a release without a guarantee "
             "with domain from-data"
         )

@@ -75,4 +75,4 @@ def covered(stated: Certificate, recipe: Recipe, sums: Sums) -> bool:
         Counts("one-way", sigmas=(sums.table_sigma,) * columns),
         Total("sketch", size=2 * recipe.frequencies, sigma=sums.sum_sigma, parts=classes),
     )
-    return plan.entries == noise and plan.level.label == stated.guarantee and schema.weakest()[0] != "read"
+    return plan.entries == noise and plan.level.label == stated.guarantee and not schema.unprotected

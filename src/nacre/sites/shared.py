@@ -128,7 +128,7 @@ def sketch(
 
 def sketched(table: object, schema: Schema, terms: Terms, frequencies: int, access: Access) -> SharedSketch:
     """One site's sketch on these terms."""
-    read = terms.epsilon is None or schema.weakest()[0] == "read"
+    read = terms.epsilon is None or bool(schema.unprotected)
     access.account.check(reads=read, seeded=terms.noise_seed is not None)
     recipe, plan = planned(schema, terms, frequencies)
     warn_weak_delta(plan.budget, schema.rows)

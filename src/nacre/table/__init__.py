@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 _HOMES = {
     **dict.fromkeys(
-        ("Boolean", "Categorical", "Column", "Datetime", "Identifier", "Numeric", "Tensor"), "nacre.table.columns"
+        ("Boolean", "Categorical", "Column", "Datetime", "Identifier", "Numeric", "Tensor", "Text"),
+        "nacre.table.columns",
     ),
     **dict.fromkeys(("Between", "Condition"), "nacre.table.conditions"),
     **dict.fromkeys(("Dependency", "Unit"), "nacre.table.rules"),
@@ -29,11 +30,12 @@ __all__ = [
     "Numeric",
     "Schema",
     "Tensor",
+    "Text",
     "Unit",
 ]
 
 if TYPE_CHECKING:
-    from nacre.table.columns import Boolean, Categorical, Column, Datetime, Identifier, Numeric, Tensor
+    from nacre.table.columns import Boolean, Categorical, Column, Datetime, Identifier, Numeric, Tensor, Text
     from nacre.table.conditions import Between, Condition
     from nacre.table.rules import Dependency, Unit
     from nacre.table.schema import Attestation, Schema

@@ -11,7 +11,7 @@ from typing import Any
 from nacre import notebook
 from nacre.errors import SchemaError
 from nacre.table.checking import HIDDEN, keyed, short
-from nacre.table.columns import PROVENANCES, Column
+from nacre.table.columns import PROVENANCES, UNPROTECTED, Column
 from nacre.table.naming import choices
 from nacre.table.rules import MOST_CAP, Dependency, Impossible, Unit, check_dependencies
 from nacre.typed import Json
@@ -24,7 +24,8 @@ _MOST_PAID = 1e6  # of epsilon: no budget comes near
 
 @dataclasses.dataclass(frozen=True)
 class Attestation:
-    """Who took responsibility for facts that had been read from the data, and why they are public."""
+    """Who took responsibility for facts that had been read from the data or from a document, and why they are
+    public."""
 
     by: str
     why: str
@@ -172,26 +173,34 @@ class Schema:
         level = max(facts.values(), key=PROVENANCES.index, default="public")
         return level, [where for where, source in facts.items() if source == level]
 
+    def facts_from(self, *sources: str) -> list[tuple[str | None, str]]:
+        """The facts of these provenances."""
+        return [where for where, source in self.facts().items() if source in sources]
+
+    @property
+    def unprotected(self) -> list[tuple[str | None, str]]:
+        """The facts with which no promise holds until somebody attests them."""
+        return self.facts_from(*UNPROTECTED)
+
     def attest(
         self, column: str | Collection[str] | None = None, fact: str | None = None, *, by: str, why: str
     ) -> Schema:
-        """The same schema with `read` facts turned `public`, and a record of who said so and why.
+        """The same schema with `read` and `unattested` facts turned `public`, and a record of who said so and why.
 
         Without `column` (a name or several), facts of every column and of the table; without `fact`, every fact. Bought
-        facts stay bought. Raises SchemaError when no read fact matches: an attestation of nothing is a mistake.
+        facts stay bought. Raises SchemaError when no such fact matches: an attestation of nothing is a mistake.
         """
         _check_words(by, why)
         wanted = None if column is None else {column} if isinstance(column, str) else set(column)
         for name in sorted((wanted or set()) - set(self.columns)):
             raise SchemaError(f"attest: there is no column {name!r}; choose among {choices(name, self.names)}")
         facts = tuple(
-            (name, f)
-            for (name, f), source in self.facts().items()
-            if source == "read" and (wanted is None or name in wanted) and fact in (None, f)
+            (name, f) for name, f in self.unprotected if (wanted is None or name in wanted) and fact in (None, f)
         )
         if not facts:
             raise SchemaError(
-                f"attest: nothing to attest for column={column!r}, fact={fact!r}: no such fact was read from the data"
+                f"attest: nothing to attest for column={column!r}, fact={fact!r}: no such fact was read from "
+                "the data or from another document"
             )
         attestations = (*self.attestations, Attestation(by, why, facts))
         return dataclasses.replace(self.with_provenance(dict.fromkeys(facts, "public")), attestations=attestations)

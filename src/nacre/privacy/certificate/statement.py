@@ -14,6 +14,7 @@ from nacre.privacy.budget import Level
 from nacre.privacy.certificate.rounding import exact
 from nacre.privacy.certificate.wording import describe, whose
 from nacre.privacy.plan import Entry, Plan
+from nacre.table.columns import UNPROTECTED
 from nacre.typed import Json
 
 if TYPE_CHECKING:
@@ -80,13 +81,11 @@ def certify(plan: Plan, schema: Schema, *, seeded: bool, noise: str, assumptions
     reasons += caveats(plan.entries) if plan.budget.epsilon is not None else []
     if plan.budget.epsilon is None and not reasons:
         reasons.append("no budget was given (epsilon=None): the tables were released without noise")
-    provenance, read = schema.weakest()
-    if provenance == "read":
-        level = Level.NONE
-        facts = ", ".join(f"{column or 'table'}.{fact}" for column, fact in read[:6]) + (
-            ", ..." if len(read) > 6 else ""
-        )
-        reasons.append(f"these schema facts were read from the data without budget: {facts}")
+    for source, words in UNPROTECTED.items():
+        if facts := schema.facts_from(source):
+            level = Level.NONE
+            told = ", ".join(f"{column or 'table'}.{fact}" for column, fact in facts[:6])
+            reasons.append(f"these schema facts {words}: {told}" + ", ..." * (len(facts) > 6))
     if seeded:
         level = Level.NONE
         reasons.append("seeded: the noise can be reproduced by anyone who knows the seed")
@@ -126,7 +125,7 @@ def unit_of(schema: Schema) -> dict[str, Any]:
 
 
 def provenance_of(schema: Schema) -> dict[str, dict[str, str]]:
-    """column -> fact -> public, bought or read; facts about the whole table stand under the empty name."""
+    """column -> fact -> where it comes from; facts about the whole table stand under the empty name."""
     found: dict[str, dict[str, str]] = {}
     for (column, fact), source in schema.facts().items():
         found.setdefault(column or "", {})[fact] = source

@@ -20,6 +20,7 @@ from nacre.privacy.certificate.statement import CURVE_DELTAS, Certificate, cavea
 from nacre.privacy.doors import entry_from_json
 from nacre.privacy.noise import ENTROPY, SEEDED
 from nacre.privacy.plan import Plan
+from nacre.table.columns import UNPROTECTED
 
 if TYPE_CHECKING:
     from nacre.table import Schema
@@ -135,11 +136,10 @@ def _promised(stated: Certificate, declared: Declared, schema: Any) -> Certifica
 
 
 def _reads(stated: Certificate) -> bool:
-    """Whether a fact was read from the table: a number of rows that was counted is one, unless all neighbours have the
-    same."""
+    """Whether a fact is unprotected: a number of rows that was counted is read, unless all neighbours have the same."""
     facts = {source for own in stated.schema["provenance"].values() for source in own.values()}
     same = stated.neighbours != "add_or_remove_one" and stated.unit["column"] is None
-    return "read" in facts or ("counted" in facts and not same)
+    return bool(facts & {*UNPROTECTED}) or ("counted" in facts and not same)
 
 
 def _refuse_other_assumptions(stated: Certificate, declared: Declared, schema: Schema) -> None:

@@ -19,6 +19,7 @@ WIDTH = 110
 SOURCES = {  # of the facts in a schema, and what each means
     "public": "Public facts, which are not protected",
     "bought": "Bought facts, learned with noise and paid for from a budget",
+    "unattested": "Facts from another document, which nobody has attested to be public",
     "read": "Facts read from the table without protection",
 }
 SAME = {"counted": "public"}  # the number of rows that all neighbours have
@@ -101,6 +102,7 @@ def neighbours_words(c: Certificate) -> str:
             "public": "the number of rows was declared public and is not protected",
             "bought": "the number of rows is protected too: a noisy one was bought",
             "read": "the number of rows was read and is not protected",
+            "unattested": "the number of rows comes from another document and is not protected",
         }.get(rows_source(c) or "", "the number of rows is protected too")
     elif not units:
         rows = "the number of rows is the same in both tables and is not protected"
@@ -108,6 +110,7 @@ def neighbours_words(c: Certificate) -> str:
         rows = {
             "public": "the number of rows was declared public and is not protected either",
             "read": "the number of rows was read and is not protected either",
+            "unattested": "the number of rows comes from another document and is not protected either",
         }.get(rows_source(c) or "", "the number of rows is")
         return f"{NEIGHBOURS[c.neighbours]}; {units}, {rows}"
     return f"{NEIGHBOURS[c.neighbours]}; {rows}"

@@ -2,20 +2,24 @@
 
 from nacre.errors import SchemaError
 from nacre.table.checking import as_object, named, short
-from nacre.table.columns.base import PROVENANCES, Column, Labelled, Measured
+from nacre.table.columns.base import PROVENANCES, UNPROTECTED, Column, Labelled, Measured
 from nacre.table.columns.boolean import Boolean
 from nacre.table.columns.categorical import Categorical
 from nacre.table.columns.datetime import Datetime
 from nacre.table.columns.identifier import Identifier
 from nacre.table.columns.numeric import Numeric
 from nacre.table.columns.tensor import Tensor
+from nacre.table.columns.text import Text
 
 # By the name in schemas. A draft asks the last first which kind a column is.
-KINDS: dict[str, type[Column]] = {c.kind: c for c in (Numeric, Categorical, Boolean, Datetime, Tensor, Identifier)}
+KINDS: dict[str, type[Column]] = {
+    c.kind: c for c in (Numeric, Categorical, Boolean, Datetime, Tensor, Text, Identifier)
+}
 
 __all__ = [
     "KINDS",
     "PROVENANCES",
+    "UNPROTECTED",
     "Boolean",
     "Categorical",
     "Column",
@@ -25,6 +29,7 @@ __all__ = [
     "Measured",
     "Numeric",
     "Tensor",
+    "Text",
     "from_json",
 ]
 

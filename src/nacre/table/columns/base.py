@@ -28,16 +28,22 @@ from nacre.typed import Json
 if TYPE_CHECKING:
     from nacre.table.columns.measures import Measure
     from nacre.table.draft import Look
+    from nacre.table.surrogates import Fresh
 
 # Strongest first. "counted" is the number of rows where the promise leaves it open to all: public under that promise,
-# read from the data under any other.
-PROVENANCES = ("public", "bought", "counted", "read")
+# read from the data under any other. "unattested" stands in a document that anybody, or a look at the data, may have
+# made.
+PROVENANCES = ("public", "bought", "counted", "unattested", "read")
+UNPROTECTED = {  # with these no promise holds, until somebody attests them: and what certificates say of them
+    "read": "were read from the data without budget",
+    "unattested": "come from another document, and nobody has attested that they are public",
+}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Column:
     """What every kind shares. `null_words` are texts that mean a missing value, as the empty text always does.
-    `provenance` maps a fact (`kind`, `nullable`, ...) to public, bought or read.
+    `provenance` maps a fact (`kind`, `nullable`, ...) to public, bought, unattested or read.
 
     The rest of the code asks a column what follows, never of which kind it is. Most kinds are `Labelled` or
     `Measured`, and have little more to say than how they are read and written.
@@ -86,7 +92,7 @@ class Column:
             )
             need(
                 source in PROVENANCES and source != "counted",
-                f"provenance of {fact} is {source!r}; choose one of public, bought, read",
+                f"provenance of {fact} is {source!r}; choose one of public, bought, unattested, read",
             )
         return {fact: given.get(fact, "public") for fact in self.facts}
 
@@ -248,8 +254,8 @@ class Column:
         """Values as an array of the type `typed`."""
         return pa.array(values, self.typed, mask=null)
 
-    def anew(self, start: int, rows: int) -> pa.Array:
-        """Values of a column that is not learnt, from a number on."""
+    def anew(self, fresh: Fresh) -> pa.Array:
+        """Values of a column that is not learnt, for rows that are made anew."""
         raise SchemaError(f"a {self.kind} column is learnt, not made anew")
 
     @property

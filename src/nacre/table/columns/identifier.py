@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -15,6 +14,7 @@ from nacre.table.naming import is_index
 
 if TYPE_CHECKING:
     from nacre.table.draft import Look
+    from nacre.table.surrogates import Fresh
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,10 +49,10 @@ class Identifier(Column):
     def typed(self) -> pa.DataType:
         return pa.int64()
 
-    def anew(self, start: int, rows: int) -> pa.Array:
-        numbers = np.arange(start, start + rows, dtype=np.int64)
+    def anew(self, fresh: Fresh) -> pa.Array:
+        numbers = pa.array(fresh.numbers)
         if not self.text:
-            return pa.array(numbers)
+            return numbers
         # The shape of a UUID of version 4 around a plain counter: unique by construction, tells nothing.
-        digits = pc.utf8_lpad(pa.array(numbers).cast(pa.string()), 12, "0")
+        digits = pc.utf8_lpad(numbers.cast(pa.string()), 12, "0")
         return pc.binary_join_element_wise("00000000-0000-4000-8000-", digits, "")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 
 from nacre.table.encoding import Encoded
 from nacre.table.schema import Schema
+from nacre.table.surrogates import Fresh
 
 
 def arrow_schema(schema: Schema) -> pa.Schema:
@@ -15,18 +17,19 @@ def arrow_schema(schema: Schema) -> pa.Schema:
     ])  # fmt: skip
 
 
-def decode(encoded: Encoded, schema: Schema, start: int = 1) -> pa.Table:
+def decode(encoded: Encoded, schema: Schema, start: int = 1, rng: np.random.Generator | None = None) -> pa.Table:
     """A table of all columns of the schema, in its order: the modelled ones from `encoded`, dependents
-    through their mapping, identifiers made anew from `start` on (give the next number when rows come in
-    chunks).
+    through their mapping, those that are not learnt made anew by `rng`, identifiers from `start` on (give the next
+    number when rows come in chunks).
 
     Raises DataError when a column that is not nullable has rows without a value.
     """
     rules = {rule.dependent: rule for rule in schema.dependencies}
+    fresh = Fresh(start, encoded.rows, rng)
     arrays = []
     for name, column in schema.columns.items():
         if not column.learnt:
-            arrays.append(column.anew(start, encoded.rows))
+            arrays.append(column.anew(fresh))
         elif name in rules:
             arrays.append(rules[name].follow(encoded[rules[name].determinant], schema.columns))
         else:

@@ -44,6 +44,15 @@ class Particles:
         part = self.blocks[:, edges[column] : edges[column + 1]].astype(np.float64)
         return part / part.sum(1, keepdims=True)
 
+    def shares(self) -> NDArray[np.float64]:
+        """The weights of the particles, summing to one."""
+        count = len(self.blocks)
+        return np.full(count, 1.0 / count) if self.weights is None else self.weights / self.weights.sum()
+
+    def masses(self, column: int) -> NDArray[np.float64]:
+        """The share of rows in each group of a column."""
+        return self.shares() @ self.block(column)
+
     def probability(self, masks: Masks | None = None) -> float:
         """Probability that a row satisfies the masks (per column, the share of each fine cell that does)."""
         return float(self._states(self._groups(masks)).sum())

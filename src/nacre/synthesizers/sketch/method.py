@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,8 +27,8 @@ from nacre.synthesizers.mixture.model import TableModel
 from nacre.synthesizers.mixture.sampling import Particles
 from nacre.synthesizers.options import MOST_GROUPS, MOST_PARTICLES, MOST_STEPS, truth, whole
 from nacre.synthesizers.parts import grouping
-from nacre.synthesizers.sketch import structural, wide
-from nacre.synthesizers.sketch.allocation import UNKNOWN_ROWS, Allocation, allocate, spread
+from nacre.synthesizers.sketch import far, structural, wide
+from nacre.synthesizers.sketch.allocation import UNKNOWN_ROWS, WEAK, Allocation, allocate, spread
 from nacre.table import Schema
 from nacre.table.grid import Grid
 
@@ -144,6 +144,7 @@ class Sketch(Synthesizer):
         def step(name: str) -> Callable[[int, int], None]:
             return lambda done, of: progress(name, done, of)
 
+        curator.adopt(with_spikes(curator.schema))
         columns = list(curator.schema.modelled)
         target = target_place(columns, self.target)
         progress("counting one-way tables", 0, None)
@@ -152,7 +153,10 @@ class Sketch(Synthesizer):
         progress("counting tables", 0, None)
         tables += self._second_round(curator, plan, columns, target, coarse)
         total = max(1.0, total_rows(tables))
-        luts, insides = [c.lut for c in coarse], [c.inside for c in coarse]
+        faint = parts.signal < WEAK
+        if faint:
+            coarse, tables = far.joined(coarse, tables, total, target)
+        luts = [c.lut for c in coarse]
         rules = structural.rules_on_groups(curator.schema, columns, curator.grids, luts)
         tables = structural.without_impossible(tables, rules)
         sizes = [c.groups for c in coarse]
@@ -161,8 +165,11 @@ class Sketch(Synthesizer):
         if self.thinning:
             chosen = reconstruction.choose(given, chosen, np.random.default_rng([seed, 1]), step("choosing"))
         found = reconstruction.reconstruct(given, chosen, step("fitting"))
-        particles = Particles(found.blocks, luts, insides, target, found.weights)
-        return TableModel(curator.schema, particles, [c.slope for c in coarse], plan.rows or round(total))
+        if not faint:
+            coarse = [c.settled(total * found.table(sizes, (j,))) for j, c in enumerate(coarse)]
+        particles = Particles(found.blocks, luts, [c.inside for c in coarse], target, found.weights)
+        rows = plan.rows or round(total)
+        return TableModel(curator.schema, particles, [c.slope for c in coarse], rows, True).depending(tables)
 
     def _first_round(
         self, curator: Curator, plan: Plan, columns: list[str], target: int | None
@@ -229,6 +236,9 @@ class Coarse:
     slope: np.ndarray
     counts: np.ndarray  # of the groups
     sigma: np.ndarray
+    grid: Grid
+    fine: tuple[np.ndarray, float]  # counts of the cells and their noise
+    whole: np.ndarray  # the groups of the cells before long tails were divided
 
     @property
     def groups(self) -> int:
@@ -243,20 +253,47 @@ class Coarse:
     @staticmethod
     def of(grid: Grid, counts: np.ndarray, sigma: float, limit: int, parts: Allocation | None) -> Coarse:
         """At most `limit` groups by the rules of `parts`; without them every cell is a group of its own."""
-        width = grid.width if grid.ordered else None
         if parts is None:
-            lut = np.arange(grid.cells, dtype=np.int32)
+            lut = whole = np.arange(grid.cells, dtype=np.int32)
         else:
             floor = parts.floor(grid.ordered)
-            lut = grouping.group(counts, sigma, grid.ordered, limit, floor, grid.null, parts.power)
-        shares = grouping.shares(counts, sigma, lut, width, grid.null)
-        return Coarse(
-            lut=lut,
-            inside=grouping.inside(counts, sigma, lut, width, grid.null),
-            slope=grouping.slopes(shares, grid.width),
-            counts=np.bincount(lut, counts),
-            sigma=sigma * np.sqrt(np.bincount(lut)),
-        )
+            lut = whole = grouping.group(counts, sigma, grid.ordered, limit, floor, grid.null, parts.power)
+            if grid.ordered:
+                lut = grouping.reach(lut, counts, sigma, grid.width, floor, grid.null)
+        given = np.bincount(lut, counts), sigma * np.sqrt(np.bincount(lut)), grid, (counts, sigma), whole
+        found = Coarse(lut, counts, counts, *given)
+        return found.settled()
+
+    def undivided(self) -> np.ndarray:
+        """Of every group, the one that it was before long tails were divided."""
+        home = np.zeros(self.groups, np.int64)
+        home[self.lut] = self.whole
+        return home
+
+    def joined(self, mass: np.ndarray) -> Coarse:
+        """With long tails in one piece; inside it, groups that were its parts have these masses."""
+        made = self.settled(mass)
+        share = mass[self.lut] * made.inside
+        held = np.bincount(self.whole, share)[self.whole]
+        even = 1.0 / np.bincount(self.whole)[self.whole]
+        inside = np.where(held > 0, share / np.maximum(held, 1e-300), even)
+        home, variance = self.undivided(), np.square(self.sigma)
+        sigma = np.sqrt(np.bincount(home, variance))
+        return replace(made, lut=self.whole, inside=inside, counts=np.bincount(home, self.counts), sigma=sigma)
+
+    def settled(self, mass: np.ndarray | None = None) -> Coarse:
+        """With shares and slopes that follow from the masses of the groups, once all tables have told them."""
+        grid, width = self.grid, self.grid.width
+        if grid.column.whole:  # a single value is as wide as any other
+            width = np.where(np.arange(grid.cells) == grid.null, 0.0, np.maximum(width, grid.column.step or 1))
+        given = (*self.fine, self.lut, width if grid.ordered else None, grid.null)
+        slope = grouping.slopes(grouping.shares(*given, mass), width)
+        return replace(self, inside=grouping.inside(*given, mass), slope=slope)
+
+
+def with_spikes(schema: Schema) -> Schema:
+    """The schema with cells for likely spikes: what is counted, not what the release states."""
+    return replace(schema, columns={name: column.spiked() for name, column in schema.columns.items()})
 
 
 def total_rows(tables: list[Any]) -> float:

@@ -190,3 +190,12 @@ def test_slopes_vanish_beside_atoms_and_stay_bounded():
     share = np.array([0.3, 0.1, 0.2, 0.3, 0.1])
     slope = grouping.slopes(share, np.array([0.0, 1.0, 1.0, 1.0, 0.0]))
     assert slope[0] == slope[1] == slope[3] == slope[4] == 0 and (np.abs(slope) <= 2).all()
+
+
+def test_known_masses_replace_the_noisy_sums_of_groups():
+    rng = np.random.default_rng(0)
+    truth = np.repeat([200.0, 100.0, 50.0], 40)
+    lut = np.repeat([0, 1, 2], 40).astype(np.int32)
+    known = np.bincount(lut, truth)
+    share = grouping.shares(truth + 60 * rng.normal(size=truth.size), 60.0, lut, np.ones(truth.size), None, known)
+    assert np.allclose(np.bincount(lut, share), known / known.sum())

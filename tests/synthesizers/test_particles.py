@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -10,10 +11,9 @@ import pytest
 
 from nacre.errors import NacreError
 from nacre.synthesizers.mixture import fit as module
-from nacre.synthesizers.mixture import loss as particle_loss
 from nacre.synthesizers.mixture.denoise import denoise
 from nacre.synthesizers.mixture.fit import Config, fit, strata
-from nacre.synthesizers.mixture.loss import Table
+from nacre.synthesizers.mixture.loss import Problem, Table, pooled
 from nacre.synthesizers.sketch.allocation import allocate, spread
 
 
@@ -52,71 +52,89 @@ def every_level(codes, sizes, rng, target):
     return out
 
 
-def brute_loss(blocks, weights, sizes, tables, total):
+def brute_loss(logits, weights, sizes, tables, total):
+    """Half chi^2 of the tables, by the definition, from logits [K, D]."""
     edges = np.cumsum([0, *sizes])
+    blocks = [jax.nn.softmax(logits[:, a:b], axis=1) for a, b in itertools.pairwise(edges)]
     loss = 0.0
     for table in tables:
-        parts = [blocks[:, edges[j] : edges[j + 1]] for j in table.columns]
-        letters = "abc"[: len(parts)]
+        parts = [blocks[j] for j in table.columns]
+        for i, fold in enumerate(table.folds or ()):
+            if fold is not None:
+                parts[i] = parts[i] @ jnp.asarray(np.eye(int(fold.max()) + 1)[fold])
+        letters = "abcde"[: len(parts)]
         names = ",".join("k" + x for x in letters)
-        model = jnp.einsum(f"k,{names}->{letters}", weights, *parts) / blocks.shape[0]
+        model = jnp.einsum(f"k,{names}->{letters}", weights, *parts) / logits.shape[0]
         loss += 0.5 * jnp.sum(((model - table.counts / total) / table.sigma) ** 2)
     return loss
 
 
+def deep_tables(codes, sizes, rng):
+    """All four columns, three of them, and three with the wide column folded."""
+    found = []
+    for columns, folds in (
+        ((3, 0, 2, 1), None),
+        ((2, 0, 1), None),
+        ((1, 0, 3), (None, np.array([0, 0, 1, 1, 2, 2], np.int32), None)),
+    ):
+        counts = contingency(codes, sizes, columns)
+        for axis, fold in enumerate(folds or ()):
+            if fold is not None:
+                counts = np.add.reduceat(counts, np.searchsorted(fold, np.arange(fold.max() + 1)), axis=axis)
+        sigma = 5.0 + 20 * rng.random(counts.shape)
+        found.append(Table(columns, counts + sigma * rng.normal(size=counts.shape), sigma, folds=folds))
+    return found
+
+
 @pytest.mark.parametrize("target", [3, 1, None])
 def test_loss_and_gradient_equal_brute_force(target):
+    """Tables of one to four columns, all levels at once, axes in any order, weighted particles."""
     codes, sizes = rows(3000)
     rng = np.random.default_rng(1)
-    tables = every_level(codes, sizes, rng, target)
-    # Tables of three columns with the target, of two and of one: all levels at once, axes in reverse order.
-    order = [j for j in range(4) if j != target] + ([] if target is None else [target])
-    last, problem = particle_loss.dense_problem(sizes, tables, 3000.0, target, order)
-    shuffled = [sizes[j] for j in order]
-    member = np.repeat(np.arange(4), shuffled)
-    p = module._softmax(jnp.asarray(rng.normal(size=(40, 18)), jnp.float32), jnp.asarray(member), 4)
-    moved = [Table(tuple(order.index(j) for j in t.columns), t.counts, t.sigma) for t in tables]
-    scale = max(np.square(1 / t.sigma).max() for t in moved)
-    w = jnp.asarray(rng.gamma(2.0, 0.5, size=40), jnp.float32)
-    base = brute_loss(p, w, shuffled, moved, 3000.0)
-    other = module._softmax(jnp.asarray(rng.normal(size=(40, 18)), jnp.float32), jnp.asarray(member), 4)
-    change = brute_loss(other, w, shuffled, moved, 3000.0) - base
-    loss, grad = particle_loss.dense_step(p, w, problem, last)
-    again, _ = particle_loss.dense_step(other, w, problem, last)
+    tables = every_level(codes, sizes, rng, target) + deep_tables(codes, sizes, rng)
+    order = ([] if target is None else [target]) + [j for j in range(4) if j != target]
+    problem = Problem(sizes, pooled(tables, 3000.0, order))
+    w = rng.gamma(2.0, 0.5, size=40)
+    w /= w.mean()
+    edges = np.cumsum([0, *sizes])
+
+    def blocks(logits):
+        parts = [jax.nn.softmax(logits[:, a:b], axis=1) for a, b in itertools.pairwise(edges)]
+        return np.ascontiguousarray(np.concatenate(parts, 1).T, np.float32)
+
+    one, other = (rng.normal(size=(40, 18)) for _ in range(2))
+    change = brute_loss(other, w, sizes, tables, 3000.0) - brute_loss(one, w, sizes, tables, 3000.0)
+    loss, grad = problem.step(blocks(one), w.astype(np.float32))
+    again, _ = problem.step(blocks(other), w.astype(np.float32))
     # Equal up to a constant: repeated measurements of one cell are averaged first.
-    assert np.isclose((again - loss) * scale, change, rtol=1e-3)
-    # By the logits: a constant over a block of the other gradient means nothing.
-    steep = jax.grad(brute_loss)(p, w, shuffled, moved, 3000.0) * 40 / scale
-    wanted = module._through(p, steep, jnp.asarray(member), 4)
-    found = module._through(p, grad, jnp.asarray(member), 4)
+    assert np.isclose((again - loss) * problem.scale, change, rtol=1e-3)
+    wanted = np.asarray(jax.grad(brute_loss)(jnp.asarray(one), w, sizes, tables, 3000.0)).T * 40 / problem.scale
+    p = blocks(one)
+    found = np.concatenate(
+        [p[a:b] * (grad[a:b] - (p[a:b] * grad[a:b]).sum(0)) for a, b in itertools.pairwise(edges)]
+    ) * w.astype(np.float32)
     assert np.allclose(found, wanted, rtol=1e-3, atol=1e-4 * np.abs(wanted).max())
 
 
-def test_gathered_loss_and_gradient_equal_brute_force():
-    codes, sizes = rows(3000)
-    rng = np.random.default_rng(2)
-    tables = [
-        t for t in every_level(codes, sizes, rng, None) if len(t.columns) == 1 or set(t.columns) in ({0, 2}, {1, 3})
-    ]
-    problem = particle_loss.gathered_problem(sizes, tables, 3000.0)
-    member = np.repeat(np.arange(4), sizes)
-    p = module._softmax(jnp.asarray(rng.normal(size=(40, 18)), jnp.float32), jnp.asarray(member), 4)
-    loss, grad = particle_loss.gathered_step(p, problem)
-    scale = max(np.square(1 / t.sigma).max() for t in tables)
-    assert np.isclose(loss * scale, brute_loss(p, jnp.ones(40), sizes, tables, 3000.0), rtol=1e-3)
-    wanted = jax.grad(brute_loss)(p, jnp.ones(40), sizes, tables, 3000.0) * 40 / scale
-    assert np.allclose(grad, wanted, rtol=1e-3, atol=1e-4 * np.abs(wanted).max())
+def test_the_pull_is_the_gradient_of_the_divergence_from_one_way_shares():
+    sizes, total, rng = [3, 4], 500.0, np.random.default_rng(7)
+    tables = [Table((0, 1), np.full((3, 4), total / 12), 1e9)]  # says nothing, so that only the pull is left
+    shares = [rng.dirichlet(np.ones(s)) for s in sizes]
+    descent = module._Descent(sizes, Problem(sizes, pooled(tables, total, [0, 1])), shares, total, Config(8, pull=50.0))
+    descent.begin(rng, False, None)
+    p = descent._softmax()
+    grad = np.zeros_like(p)
+    descent._through(p, grad)
+    base = jnp.log(np.concatenate(shares))
 
+    def divergence(logits):
+        parts = [jax.nn.log_softmax(logits[:, a:b], axis=1) for a, b in ((0, 3), (3, 7))]
+        logs = jnp.concatenate(parts, 1)
+        return 50.0 * jnp.sum(jnp.exp(logs) * (logs - base)) / len(logits)
 
-def test_softmax_gradient_equals_automatic_differentiation():
-    rng = np.random.default_rng(7)
-    member = jnp.asarray(np.repeat(np.arange(3), [4, 1, 6]))
-    logits = jnp.asarray(5 * rng.normal(size=(8, 11)), jnp.float32)
-    weight = jnp.asarray(rng.normal(size=(8, 11)), jnp.float32)
-    wanted = jax.grad(lambda x: jnp.sum(weight * module._softmax(x, member, 3)))(logits)
-    found = module._through(module._softmax(logits, member, 3), weight, member, 3)
-    assert np.allclose(found, wanted, atol=1e-5)
-    assert np.isfinite(module._softmax(1e4 * logits, member, 3)).all()
+    scale = total**2 * descent.problem.scale
+    wanted = np.asarray(jax.grad(divergence)(jnp.asarray(descent.logits.T))).T * 8 / scale
+    assert np.allclose(grad, wanted, rtol=1e-3, atol=1e-5 * np.abs(wanted).max())
 
 
 def test_exact_tables_are_reproduced():
@@ -124,9 +142,8 @@ def test_exact_tables_are_reproduced():
     tables = [Table((a, b, 3), contingency(codes, sizes, (a, b, 3)), 1e-3) for a, b in ((0, 1), (0, 2), (1, 2))]
     tables = denoise(sizes, tables, 20_000.0, 3)
     seen = []
-    config = Config(particles=512, steps=1500, chunk=500)
-    found = fit(sizes, tables, 20_000.0, 3, config, jax.random.key(0), lambda *a: seen.append(a))
-    assert seen == [(500, 1500), (1000, 1500), (1500, 1500)]
+    found = fit(sizes, tables, 20_000.0, 3, Config(particles=512, steps=1020), 0, lambda *a: seen.append(a))
+    assert seen == [(done, 1020) for done in (*range(50, 1020, 50), 1020)]
     for columns in ((0, 1, 3), (0, 2, 3), (1, 2, 3)):
         truth = contingency(codes, sizes, columns) / 20_000
         assert 0.5 * np.abs(model_table(found, sizes, columns) - truth).sum() < 0.005
@@ -137,15 +154,17 @@ def test_exact_tables_are_reproduced():
 def test_same_key_same_particles_and_no_target():
     codes, sizes = rows(5000)
     tables = [Table(c, contingency(codes, sizes, c), 10.0) for c in itertools.combinations(range(4), 2)]
-    config = Config(particles=128, steps=300, chunk=100)
-    first = fit(sizes, tables, 5000.0, None, config, jax.random.key(3))
-    again = fit(sizes, tables, 5000.0, None, config, jax.random.key(3))
+    config = Config(particles=128, steps=300, pull=1.0)
+    first = fit(sizes, tables, 5000.0, None, config, 3)
+    again = fit(sizes, tables, 5000.0, None, config, 3)
     assert np.array_equal(first.blocks, again.blocks)
+    further = fit(sizes, tables, 5000.0, None, replace(config, steps=1), 4, start=first)
+    assert np.abs(further.blocks - first.blocks).max() < 0.2, "goes on where the first ended"
     for table in tables:
         assert 0.5 * np.abs(model_table(first, sizes, table.columns) - table.counts / 5000).sum() < 0.01
 
 
-def test_wide_tables_gather_blocks():
+def test_wide_tables():
     """300 columns in a chain, 600 pairs: the neighbours' dependence is learnt without any 300 x 300 product."""
     rng = np.random.default_rng(8)
     n, d = 4000, 300
@@ -156,8 +175,7 @@ def test_wide_tables_gather_blocks():
     sizes = [3] * d
     pairs = [(j, j + 1) for j in range(d - 1)] + [(j, j + 2) for j in range(d - 2)]
     tables = [Table(p, contingency(codes, sizes, p), 5.0) for p in pairs]
-    assert particle_loss.is_wide(sizes, tables)
-    found = fit(sizes, tables, float(n), None, Config(particles=256, steps=200, chunk=100), jax.random.key(0))
+    found = fit(sizes, tables, float(n), None, Config(particles=256, steps=200, pull=30.0), 0)
     errors = [0.5 * np.abs(model_table(found, sizes, t.columns) - t.counts / n).sum() for t in tables[::20]]
     assert np.mean(errors) < 0.03
 
@@ -179,13 +197,13 @@ def test_denoising_lowers_the_error_and_keeps_exact_tables():
 
 def test_bad_tables_are_refused_by_name():
     table = Table((0, 1), np.zeros((2, 2)), 1.0)
-    config, key = Config(particles=8, steps=1, chunk=1), jax.random.key(0)
+    config, key = Config(particles=8, steps=1), 0
     with pytest.raises(NacreError, match=r"table \(0, 1\) has shape \(2, 2\), its groups need \(2, 3\)"):
         fit([2, 3], [table], 10.0, None, config, key)
     with pytest.raises(NacreError, match="number of rows must be positive"):
         fit([2, 2], [table], 0.0, None, config, key)
-    with pytest.raises(NacreError, match="must hold the target"):
-        fit([2, 2, 2], [Table((0, 1, 2), np.zeros((2, 2, 2)), 1.0)], 10.0, None, config, key)
+    with pytest.raises(NacreError, match="different columns are expected"):
+        fit([2, 2, 2], [Table((0, 1, 1), np.zeros((2, 2, 2)), 1.0)], 10.0, None, config, key)
 
 
 @pytest.mark.parametrize("classes, pairs", [(2, None), (7, None), (0, None), (2, 30), (0, 30)])

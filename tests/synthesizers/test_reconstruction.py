@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
-import jax
 import numpy as np
 import pytest
 
 from nacre.synthesizers.mixture import reconstruction
-from nacre.synthesizers.mixture.fit import Fitted
+from nacre.synthesizers.mixture.fit import Config, Fitted
 from nacre.synthesizers.mixture.loss import Table
-from nacre.synthesizers.mixture.reconstruction import Choice, Problem, choose, misfit, split
+from nacre.synthesizers.mixture.reconstruction import Choice, Problem, choose, misfit, reconstruct, split
 
 
 def test_the_halves_are_unbiased_and_their_noise_is_uncorrelated():
@@ -37,7 +37,7 @@ def product_tables(rows, sigma, rng, dependent):
     for a, b in itertools.combinations(range(5), 2):
         counts = np.bincount(codes[a] * 6 + codes[b], minlength=36).reshape(6, 6).astype(float)
         tables.append(Table((a, b), counts + sigma * rng.normal(size=(6, 6)), sigma))
-    return Problem([6] * 5, tables, float(rows), None, jax.random.key(0))
+    return Problem([6] * 5, tables, float(rows), None, 0)
 
 
 def test_the_judge_prefers_the_truth():
@@ -53,19 +53,42 @@ def test_the_judge_prefers_the_truth():
     rare, common = table.counts.copy(), table.counts.copy()
     rare[0, 1] += 1.0
     common[0, 0] += 1.0
-    of = lambda counts: misfit(model, Problem([2, 2], [Table((0, 1), counts, 1.0)], 1000.0, 1, None))  # noqa: E731
+    of = lambda counts: misfit(model, Problem([2, 2], [Table((0, 1), counts, 1.0)], 1000.0, 1, 0))  # noqa: E731
     assert of(rare) == pytest.approx(99 * of(common), rel=0.02)
 
 
 def test_the_choice_follows_the_data():
     rng = np.random.default_rng(2)
-    start = Choice(1.0, 60, 64)
+    start = Choice(0.5, Config(particles=64, steps=100))
     seen = []
-    noise = choose(product_tables(2_000, 60.0, rng, dependent=False), start, rng, lambda *a: seen.append(a))
+    given = product_tables(2_000, 60.0, rng, dependent=False)
+    noise = choose(given, start, rng, progress=lambda *a: seen.append(a))
     assert noise.shrink == 1.0  # nothing but noise beside the margins: all of it is shrunk away
-    assert seen[-1][1] == len(reconstruction.SHRINKS) + 2 * len(reconstruction.PACES) >= len(seen)
+    assert noise.config.pull == max(reconstruction.PULLS)  # and independence is the whole truth
+    assert [done for done, _ in seen] == list(range(1, len(seen) + 1))
     clear = choose(product_tables(200_000, 20.0, rng, dependent=True), start, rng)
-    assert clear.steps == 120  # strong dependence, hardly any noise: the longest fit is the best
+    assert clear.config.pull < noise.config.pull  # strong dependence, hardly any noise
+    assert clear.config == replace(start.config, pull=clear.config.pull)
+
+
+def test_single_cliques_are_fitted_beside_the_pairs():
+    """Three columns of which each pair is independent: only their joint table says that their sum is even."""
+    rng = np.random.default_rng(3)
+    a, b = rng.integers(0, 2, 8000), rng.integers(0, 2, 8000)
+    codes = np.stack([a, b, (a + b) % 2])
+
+    def table(*columns, **how):
+        shape = (2,) * len(columns)
+        counts = np.bincount(np.ravel_multi_index(codes[list(columns)], shape), minlength=2 ** len(columns))
+        return Table(columns, counts.reshape(shape).astype(float), 5.0, **how)
+
+    pairs = [table(*c) for c in itertools.combinations(range(3), 2)]
+    start = Choice(0.5, Config(particles=256, steps=300, pull=1.0))
+    odd = 1 - np.indices((2, 2, 2)).sum(0) % 2
+    without = reconstruct(Problem([2] * 3, pairs, 8000.0, None, 0), start).table([2] * 3, (0, 1, 2))
+    found = reconstruct(Problem([2] * 3, [*pairs, table(0, 1, 2, single=True)], 8000.0, None, 0), start)
+    assert (without * odd).sum() < 0.7
+    assert (found.table([2] * 3, (0, 1, 2)) * odd).sum() > 0.95
 
 
 def test_a_release_can_be_made_with_thinning():

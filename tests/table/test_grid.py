@@ -198,3 +198,32 @@ def test_a_grid_is_a_function_of_the_column(column):
     a, b = Grid.of(column), Grid.of(column)
     np.testing.assert_array_equal(a.low, b.low)
     np.testing.assert_array_equal(a.high, b.high)
+
+
+@pytest.mark.parametrize(
+    "column, piled, many",
+    [
+        (Numeric((0, 1_000_000), integer=True), [0, 90, 999, 9999, 10_000, 230_000, 1_000_000], 1500),
+        (Numeric((-5_000, 100_000), integer=True), [-5_000, -1_900, 0, 99_999], 1500),
+        (Numeric((0.0, 500.0), decimals=2), [0.0, 0.5, 2.99, 10.99, 12.0, 19.99, 250.0], 1500),
+    ],
+)
+def test_likely_spikes_get_cells_of_their_own(column, piled, many):
+    plain, grid = Grid.of(column), Grid.of(column.spiked())
+    assert plain.cells < grid.cells <= many
+    values = Values.of(np.array(piled, plain.dtype))
+    codes = grid.codes(values)
+    again = grid.place(codes, np.full(len(codes), 0.999)).values
+    assert np.array_equal(again, values.values), "nothing else lies in the cell"
+    assert column.spiked().spiked() == column.spiked()
+
+
+def test_columns_without_a_step_or_with_edges_or_few_values_have_no_likely_spikes():
+    for column in (
+        Numeric((0.0, 500.0)),
+        Numeric((0, 500), integer=True),
+        Numeric((0, 9_000), integer=True, edges=(0, 10, 9_000)),
+        Numeric(integer=True),
+        Categorical(("a", "b")),
+    ):
+        assert column.spiked() is column

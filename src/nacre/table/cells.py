@@ -12,6 +12,7 @@ EQUAL = 200  # cells of equal width across the bounds
 PER_DECADE = 8  # cells per factor of ten on each side of zero
 SMALLEST = 1e-6  # where those begin, relative to the range
 MERGE = 1e-7  # edges closer than this, relative to the range, are one
+FIRST = 100  # lowest steps from zero that are looked at one by one, however far the bounds reach
 ONE_BY_ONE = 512  # integer columns with up to this many values above the lowest get a cell for each
 
 
@@ -93,3 +94,19 @@ def _integer_edges(low: int, high: int, zero: bool) -> np.ndarray:
         points += [int(p) for p in np.rint(_log_points(float(low), float(high)))]
     inside = sorted({p for p in points if low <= p <= high})
     return np.array(inside, dtype=np.int64)
+
+
+def likely_spikes(bounds: tuple[int, int], unit: int) -> np.ndarray:
+    """The steps at which people's numbers pile up, wherever the data lie: the first, those of two significant digits,
+    and the last step below a whole `unit` (prices) or a number of one digit (codes).
+    """
+    low, high = bounds
+    reach = max(abs(low), abs(high))
+    found = [np.arange(min(FIRST, reach) + 1)]
+    for power in range(len(str(reach))):
+        two = np.arange(10, 100, dtype=np.int64) * 10**power
+        ends = two[two % unit == 0] if unit > 1 else two[(two % (10 ** (power + 1)) == 0) & (two >= 100)]
+        found += [two, ends - 1]
+    steps = np.unique(np.concatenate(found))
+    steps = np.unique(np.concatenate([-steps, steps]))
+    return steps[(steps >= low) & (steps <= high)]

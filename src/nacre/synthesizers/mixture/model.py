@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -10,28 +10,40 @@ import numpy as np
 
 from nacre.errors import ConvergenceError, NacreError, SchemaError
 from nacre.synthesizers.base import Draw, Model, expect_sound, reading_parts
-from nacre.synthesizers.mixture.sampling import Particles
+from nacre.synthesizers.mixture.ranks import Counted, Ranks
+from nacre.synthesizers.mixture.sampling import Masks, Particles
 from nacre.synthesizers.parts.grouping import bend
 from nacre.table import Condition, Schema
 from nacre.table.encoding import Values
 from nacre.table.grid import Grid
 from nacre.table.naming import choices
 
+RARE = 0.02  # a condition that so few rows of the groups it cuts through meet is met cell by cell
+ROUNDS = 40  # of drawing such rows
 CLOSE, SWEEPS = 1e-6, 200  # of raking: largest error of a share, most rounds
 
 
 class TableModel(Model):
     """Draws rows: particle, then group, then cell, then a value inside the cell with a sloped density.
 
-    `slopes[column]` is the slope of the density in each cell (`grouping.slopes`), so that no staircase shows.
+    `slopes[column]` is the slope of the density in each cell (`grouping.slopes`), so that no staircase shows. `spiked`:
+    the cells are those of the columns with likely spikes (`Column.spiked`).
     """
 
-    def __init__(self, schema: Schema, particles: Particles, slopes: list[np.ndarray], rows: int):
+    def __init__(self, schema: Schema, particles: Particles, slopes: list[np.ndarray], rows: int, spiked: bool = False):
         self.columns = list(schema.modelled)
-        self.grids = [Grid.of(schema.columns[name]) for name in self.columns]
+        columns = [schema.columns[name] for name in self.columns]
+        self.spiked = spiked
+        self.grids = [Grid.of(c.spiked() if spiked else c) for c in columns]
         self.particles = particles
         self.slopes = slopes
         self.rows = rows
+        self.ranks: Ranks | None = None
+
+    def depending(self, tables: Sequence[Counted]) -> TableModel:
+        """The model whose values depend on one another inside groups too, as noisy tables say."""
+        self.ranks = Ranks.learn(self.particles, self.grids, tables)
+        return self
 
     def draw(
         self,
@@ -43,14 +55,57 @@ class TableModel(Model):
         """`rows` rows that satisfy `where` exactly, of the mixture with its cells weighted by `tilt`."""
         conditions = {self._place(name): condition for name, condition in (where or {}).items()}
         masks = {j: self._mask(j, condition) for j, condition in conditions.items()} | dict(tilt or {})
+        wide = (
+            {} if self.ranks is None else {j: m for j in conditions if (m := self.ranks.whole(j, masks[j])) is not None}
+        )
+        if wide and not tilt:
+            wide = masks | wide
+            chance = self.particles.probability(masks) / max(self.particles.probability(wide), 1e-300)
+            if chance > RARE:
+                return self._drawn_of_wider(rows, rng, conditions, wide, chance)
+        return self._drawn(rows, rng, conditions, masks)
+
+    def _drawn_of_wider(
+        self, rows: int, rng: np.random.Generator, conditions: dict[int, Condition], wide: Masks, chance: float
+    ) -> dict[str, Values]:
+        """Where a condition cuts through groups, what it says of other columns is known inside groups only: rows are
+        drawn from the whole groups, and those that meet the condition are kept."""
+        cut = [j for j in conditions if not np.array_equal(wide[j], self._mask(j, conditions[j]))]
+        rest = {j: c for j, c in conditions.items() if j not in cut}
+        parts, have = [], 0
+        for _ in range(ROUNDS):
+            drawn = self._drawn(int((rows - have) / chance * 1.05) + 16, rng, rest, wide, cut)
+            kept = np.logical_and.reduce([conditions[j].matches(drawn[self.columns[j]]) for j in cut])
+            here = np.flatnonzero(kept)[: rows - have]
+            parts.append({name: Values.of(v.values[here], v.null[here]) for name, v in drawn.items()})
+            have += len(here)
+            if have == rows:
+                break
+        else:  # what the groups promise never comes: their cells
+            masks = {j: self._mask(j, c) for j, c in conditions.items()}
+            parts.append(self._drawn(rows - have, rng, conditions, masks))
+        return {name: Values.joined([part[name] for part in parts]) for name in self.columns}
+
+    def _drawn(
+        self,
+        rows: int,
+        rng: np.random.Generator,
+        conditions: Mapping[int, Condition],
+        masks: Masks,
+        free: Sequence[int] = (),
+    ) -> dict[str, Values]:
+        """Rows under masks; the cells of masked columns are those that the particles gave, unless they are `free`."""
         codes = self.particles.draw(rows, rng, masks or None)
+        fixed = [j for j in masks if j not in free]
+        placed = {} if self.ranks is None else self.ranks.place(codes, fixed, rng)
         values = {}
         for j, (name, grid) in enumerate(zip(self.columns, self.grids)):
             cells = codes[:, j]
             if j in conditions:
                 values[name] = _inside(grid, cells, rng, conditions[j])
             else:
-                values[name] = grid.place(cells, bend(rng.random(rows), self.slopes[j][cells]))
+                cells, u = placed.get(j) or (cells, rng.random(rows))
+                values[name] = grid.place(cells, bend(u, self.slopes[j][cells]))
         return values
 
     def probability(self, where: Mapping[str, Condition]) -> float:
@@ -103,15 +158,17 @@ class TableModel(Model):
     def parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         arrays = self.particles.to_arrays()
         arrays |= {f"slopes.{j}": s for j, s in enumerate(self.slopes)}
-        return {"rows": self.rows}, arrays
+        arrays |= {} if self.ranks is None else self.ranks.to_arrays()
+        return {"rows": self.rows} | ({"spiked": True} if self.spiked else {}), arrays
 
     @classmethod
     def from_parts(cls, schema: Schema, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> TableModel:
         with reading_parts():
             particles = Particles.from_arrays(arrays)
             slopes = [np.asarray(arrays[f"slopes.{j}"]) for j in range(len(particles.luts))]
-            model = cls(schema, particles, slopes, int(facts["rows"]))
+            model = cls(schema, particles, slopes, int(facts["rows"]), bool(facts.get("spiked", False)))
             expect_sound(model._sound())
+            model.ranks = Ranks.from_arrays(arrays, particles, model.grids)
         return model
 
     def _sound(self) -> bool:

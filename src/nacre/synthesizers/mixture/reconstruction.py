@@ -74,7 +74,9 @@ def choose(
 
     def loss(shrink: float, pull: float) -> float:
         if (shrink, pull) not in found:
-            fitted = reconstruct(replace(given, tables=held), Choice(shrink, replace(start.config, particles=TRIAL, pull=pull)))
+            fitted = reconstruct(
+                replace(given, tables=held), Choice(shrink, replace(start.config, particles=TRIAL, pull=pull))
+            )
             found[shrink, pull] = misfit(fitted, replace(given, tables=judge))
             if progress is not None:
                 progress(len(found), len(shrinks) + 2)

@@ -37,18 +37,20 @@ class Particles:
     def sizes(self) -> list[int]:
         return [int(lut.max()) + 1 for lut in self.luts]
 
-    @property
-    def masses(self) -> NDArray[np.float64]:
-        """The probability of every particle."""
-        if self.weights is None:
-            return np.full(len(self.blocks), 1.0 / len(self.blocks))
-        return self.weights / self.weights.sum()
-
     def block(self, column: int) -> NDArray[np.float64]:
         """Group probabilities of one column, [K, groups], each row summing to one."""
         edges = np.cumsum([0, *self.sizes])
         part = self.blocks[:, edges[column] : edges[column + 1]].astype(np.float64)
         return part / part.sum(1, keepdims=True)
+
+    def shares(self) -> NDArray[np.float64]:
+        """The weights of the particles, summing to one."""
+        count = len(self.blocks)
+        return np.full(count, 1.0 / count) if self.weights is None else self.weights / self.weights.sum()
+
+    def masses(self, column: int) -> NDArray[np.float64]:
+        """The share of rows in each group of a column."""
+        return self.shares() @ self.block(column)
 
     def probability(self, masks: Masks | None = None) -> float:
         """Probability that a row satisfies the masks (per column, the share of each fine cell that does)."""
@@ -108,7 +110,7 @@ class Particles:
 
     def _given(self, masks: Masks | None) -> tuple[NDArray[np.float64], list[NDArray[np.float64]]]:
         """The mixture given the masks: joint probability of particle and condition, and the restricted blocks."""
-        weight, blocks = self.masses, [self.block(j) for j in range(len(self.luts))]
+        weight, blocks = self.shares(), [self.block(j) for j in range(len(self.luts))]
         for j, mask in (masks or {}).items():
             share = self.insides[j]
             if np.shape(mask) != share.shape:

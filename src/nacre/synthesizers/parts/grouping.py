@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import PchipInterpolator
 
+from nacre.synthesizers.parts.tails import cuts, tail
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 
@@ -169,6 +171,25 @@ def _merge(lut: Ints, counts: Floats, limit: int, floor: float) -> Ints:
         lut = np.where(lut > min(least, other), lut - 1, lut).astype(np.int32)
 
 
+def reach(lut: Ints, counts: Floats, sigma: float, width: Floats, floor: float, null: int | None = None) -> Ints:
+    """The same groups with long tails divided (:func:`cuts`), so that their reach is measured with every table."""
+    body = np.ones(counts.size, bool)
+    if null is not None:
+        body[null] = False
+    ordered = lut[body].astype(np.float64)
+    for g, way in _ends(lut[body]).items():
+        cells = np.flatnonzero(body & (lut == g))[::way]
+        curve = tail(counts[cells], sigma, width[cells])
+        for place in cuts(curve, width[cells], floor):
+            ordered[np.isin(np.flatnonzero(body), cells[place:])] += 0.25 * way
+    fine = np.zeros(counts.size)
+    fine[body] = ordered
+    if null is not None:
+        own = lut[null] > lut[body].max() if body.any() else True
+        fine[null] = np.inf if own else lut[null]
+    return np.unique(fine, return_inverse=True)[1].reshape(-1).astype(np.int32)
+
+
 def smooth(mass: Floats, lut: Ints, width: Floats) -> Floats:
     """Spread group masses over ordered cells along a monotone cubic (PCHIP) of their cumulative sum.
 
@@ -190,23 +211,8 @@ def smooth(mass: Floats, lut: Ints, width: Floats) -> Floats:
         return out
     line = PchipInterpolator(knots, heights)
     spread = np.maximum(np.diff(line(edges)), 0.0)
-    density, middle = line.derivative()(knots), (edges[1:] + edges[:-1]) / 2
-    first, last = middle < knots[1], middle > knots[-2]
-    spread[last] = _tail(spread[last], middle[last] - knots[-2], density[-2])
-    spread[first] = _tail(spread[first], knots[1] - middle[first], density[1])
     out[on] = spread
     return out
-
-
-def _tail(spread: Floats, distance: Floats, density: float) -> Floats:
-    """An outermost group whose mass m would be spread thin: a density that falls off as exp(-density/m * distance)
-    from its value where the group begins. The end of the declared domain says little about where the mass ends."""
-    mass = spread.sum()
-    if mass <= 0 or density <= 0 or density / mass * distance.max() < 3:
-        return spread
-    width = np.gradient(distance) if distance.size > 1 else np.ones(1)
-    fall = np.exp(-density / mass * (distance - distance.min())) * np.abs(width)
-    return mass * fall / fall.sum()
 
 
 def shrink(counts: Floats, prior: Floats, sigma: float, keep: float = 4.0) -> Floats:
@@ -218,11 +224,18 @@ def shrink(counts: Floats, prior: Floats, sigma: float, keep: float = 4.0) -> Fl
     return prior + np.where(far, 1.0, factor) * residual
 
 
-def inside(counts: Floats, sigma: float, lut: Ints, width: Floats | None = None, null: int | None = None) -> Floats:
+def inside(
+    counts: Floats,
+    sigma: float,
+    lut: Ints,
+    width: Floats | None = None,
+    null: int | None = None,
+    mass: Floats | None = None,
+) -> Floats:
     """Share of each fine cell in its group; sums to one over every group.
 
     ``width`` is the width of ordered cells: their counts are shrunk towards :func:`smooth` by James-Stein, in the
-    outermost groups, where noise would be noise at the most extreme values, replaced by :func:`stepped`. None means
+    outermost groups, where noise would be noise at the most extreme values, they follow a :func:`tail`. None means
     unordered categories, whose counts are only projected onto the simplex. Any finite counts are valid; a group
     without a positive count is shared out evenly.
     """
@@ -231,31 +244,72 @@ def inside(counts: Floats, sigma: float, lut: Ints, width: Floats | None = None,
     body = np.ones(counts.size, bool)
     if null is not None:
         body[null] = False
-    mass = np.maximum(np.bincount(lut[body], counts[body], minlength=groups), 0.0)
-    prior, steps, out = np.zeros_like(counts), np.zeros_like(counts), np.zeros_like(counts)
-    ends: set[int] = set()
+    known = mass is not None
+    if mass is None:
+        mass = np.maximum(np.bincount(lut[body], counts[body], minlength=groups), 0.0)
+    prior, out = np.zeros_like(counts), np.zeros_like(counts)
+    ends: dict[int, int] = {}
     if width is not None and body.any():
-        ends = {int(lut[body][0]), int(lut[body][-1])}
+        ends = _ends(lut[body])
         prior[body] = smooth(mass, lut[body], np.asarray(width, np.float64)[body])
-        steps[body] = stepped(counts[body], sigma)
     for g in range(groups):
         cells = np.flatnonzero(lut == g)
         value, total = counts[cells], max(float(counts[cells].sum()), 1e-9)
-        if g in ends and steps[cells].any():
-            value = np.where(body[cells], steps[cells], np.maximum(value, 0.0))
-            total = value.sum()
-        elif width is not None and cells.size > 1:
+        if g in ends and cells.size > 1 and width is not None:
+            own = np.maximum(value, 0.0)
+            own[body[cells]] = _end(counts[body], sigma, lut[body], width[body], ends[g], mass if known else None)
+            out[cells] = own / own.sum() if own.sum() > 0 else 1.0 / cells.size
+            continue
+        if width is not None and cells.size > 1:
             value = np.where(body[cells], shrink(value, prior[cells], sigma), value)
         part = simplex(value, total)
         out[cells] = part / part.sum()
     return out
 
 
-def shares(counts: Floats, sigma: float, lut: Ints, width: Floats | None = None, null: int | None = None) -> Floats:
-    """Denoised one-way shares of the fine cells (sum one): group masses on the simplex times :func:`inside`."""
+SHOULDER = 2  # groups before the outermost that a tail is fitted to as well
+
+
+def _ends(lut: Ints) -> dict[int, int]:
+    """The first and the last group of several cells, and the direction in which each reaches out."""
+    wide = np.flatnonzero(np.bincount(lut) > 1)
+    return {} if wide.size < 2 else {int(wide[0]): -1, int(wide[-1]): 1}
+
+
+def _end(counts: Floats, sigma: float, lut: Ints, width: Floats, way: int, mass: Floats | None) -> Floats:
+    """Counts of the cells of the outermost group of several: a :func:`tail` that begins some groups before."""
+    lut, counts, width = lut[::way], counts[::way], width[::way]
+    size = np.bincount(lut)
+    last = int(np.flatnonzero(size[lut] > 1)[-1])  # beyond it, spikes
+    first = last
+    for _ in range(SHOULDER):
+        inner = np.flatnonzero(lut[: first + 1] == lut[first])[0]
+        if inner == 0 or size[lut[inner - 1]] == 1:
+            break
+        first = inner - 1
+    first = int(np.flatnonzero(lut == lut[first])[0])
+    near = lut[first : last + 1]
+    runs = [np.flatnonzero(near == g) for g in np.unique(near)]
+    masses = [] if mass is None else [(slice(r[0], r[-1] + 1), float(mass[near[r[0]]])) for r in runs]
+    found = tail(counts[first : last + 1], sigma, width[first : last + 1], masses)
+    return found[near == lut[last]][::way]
+
+
+def shares(
+    counts: Floats,
+    sigma: float,
+    lut: Ints,
+    width: Floats | None = None,
+    null: int | None = None,
+    mass: Floats | None = None,
+) -> Floats:
+    """Denoised one-way shares of the fine cells (sum one): masses of groups, the counts' own on the simplex unless
+    better ones are known, times :func:`inside`."""
     counts = np.asarray(counts, np.float64)
-    mass = simplex(np.bincount(lut, counts).astype(np.float64), max(float(counts.sum()), 1e-9))
-    return mass[lut] * inside(counts, sigma, lut, width, null) / mass.sum()
+    within = inside(counts, sigma, lut, width, null, mass)
+    if mass is None:
+        mass = simplex(np.bincount(lut, counts).astype(np.float64), max(float(counts.sum()), 1e-9))
+    return mass[lut] * within / mass.sum()
 
 
 def slopes(share: Floats, width: Floats) -> Floats:

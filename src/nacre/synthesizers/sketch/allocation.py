@@ -17,7 +17,9 @@ import numpy as np
 FIRST = 0.15  # of mu^2: one-way tables on the fine grid (round one)
 ONLY_GROUPS = 0.02  # that share where tables of three and more columns hold all that single ones say
 NEAR = 0.25  # of the rest, with a target: (a, y); what remains goes to (a, b, y)
-APART = 300.0  # rows in noise units of a cell of (a, b, y), all alike, below which pairs are measured without the target
+APART = (
+    300.0  # rows in noise units of a cell of (a, b, y), all alike, below which pairs are measured without the target
+)
 NEAR_APART = 0.35  # of the rest then: (a, y); what remains goes to (a, b)
 ENOUGH = 1000.0  # signal from which on small tables are known well and need less: their shares fall as 1/signal ...
 LEAST = 1 / 3  # ... down to this part of them
@@ -110,7 +112,14 @@ def allocate(
     left = mu**2 * (1 - share)
     if apart(n0, columns, classes, mu, pairs):
         depth, signal = 1, signal * depth
-    near = 0.0 if not classes else 1.0 if count == 0 else features / (features + count) if wide else NEAR * ease if depth == classes else NEAR_APART
+    if not classes:
+        near = 0.0
+    elif count == 0:
+        near = 1.0
+    elif wide:
+        near = features / (features + count)
+    else:
+        near = NEAR * ease if depth == classes else NEAR_APART
     return Allocation(
         first=sqrt(columns / (mu**2 * share)),
         near=sqrt(features / (left * near)) if near else None,

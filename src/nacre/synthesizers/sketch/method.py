@@ -30,10 +30,10 @@ from nacre.synthesizers.mixture.loss import Table
 from nacre.synthesizers.mixture.model import TableModel
 from nacre.synthesizers.mixture.sampling import Particles
 from nacre.synthesizers.options import MOST_GROUPS, MOST_PARTICLES, MOST_STEPS, between, truth, whole
-from nacre.synthesizers.sketch import structural, wide
-from nacre.synthesizers.sketch.allocation import UNKNOWN_ROWS, Allocation, allocate, spread
+from nacre.synthesizers.sketch import far, structural, wide
+from nacre.synthesizers.sketch.allocation import UNKNOWN_ROWS, WEAK, Allocation, allocate, spread
 from nacre.synthesizers.sketch.cliques import Rounds, Search, order_of, rounds_of
-from nacre.synthesizers.sketch.coarse import Coarse
+from nacre.synthesizers.sketch.coarse import Coarse, with_spikes
 from nacre.table import Schema
 from nacre.table.grid import Grid
 
@@ -173,30 +173,39 @@ class Sketch(Synthesizer):
         def step(name: str) -> Callable[[int, int], None]:
             return lambda done, of: progress(name, done, of)
 
+        curator.adopt(with_spikes(curator.schema))
         columns = list(curator.schema.modelled)
         target = target_place(columns, self.target)
         progress("counting one-way tables", 0, None)
         coarse, parts = self._first_round(curator, plan, columns, target)
-        luts, sizes = [c.lut for c in coarse], [c.groups for c in coarse]
         tables = [c.table(j) for j, c in enumerate(coarse)]
         progress("counting tables", 0, None)
         tables += self._second_round(curator, plan, columns, target, coarse)
+        total = max(1.0, total_rows(tables))
+        faint = parts.signal < WEAK
+        if faint:
+            coarse, tables = far.joined(coarse, tables, total, target)
+        luts, sizes = [c.lut for c in coarse], [c.groups for c in coarse]
         rules = structural.rules_on_groups(curator.schema, columns, curator.grids, luts)
         tables = structural.without_impossible(tables, rules)
-        given = reconstruction.Problem(sizes, tables, max(1.0, total_rows(tables)), target, seed)
+        given = reconstruction.Problem(sizes, tables, total, target, seed)
         choice = self._choice(given, parts, step("choosing"))
         found = reconstruction.reconstruct(given, choice, step("fitting"))
         rounds = rounds_of(plan)
-        search = Search(curator, columns, coarse, given.total) if rounds else None
+        search = Search(curator, columns, coarse, total) if rounds else None
         for i in range(1, rounds + 1):
             assert search is not None
             progress("choosing cliques", i - 1, rounds)
-            tables = tables + search.round(curator, plan, i, found, given.total)
+            tables = tables + search.round(curator, plan, i, found, total)
             given = replace(given, tables=tables)
             pace = choice if i == rounds else replace(choice, config=replace(choice.config, steps=WARM))
             found = reconstruction.reconstruct(given, pace, step("fitting"), start=found)
+        if not faint:
+            coarse = [c.settled(total * found.table(sizes, (j,))) for j, c in enumerate(coarse)]
         particles = Particles(found.blocks, luts, [c.inside for c in coarse], found.weights)
-        return TableModel(curator.schema, particles, [c.slope for c in coarse], plan.rows or round(given.total))
+        rows = plan.rows or round(total)
+        model = TableModel(curator.schema, particles, [c.slope for c in coarse], rows, True)
+        return model.depending([t for t in tables if not t.single])
 
     def _choice(
         self, given: reconstruction.Problem, parts: Allocation, progress: Callable[[int, int], None]

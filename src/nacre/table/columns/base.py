@@ -166,6 +166,10 @@ class Column:
         """The column with which encoding clamps nothing."""
         return self
 
+    def spiked(self) -> Column:
+        """The column with cells of their own for the values at which such numbers pile up, a public list."""
+        return self
+
     def bounded_by(self, histogram: np.ndarray, sigma: float) -> Column:
         """The column with the ends of what stands out of a noisy histogram over its `probe`, as bought."""
         return self

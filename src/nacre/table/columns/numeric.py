@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from nacre.errors import NacreError, SchemaError
+from nacre.table import cells
 from nacre.table.checking import INTEGER_LIMIT, UNNAMED, check_ends, finite, need, sequence
 from nacre.table.columns.base import Column, Measured
 from nacre.table.columns.measures import Measure, NumberMeasure
@@ -132,6 +133,18 @@ class Numeric(Measured):
 
     def unbounded(self) -> Column:
         return dataclasses.replace(self, bounds=None, edges=None, atoms=(), provenance={})
+
+    def spiked(self) -> Column:
+        steps = self.integer or self.decimals is not None
+        if self.bounds is None or self.edges is not None or not steps:
+            return self
+        unit = 10 ** (self.decimals or 0)
+        low, high = (round(b * unit) for b in self.bounds)
+        if high - low <= cells.ONE_BY_ONE:  # each has a cell already
+            return self
+        found = cells.likely_spikes((low, high), unit)
+        values = found.tolist() if self.integer else on_step(found / unit, self.decimals or 0).tolist()
+        return dataclasses.replace(self, atoms=tuple({*self.atoms, *values}))
 
     def measure(self, name: str) -> Measure:
         return NumberMeasure(name, self)

@@ -66,6 +66,11 @@ LISTED = (
     ("kway", "board.kway", "three- to five-way tables by PrivMRF's protocol, published figures beside"),
     ("nist", "board.nist", "NIST's k-marginal score on national2019, with and without a target of 20 classes"),
     ("board", "board.board", "tables of many shapes: ours and other packages, utility, distances, tails, seconds"),
+    (
+        "rules",
+        "rules.keeping",
+        "rules of schemas on seven real tables: rows that break one, distances, seconds of drawing",
+    ),
     ("planner", "sketch.planner", "the planner's expected errors beside what comes out, three tables"),
     ("pearl-adult", "pearl.adult", "PEARL and DP-MERF on thinned Adult, hard labels"),
     ("pearl-credit", "pearl.credit", "PEARL and DP-MERF on thinned credit-card payments"),

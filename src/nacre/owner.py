@@ -22,19 +22,22 @@ LOST = 0.5  # of the values of a column: from here on it is the column that coul
 class OwnerNotes:
     """`nacre.fit(..., owner=notes)`, then `print(notes)`.
 
-    `misfits` are values that did not fit the schema, by column; `diagnostics` how Markov chains mixed and what weighted
-    rows are worth, by entry of the plan. Exact facts of private rows: for the owner of the data alone.
+    `misfits` are values that did not fit the schema, by column; `rules` rows that broke a rule of it; `diagnostics` how
+    Markov chains mixed and what weighted rows are worth, by entry of the plan. Exact facts of private rows: for the
+    owner of the data alone.
     """
 
     def __init__(self) -> None:
         self.schema: Schema | None = None
         self.misfits: dict[str, Misfits] = {}
+        self.rules: dict[str, Misfits] = {}
         self.diagnostics: dict[str, dict[str, Any]] = {}
 
     def hear(self, schema: Schema, misfits: Mapping[str, Misfits], diagnostics: Mapping[str, dict[str, Any]]) -> None:
         """What a session found, in place of what an earlier one did."""
         self.schema = schema
-        self.misfits = {name: n for name, n in misfits.items() if n}
+        self.misfits = {name: n for name, n in misfits.items() if n and name in schema.columns}
+        self.rules = {name: n for name, n in misfits.items() if n and name not in schema.columns}
         self.diagnostics = dict(diagnostics)
 
     @property
@@ -44,8 +47,8 @@ class OwnerNotes:
 
     @property
     def others(self) -> list[str]:
-        """Every other column that has values which did not fit, the worst first."""
-        return misfit_lines(self.schema, self.misfits)[1] if self.schema else []
+        """Every other column that has values which did not fit, the worst first; then rules that rows broke."""
+        return [*misfit_lines(self.schema, self.misfits)[1], *rule_lines(self.rules)] if self.schema else []
 
     @property
     def figures(self) -> list[str]:
@@ -104,6 +107,16 @@ def misfit_lines(schema: Schema, found: Mapping[str, Misfits], would: bool = Fal
         if m.rest:
             _put(fates, _fate(schema.columns[name]), name, m.rest, m.given)
     return _lost(schema, lost, would), [fate.line(would) for fate in sorted(fates, key=lambda f: f.rank)]
+
+
+def rule_lines(found: Mapping[str, Misfits], would: bool = False) -> list[str]:
+    """How many rows broke each rule of the schema, the worst first."""
+    done = "" if would else ", and were moved to rows near by that keep it"
+    return [
+        f"{m.outside:,} of {m.given:,} rows break the {name}{done}"
+        for name, m in sorted(found.items(), key=lambda item: -item[1].outside)
+        if m
+    ]
 
 
 def missing_lines(lacking: Mapping[str, int], rows: int) -> list[str]:

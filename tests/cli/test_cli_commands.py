@@ -210,6 +210,19 @@ def test_schema_check_counts_what_lies_outside(call, small, tmp_path):
     assert end.json["outside"] == {"age": int((ages > 17).sum())}
 
 
+def test_schema_check_counts_rows_that_break_a_rule(call, small, tmp_path):
+    schema = json.loads((small / "people.json").read_text())
+    schema["rules"] = [{"rule": "if", "when": {"age": {"low": 17, "high": None}}, "then": {"sex": ["female"]}}]
+    path = tmp_path / "ruled.json"
+    path.write_text(json.dumps(schema))
+    people = pacsv.read_csv(small / "people.csv").to_pandas()
+    broken = int(((people["age"] >= 17) & (people["sex"] != "female")).sum())
+    rule = "rule if age = Between(17, None) then sex = ['female']"
+    assert call("schema", "check", path, small / "people.csv", "--json").json["rules"] == {rule: broken}
+    said = call("schema", "check", path, small / "people.csv").out
+    assert f"{broken:,} of {len(people):,} rows break the {rule}" in " ".join(said.split())
+
+
 def test_schema_of_a_release(call, release):
     assert "not learnt, made anew" in call("schema", "show", release).out
 

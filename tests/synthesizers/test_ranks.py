@@ -44,7 +44,7 @@ def model(depends=True):
             lut, share = np.append(lut, GROUPS), np.append(share, 1.0)
         luts.append(lut.astype(np.int32))
         insides.append(share)
-    particles = Particles(np.hstack([eye[a], y]).astype(np.float32), luts, insides, None, shares[a, b])
+    particles = Particles(np.hstack([eye[a], y]).astype(np.float32), luts, insides, shares[a, b])
     slopes = [np.zeros(Grid.of(c).cells) for c in SCHEMA.columns.values()]
     made = TableModel(SCHEMA, particles, slopes, 1000)
     counts = np.hstack([0.9 * shares, 0.1 * shares.sum(1, keepdims=True)]) * 1e5

@@ -168,7 +168,7 @@ def test_rules_of_existing_schema_files_load_as_they_are():
     ):
         read = Schema.from_json(f'{text},\n  "impossible": {rules}\n}}')
         assert f'"impossible": {rules}' in read.to_json()
-    (rule,) = Schema.from_json(f'{text}, "impossible": [{{"age": [20, 30]}}]}}').rules
+    (rule,) = Schema.from_json(f'{text}, "impossible": [{{"age": [20, 30]}}]}}').never
     assert dict(rule.terms)["age"].matches(stored(AGE, [20, 25, 30])).tolist() == [True, False, True]
     with pytest.raises(SchemaError, match=r"impossible\[0\], column 'age': 200 lies outside the bounds"):
         Schema({"age": AGE}, impossible=({"age": Between(200, None)},))
@@ -178,7 +178,7 @@ def test_a_rule_beyond_bounds_that_were_bought_is_no_mistake():
     """They come out of the noise after the budget is spent; what they leave out cannot occur."""
     bought = Numeric((0, 64), integer=True, provenance={"bounds": "bought"})
     schema = Schema({"age": bought, "y": Boolean()}, impossible=({"age": Between(70, None), "y": True}, {"age": 80}))
-    assert not any(dict(rule.terms)["age"].matches(stored(bought, [0, 64])).any() for rule in schema.rules)
+    assert not any(dict(rule.terms)["age"].matches(stored(bought, [0, 64])).any() for rule in schema.never)
 
 
 @pytest.mark.parametrize(

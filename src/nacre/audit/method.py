@@ -320,11 +320,11 @@ def run(job: Any, room: Any, seed: int) -> tuple[Any, Any]:
     try:
         schema = discovery.buy_rows(room, job.plan, schema)
         schema = discovery.buy_domain(room, job.plan, schema)
-        room.adopt(schema)
+        room.adopt(schema.inner)
         return job.synthesizer.fit(room, job.plan.for_rows(schema.rows), seed), schema
     except Enough:
         return None, schema
 
 
 def drawn(model: Any, schema: Schema, rows: int, rng: np.random.Generator) -> Any:
-    return decode(Encoded(model.draw(rows, rng), rows), schema, rng=rng)
+    return decode(Encoded(model.draw(rows, rng), rows), schema.inner, rng=rng)

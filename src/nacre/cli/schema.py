@@ -12,7 +12,7 @@ from nacre.cli import interchange, streams
 from nacre.cli import options as o
 from nacre.cli.groups import Charge, Declared, Persons, Reading, Voice, grouped, names_of
 from nacre.cli.shell import Shell, help_text, plain, table
-from nacre.owner import misfit_lines, missing_lines
+from nacre.owner import misfit_lines, missing_lines, rule_lines
 
 if TYPE_CHECKING:
     from nacre.cli.progress import Bars
@@ -168,14 +168,16 @@ def check(
         how = reading.options(schema)
         source, file = streams.table(file, how), streams.name_of(file)
         with Bars(not voice.quiet, {"reading rows": loaded.rows or estimated_rows(source)}) as bars:
-            rows, strange, lacking = _compare(loaded, open_rows(source, options=how), bars)
+            rows, strange, lacking, broken = _compare(loaded, open_rows(source, options=how), bars)
         outside = {name: m.outside + lacking[name] for name, m in strange.items()}
         found |= {"file": file, "rows": rows, "outside": {k: v for k, v in outside.items() if v},
-                  "unreadable": {k: m.unreadable for k, m in strange.items() if m.unreadable}}  # fmt: skip
+                  "unreadable": {k: m.unreadable for k, m in strange.items() if m.unreadable},
+                  "rules": {k: m.outside for k, m in broken.items() if m}}  # fmt: skip
         shell.show(f"{file}: {rows:,} rows; the columns match (this and what follows is for the owner only)")
         lines = [line for part in misfit_lines(loaded, strange, would=True) for line in part]
-        lines += missing_lines(lacking, rows)
-        for line in lines or ["every value lies in the declared domain"]:
+        lines += missing_lines(lacking, rows) + rule_lines(broken, would=True)
+        more = ", and every row keeps the rules" if broken else ""
+        for line in lines or [f"every value lies in the declared domain{more}"]:
             shell.show(line)
     shell.answer(found)
 
@@ -280,16 +282,20 @@ def _sources(schema: Schema) -> str:
     return ", ".join(f"{n} facts {source}" for source, n in counts.items())
 
 
-def _compare(schema: Schema, rows: Rows, bars: Bars) -> tuple[int, dict[str, Misfits], dict[str, int]]:
-    """The number of rows and, per column, how many values lie outside the schema, and how many are missing where none
-    may be."""
+def _compare(
+    schema: Schema, rows: Rows, bars: Bars
+) -> tuple[int, dict[str, Misfits], dict[str, int], dict[str, Misfits]]:
+    """The number of rows; per column, how many values lie outside the schema, and how many are missing where none may
+    be; how many rows break each rule."""
     from nacre.run.checks import check_rows
     from nacre.table.encoding import encode
+    from nacre.table.rules.kept import Kept
     from nacre.table.values.misfits import Misfits
 
     check_rows(rows, schema)
     declared = [n for n in schema.modelled if not schema.columns[n].missing]
     done, strange, lacking = 0, dict.fromkeys(declared, Misfits()), dict.fromkeys(declared, 0)
+    kept = Kept(schema)
     for batch in rows.batches():
         done += batch.num_rows
         bars("reading rows", done, None)
@@ -299,7 +305,8 @@ def _compare(schema: Schema, rows: Rows, bars: Bars) -> tuple[int, dict[str, Mis
             strange[name] += Misfits.of(values)
             if not schema.columns[name].nullable:
                 lacking[name] += int((values.null & ~values.outside).sum())
-    return done, strange, lacking
+        kept.add(encoded, batch)
+    return done, strange, lacking, kept.broken()
 
 
 for _command in (draft, buy, check, attest, show, interchange.export):

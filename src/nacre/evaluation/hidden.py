@@ -155,7 +155,7 @@ def _stein(train: object, schema: Schema, scores: Scores, columns: Sequence[str]
 
     table = read(train, schema, list(schema.modelled), "train", how.rows, how.seed).table.combine_chunks()
     batches = table.to_batches()
-    got = scores(encode(batches[0], schema).columns, columns) if batches else None
+    got = scores(encode(batches[0], schema.inner).columns, columns) if batches else None
     if got is None:
         return []
     x, s = got

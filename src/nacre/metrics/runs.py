@@ -180,6 +180,14 @@ def _plans() -> list[Metric]:
     ]
 
 
+def _rules() -> list[Metric]:
+    """What drawn rows make of the rules of a schema."""
+    return [
+        Metric("rules_broken", "lower", SHARE, "1", ("synthetic",), "share of drawn rows that break a rule"),
+        Metric("drawing_cpu_s", "lower", (0.0, INF), "s", ("clock",), "processor time of 100,000 drawn rows"),
+    ]
+
+
 def _law() -> list[Metric]:
     """How tables are read, searched for a break of the law and for a crash."""
     moved = "largest movement of what a door adds up, of one row or person more, over what the promise declares"
@@ -238,5 +246,5 @@ def _tails() -> Iterator[Metric]:
         yield lower(f"{name}_max", INF, f"error of {what} over its distance from the median, worst numeric column")
 
 
-METRICS = (*_costs(), *_calls(), *_books(), *_attacked(), *_settings(), *_learners(), *_plans(), *_law(), *_reading(),
-           *_boards())  # fmt: skip
+METRICS = (*_costs(), *_calls(), *_books(), *_attacked(), *_settings(), *_learners(), *_plans(), *_rules(), *_law(),
+           *_reading(), *_boards())  # fmt: skip

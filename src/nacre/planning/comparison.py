@@ -52,9 +52,9 @@ class Case:
     def seen(self) -> Forecast:
         """The forecast of this case; NacreError where it cannot be planned."""
         synthesizer = make(self.method, dict(self.options))
-        synthesizer.supports(self.schema)
+        synthesizer.supports(self.schema.inner)
         before = discovery.entries(self.schema, self.budget)
-        plan = synthesizer.plan(self.schema, self.schema.rows, self.budget, before)
+        plan = synthesizer.plan(self.schema.inner, self.schema.rows, self.budget, before)
         return forecast(plan, self.schema, self.schema.rows, synthesizer, self.place)
 
     def line(self, what: str, seen: Forecast | None = None) -> Line:

@@ -62,6 +62,7 @@ def forecast(
     plan: Plan, schema: Schema, rows: int | None, synthesizer: Synthesizer, place: Place | None = None
 ) -> Forecast:
     """What `plan` of `synthesizer` will give on a table of `rows` rows described by `schema`, read from `place`."""
+    schema = schema.inner
     return _Case(plan, schema, rows, place or Place()).of(synthesizer.forecast(plan, schema, rows))
 
 

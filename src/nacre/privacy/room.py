@@ -201,7 +201,7 @@ class Room:
         return np.unique(hashed, axis=0, return_inverse=True)[1].reshape(-1), self._plan.cap
 
     def _encoded(self) -> Iterator[tuple[Mapping[str, Any], int]]:
-        needed = list(self.schema.modelled)
+        needed = list(self.schema.read)
         self.outside = dict.fromkeys(needed, work.NONE)
         for batch in self._batches(needed):
             encoded = encode(batch, self.schema)

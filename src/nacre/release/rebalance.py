@@ -41,6 +41,8 @@ class Source(Protocol):
 
     def possible(self, rows: int, rng: np.random.Generator, where: Mapping[str, Condition]) -> Encoded: ...
 
+    def asked(self, where: Mapping[str, Condition]) -> tuple[dict[str, Condition], dict[str, Condition]]: ...
+
     def on_determinants(self, where: Mapping[str, Condition]) -> dict[str, Condition]: ...
 
 
@@ -73,7 +75,7 @@ def _by_shares(
         ((name, own),) = shares.items()
         parts = [(share, source.on_determinants({name: value})) for value, share in own.items()]
         return lambda rows, rng: _by_value(source, parts, where, rows, rng)
-    if not source.schema.impossible:
+    if not source.schema.impossible and not source.schema.rules:
         asked = [[(share, source.on_determinants({n: v})) for v, share in own.items()] for n, own in shares.items()]
         if (draw := source.model.tilted(asked, where)) is not None:
             return lambda rows, rng: Encoded(draw(rows, rng), rows)

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ from nacre.table.conditions import Condition, parsed
 from nacre.table.documents import UNFIT
 from nacre.table.encoding import Encoded
 from nacre.table.formulas import some_risky
-from nacre.table.rules import Impossible, violations
+from nacre.table.rules import Impossible, Rule, violations
 from nacre.table.sources.frames import from_arrow
 from nacre.table.values.decoding import arrow_schema, decode
 from nacre.table.writing import TableWriter
@@ -35,6 +35,7 @@ CHUNK = 250_000  # rows drawn at a time: memory does not grow with the number of
 CHUNK_NUMBERS = 10_000_000  # of arrays in such a chunk
 SKETCH = "shared sketch"  # stands for the method in the file of a sketch (nacre.sites.shared)
 _ROUNDS = 200  # redraws of rows that break a declared impossibility
+_TRIES = 64  # rows drawn for each that does not meet a condition
 
 
 class Chunk(NamedTuple):
@@ -196,26 +197,53 @@ class Release:
         return max(1, min(CHUNK, CHUNK_NUMBERS // max(1, numbers)))
 
     def possible(self, rows: int, rng: np.random.Generator, where: Mapping[str, Condition]) -> Encoded:
-        """Rows in which no declared impossibility occurs: the others are drawn again."""
-        encoded = Encoded(self.model.draw(rows, rng, where), rows)
-        rules = self._rules()
-        broken = np.flatnonzero(violations(encoded, rules))
+        """Rows of the table in which no declared impossibility occurs, and that meet conditions which are none on a
+        modelled column: the others are drawn again."""
+        rules, (direct, left) = self._rules(), self.asked(where)
+        draw = self._drawing(rng, direct)
+        encoded = draw(rows)
+        broken = np.flatnonzero(self._wrong(encoded, rules, left))
         for _ in range(_ROUNDS):
             if not len(broken):
                 return encoded
-            again = Encoded(self.model.draw(len(broken), rng, where), len(broken))
+            times = min(_TRIES, CHUNK // len(broken) + 1) if left else 1  # conditions may be rare, rules are not
+            again = draw(times * len(broken))
+            good = np.flatnonzero(~self._wrong(again, rules, left))
+            slots, first = np.unique(good % len(broken), return_index=True)
             for name, values in encoded.columns.items():
-                values.values[broken], values.null[broken] = again[name].values, again[name].null
-            broken = broken[violations(again, rules)]
+                values.values[broken[slots]] = again[name].values[good[first]]
+                values.null[broken[slots]] = again[name].null[good[first]]
+            broken = np.delete(broken, slots)
+        words = ", ".join(map(repr, left))
         raise ConvergenceError(
-            f"after {_ROUNDS} rounds {len(broken)} of {rows} rows still break a declared impossibility; "
+            f"after {_ROUNDS} rounds {len(broken)} of {rows} rows still break "
+            f"{f'the condition on {words}' if left else 'a declared impossibility'}; "
             "the condition asked for leaves almost nothing possible: widen it"
         )
 
-    def _rules(self) -> list[Impossible]:
-        """The declared impossibilities, with conditions on dependent columns turned to what determines them."""
-        found = []
-        for rule in self.schema.rules:
+    def asked(self, where: Mapping[str, Condition]) -> tuple[dict[str, Condition], dict[str, Condition]]:
+        """(conditions that the model meets, those that rows are drawn again for)."""
+        row_map = self.schema.inner.row_map
+        return (dict(where), {}) if row_map is None else row_map.asked(where)
+
+    def _drawing(self, rng: np.random.Generator, where: Mapping[str, Condition]) -> Callable[[int], Encoded]:
+        """A function that draws so many rows of the table under conditions that the model meets."""
+        row_map = self.schema.inner.row_map
+        if row_map is None:
+            return lambda rows: Encoded(self.model.draw(rows, rng, where), rows)
+        donors = row_map.donors(lambda rows: self.model.draw(rows, rng, {}))
+        return lambda rows: row_map.decode(Encoded(self.model.draw(rows, rng, where), rows), donors)
+
+    def _wrong(self, encoded: Encoded, rules: Sequence[Rule], left: Mapping[str, Condition]) -> np.ndarray:
+        wrong = violations(encoded, rules)
+        for name, condition in left.items():
+            wrong |= ~condition.matches(encoded[name])
+        return wrong
+
+    def _rules(self) -> list[Rule]:
+        """What drawn rows can break, with conditions on dependent columns turned to what determines them."""
+        found: list[Rule] = list(self.schema.rules)
+        for rule in self.schema.never:
             try:
                 terms = (pair for c, v in rule.terms for pair in self.on_determinants({c: v}).items())
                 found.append(Impossible(tuple(terms)))
@@ -257,7 +285,7 @@ class Release:
             raise NacreError(f"method {self.method!r} has no log-probability; method 'hflow' has")
         if isinstance(samples, bool) or not isinstance(samples, int) or samples < 1:
             raise NacreError(f"samples={samples!r}: expected a whole number, at least 1")
-        parts = [encode(batch, self.schema).columns for batch in open_rows(table).batches()]
+        parts = [encode(batch, self.schema.inner).columns for batch in open_rows(table).batches()]
         return np.concatenate([np.zeros(0), *(self.model.log_prob(part, samples, seed) for part in parts)])
 
     def save(self, path: str | os.PathLike, force: bool = False) -> None:
@@ -302,7 +330,7 @@ def made_of(path: str | os.PathLike, documents: Mapping[str, Any], arrays: Mappi
         kind = METHODS[method].load()
         asked = documents["model.json"].get("shares")
         shares = None if asked is None else checked(from_json(asked), schema, "target shares")
-        model = kind.model.from_parts(schema, facts, arrays)
+        model = kind.model.from_parts(schema.inner, facts, arrays)
     except CertificateError as error:
         raise CertificateError(f"{path}: do not rely on this release: {error}") from None
     except (*UNFIT, NacreError) as error:

@@ -139,7 +139,7 @@ def _bought(run: Session, job: Job) -> Schema:
             "nothing in this table stands out of the noise at this budget: every column came out as a mere name. "
             "Declare a schema, or raise epsilon; the budget for the schema is spent"
         )
-    curator.adopt(schema)
+    curator.adopt(schema.inner)
     return schema
 
 

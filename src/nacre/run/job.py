@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nacre.engines import open_rows
-from nacre.errors import DomainNotDeclared, NacreError
+from nacre.errors import DomainNotDeclared, NacreError, SchemaError
 from nacre.privacy import discovery
 from nacre.privacy.plan import Plan
 from nacre.run.requests import in_the_loss, share_target, with_hiding, without
@@ -104,9 +104,20 @@ def prepare(columns: Sequence[str], schema: Schema | None, terms: Terms, written
     schema = discovery.rows_by_promise(schema, budget)
     _refuse_read(schema, terms)
     synthesizer = make(terms.method, {"target": target, **terms.options, **in_the_loss(terms)})
-    synthesizer.supports(schema)
-    plan = synthesizer.plan(schema, schema.rows, budget, discovery.entries(schema, budget, written))
+    _refuse_mapped(schema, target)
+    synthesizer.supports(schema.inner)
+    plan = synthesizer.plan(schema.inner, schema.rows, budget, discovery.entries(schema, budget, written))
     return Job(synthesizer, schema, plan, dataclasses.replace(terms, target=target), given)
+
+
+def _refuse_mapped(schema: Schema, target: str | None) -> None:
+    """A target must be a column that is modelled as it is."""
+    if target in schema.modelled and target not in schema.inner.modelled:
+        rule = next(r for r in schema.rules if target in r.names)
+        raise SchemaError(
+            f"target {target!r} is made from other columns by a rule ({rule}), so nothing is counted by it; name "
+            "another target, state the rule so that another column is made, or leave it out"
+        )
 
 
 def _refuse_undeclared(schema: Schema, terms: Terms) -> None:

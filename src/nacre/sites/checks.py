@@ -70,7 +70,7 @@ def covered(stated: Certificate, recipe: Recipe, sums: Sums) -> bool:
     budget = {"epsilon": stated.epsilon, "delta": stated.delta, "neighbours": stated.neighbours, "large": True}
     told = {"method": METHOD, "entries": stated.entries, "budget": budget, "cap": unit["cap"], "rows": None}
     plan = Plan.from_json(told)  # BudgetError if the entries cost more than the promise
-    columns, classes = len(schema.modelled), len(np.atleast_2d(sums.sums))
+    columns, classes = len(schema.inner.modelled), len(np.atleast_2d(sums.sums))
     noise = (
         Counts("one-way", sigmas=(sums.table_sigma,) * columns),
         Total("sketch", size=2 * recipe.frequencies, sigma=sums.sum_sigma, parts=classes),

@@ -137,6 +137,7 @@ def sketched(table: object, schema: Schema, terms: Terms, frequencies: int, acce
     check_columns(rows, schema)
     _warn_shortened(recipe)
     with session(rows, plan, schema, terms, access) as run:
+        run.curator.adopt(schema.inner)
         sums = common.measure(run.curator, plan, recipe)
         stated = run.certificate(schema)
     made = SharedSketch(recipe, sums, (stated,), (_new_id(),))
@@ -153,7 +154,7 @@ def planned(schema: Schema, terms: Terms, frequencies: int) -> tuple[Recipe, Pla
     provenance = {fact: source for fact, source in schema.provenance.items() if fact != "rows"}
     shared = dataclasses.replace(schema, rows=None, provenance=provenance)
     recipe = Recipe(shared, terms.target, frequencies, seed=terms.seed)
-    return recipe, recipe.method.plan(recipe.schema, None, budget)
+    return recipe, recipe.method.plan(recipe.schema.inner, None, budget)
 
 
 def recipe_digest(
@@ -190,7 +191,8 @@ def _warn_if_little(made: SharedSketch) -> None:
     stated, recipe = made.certificates[0], made.recipe
     if stated.epsilon is None or stated.delta is None:
         return
-    plan = recipe.method.plan(recipe.schema, None, Budget(stated.epsilon, stated.delta, stated.neighbours, large=True))
+    budget = Budget(stated.epsilon, stated.delta, stated.neighbours, large=True)
+    plan = recipe.method.plan(recipe.schema.inner, None, budget)
     louder = dataclasses.replace(plan["sketch"], sigma=made.sums.sum_sigma * made.sums.sites**0.5)
     plan = dataclasses.replace(plan, entries=(plan["one-way"], louder))
     rows = round(made.sums.rows)
@@ -274,7 +276,7 @@ def made_of(path: str | os.PathLike, documents: Any, arrays: Any) -> SharedSketc
         if others := {c.method for c in certificates} - {METHOD}:
             raise CertificateError(f"its certificate is that of method {min(others)!r}; sketches are of {METHOD!r}")
         certificates = tuple(verify(c, METHODS[METHOD], schema) for c in certificates)
-        tables = [arrays[f"table.{j}"] for j in range(len(schema.modelled))]
+        tables = [arrays[f"table.{j}"] for j in range(len(schema.inner.modelled))]
         scales = float(facts["table_sigma"]), float(facts["sum_sigma"])
         sums = Sums(tables, arrays["sums"], *scales, len(certificates))
         ids = checked_ids(facts["ids"], len(certificates))

@@ -20,16 +20,20 @@ from nacre.table.values.stored import Values
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Encoded:
-    """The modelled columns of some rows, by name."""
+    """The modelled columns of some rows, by name. `misfits`, for their owner only, where they are not those of these
+    columns: rows that came through a map."""
 
     columns: Mapping[str, Values]
     rows: int
+    misfits: Mapping[str, Misfits] | None = None
 
     def __getitem__(self, name: str) -> Values:
         return self.columns[name]
 
     def outside(self) -> dict[str, Misfits]:
         """How many values of each column were outside the declared domain. For the owner only."""
+        if self.misfits is not None:
+            return dict(self.misfits)
         return {name: Misfits.of(v) for name, v in self.columns.items()}
 
 
@@ -38,7 +42,7 @@ def check_names(schema: Schema, found: list[str] | tuple[str, ...]) -> tuple[str
 
     Raises SchemaError when a column that is needed, one to learn or the unit's, is not there.
     """
-    needed = [*schema.modelled, *([schema.unit.column] if schema.unit else [])]
+    needed = [*schema.read, *([schema.unit.column] if schema.unit else [])]
     lacking = [name for name in needed if name not in found]
     if lacking:
         more = f" (and {len(lacking) - 1} more)" if len(lacking) > 1 else ""
@@ -53,10 +57,12 @@ def check_names(schema: Schema, found: list[str] | tuple[str, ...]) -> tuple[str
 def encode(batch: pa.RecordBatch | pa.Table, schema: Schema) -> Encoded:
     """The modelled columns of a batch as arrays. Columns that the schema does not name are ignored."""
     check_names(schema, batch.schema.names)
+    stored = schema.columns if schema.row_map is None else schema.row_map.source.columns
     columns = {}
-    for name in schema.modelled:
+    for name in schema.read:
         try:
-            columns[name] = schema.columns[name].encode(batch.column(name))
+            columns[name] = stored[name].encode(batch.column(name))
         except DomainNotDeclared as error:
             raise DomainNotDeclared(f"column {name!r}: {error}") from None
-    return Encoded(columns, batch.num_rows)
+    read = Encoded(columns, batch.num_rows)
+    return read if schema.row_map is None else schema.row_map.encode(read)

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import os
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nacre import notebook
 from nacre.errors import SchemaError
 from nacre.table.checking import HIDDEN, keyed, short
 from nacre.table.columns import PROVENANCES, UNPROTECTED, Column
 from nacre.table.naming import choices
-from nacre.table.rules import MOST_CAP, Dependency, Impossible, Unit, check_dependencies
+from nacre.table.rules import MOST_CAP, Dependency, Impossible, RowRule, Unit, check_dependencies
 from nacre.typed import Json
 
+if TYPE_CHECKING:
+    from nacre.table.rules.inner import RowMap
+
 MAX_COLUMNS = 2_000  # modelled columns: beyond this, tables of pairs do not fit any budget or machine
-SCHEMA_FACTS = ("rows", "unit", "dependencies", "impossible")
+SCHEMA_FACTS = ("rows", "unit", "dependencies", "impossible", "rules")
 RELATIONS = ("add_or_remove_one", "zero_out", "replace_one")  # what a promise hides; `nacre.privacy.budget` says more
 _MOST_PAID = 1e6  # of epsilon: no budget comes near
 
@@ -80,8 +84,8 @@ class Schema:
     """Columns by name, in the order of the table, and what is known across them.
 
     `rows` is the declared public number of rows, None when it is not public. `impossible` holds combinations
-    that never occur: {column: value, list of values, or Between}, read into `Impossible`. `purchases` are what bought
-    facts have cost. Equality includes the order of the columns.
+    that never occur: {column: value, list of values, or Between}, read into `Impossible`; `rules` what every row keeps
+    (`nacre.table.rules`). `purchases` are what bought facts have cost. Equality includes the order of the columns.
     """
 
     columns: Mapping[str, Column]
@@ -89,6 +93,7 @@ class Schema:
     unit: Unit | None = None
     dependencies: tuple[Dependency, ...] = ()
     impossible: tuple[Mapping[str, Any] | Impossible, ...] = ()
+    rules: tuple[RowRule, ...] = ()
     provenance: Mapping[str, str] = dataclasses.field(default_factory=dict)
     attestations: tuple[Attestation, ...] = ()
     purchases: tuple[Purchase, ...] = ()
@@ -105,8 +110,9 @@ class Schema:
             self.unit.check(self.columns)
         self._set(dependencies=tuple(self.dependencies))
         check_dependencies(self.dependencies, self.columns)
-        rules = [Impossible.of(r, self.columns, f"impossible[{i}]") for i, r in enumerate(self.impossible)]
-        self._set(impossible=tuple(rules), attestations=tuple(self.attestations), purchases=tuple(self.purchases))
+        never = [Impossible.of(r, self.columns, f"impossible[{i}]") for i, r in enumerate(self.impossible)]
+        self._set(impossible=tuple(never), attestations=tuple(self.attestations), purchases=tuple(self.purchases))
+        self._set(rules=self._checked_rules())
         self._set(provenance=self._checked_provenance())
         self._check_attestations()
         if len(self.modelled) > MAX_COLUMNS:
@@ -114,6 +120,8 @@ class Schema:
                 f"the schema models {len(self.modelled):,} columns; at most {MAX_COLUMNS:,}: "
                 "leave columns out, or declare those that are only names as identifiers"
             )
+        if self.rules and not any(n in self.modelled and self.columns[n].missing for r in self.rules for n in r.names):
+            _ = self.inner  # what cannot be mapped is said here
 
     def _set(self, **fields: Any) -> None:
         for name, value in fields.items():
@@ -130,6 +138,13 @@ class Schema:
             if source not in known:
                 raise SchemaError(f"provenance of {fact} is {source!r}; choose one of {', '.join(known)}")
         return {fact: self.provenance.get(fact, "public") for fact in stated}
+
+    def _checked_rules(self) -> tuple[RowRule, ...]:
+        """Each read for these columns; all together, as soon as their domains are known, in `inner`."""
+        for rule in self.rules:
+            if not isinstance(rule, RowRule):
+                raise SchemaError(f"rules has {rule!r}; write one of nacre.table.rules, such as Ordered(('a', 'b'))")
+        return tuple(rule.check(self.columns) for rule in self.rules)
 
     def _check_attestations(self) -> None:
         for a in self.attestations:
@@ -151,9 +166,27 @@ class Schema:
         return tuple(name for name, c in self.columns.items() if c.learnt and name not in dependents)
 
     @property
-    def rules(self) -> tuple[Impossible, ...]:
-        """What rows can break: `impossible`, as it was read."""
+    def never(self) -> tuple[Impossible, ...]:
+        """`impossible`, as it was read."""
         return tuple(rule for rule in self.impossible if isinstance(rule, Impossible))
+
+    @functools.cached_property
+    def inner(self) -> Schema:
+        """The schema of what methods model: this one, but where it has `rules`. Curators adopt it, plans are made for
+        it, models draw its columns; `encode` and `decode` go between it and the rows of the table."""
+        from nacre.table.rules.inner import inner_of
+
+        return inner_of(self) if self.rules else self
+
+    @property
+    def row_map(self) -> RowMap | None:
+        """How rows of the table become rows of this schema, where they are not the same."""
+        return None
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """The columns of the table that a method reads."""
+        return self.modelled if self.row_map is None else self.row_map.source.modelled
 
     def facts(self) -> dict[tuple[str | None, str], str]:
         """(column, fact) -> provenance, for every stated fact; the column is None for facts about the

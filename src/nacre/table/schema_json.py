@@ -11,7 +11,7 @@ from nacre.errors import DataError, SchemaError
 from nacre.table import documents
 from nacre.table.checking import as_object, short
 from nacre.table.columns import from_json
-from nacre.table.rules import Dependency, Impossible, Unit
+from nacre.table.rules import Dependency, Impossible, Unit, row_rule
 from nacre.table.schema import Attestation, Purchase, Schema
 
 if TYPE_CHECKING:
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 MAX_BYTES = 16 * 2**20  # hundreds of thousands of categories; parsed in less than a second
-_KEYS = ("format", "columns", "rows", "unit", "dependencies", "impossible", "provenance", "attestations", "purchases")
+_KEYS = (
+    "format", "columns", "rows", "unit", "dependencies", "impossible", "rules", "provenance", "attestations",
+    "purchases",
+)  # fmt: skip
 _Fact = TypeVar("_Fact")
 
 
@@ -31,7 +34,8 @@ def dump(schema: Schema) -> str:
         "rows": schema.rows,
         "unit": None if schema.unit is None else schema.unit.to_json(),
         "dependencies": [d.to_json() for d in schema.dependencies],
-        "impossible": [rule.to_json() for rule in schema.rules],
+        "impossible": [rule.to_json() for rule in schema.never],
+        "rules": [rule.to_json() for rule in schema.rules],
         "provenance": schema.provenance,
         "attestations": [a.to_json() for a in schema.attestations],
         "purchases": [p.to_json() for p in schema.purchases],
@@ -79,6 +83,7 @@ def parse(source: str | bytes | Mapping[str, Any]) -> Schema:
         unit=None if raw.get("unit") is None else Unit.from_json(raw["unit"], '"unit"'),
         dependencies=_each(raw, "dependencies", Dependency.from_json),
         impossible=_each(raw, "impossible", Impossible.from_json),
+        rules=_each(raw, "rules", row_rule),
         provenance=raw.get("provenance", {}),
         attestations=_each(raw, "attestations", Attestation.from_json),
         purchases=_each(raw, "purchases", Purchase.from_json),

@@ -94,7 +94,7 @@ class Tables:
 
     @property
     def columns(self) -> list[str]:
-        return list(self.schema.modelled)
+        return list(self.schema.read)
 
     def start(self) -> tuple[TableCounter, Outside]:
         return counter_of(self.cliques, self.groups), dict.fromkeys(self.columns, NONE)
@@ -203,7 +203,7 @@ class Sum:
 
     @property
     def columns(self) -> list[str]:
-        return list(self.schema.modelled)
+        return list(self.schema.read)
 
     def start(self) -> tuple[np.ndarray, Outside]:
         return np.zeros(self.shape, dtype=np.int64), dict.fromkeys(self.columns, NONE)
@@ -226,7 +226,7 @@ class Arrays:
 
     @property
     def columns(self) -> list[str]:
-        return list(self.schema.modelled)
+        return list(self.schema.read)
 
     def start(self) -> tuple[list[Any], Outside]:
         return [], dict.fromkeys(self.columns, NONE)

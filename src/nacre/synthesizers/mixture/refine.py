@@ -2,9 +2,11 @@
 
 Rows drawn independently of a model miss its tables by sampling error, often more than noise and model leave. Here
 single cells are drawn anew, each from its row's own particle, and what brings the tables of one, two and three columns
-nearer to their expectation is kept. A row still has the law of a particle in every column, and conditions hold, since
-particles are given with the condition in them; only rows are no longer independent of each other. Post-processing: sees
-a model and drawn rows.
+nearer to their expectation is kept. Conditions hold, since particles are given with the condition in them; rows are no
+longer independent of each other. The law of a single row stays what it was as far as cells hold rows enough to be
+counted: an expectation of a few rows is rounded at random, or rare combinations would never occur, and tables with
+fewer rows than cells are left out, so that a few rows are drawn as they come. Post-processing: sees a model and drawn
+rows.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from nacre.synthesizers.mixture.loss import expected
 Codes = NDArray[np.int32]
 
 MOST_CELLS = 1 << 20  # of all tables together
-FULL = 2.0  # rows in a cell of a table of three columns, on average: emptier ones say nothing
+FULL = 2.0  # rows in a cell of a table, on average: emptier ones say nothing
+SMALL = 4.0  # rows in a cell up to which its expectation is rounded at random
 SWEEPS = 1  # how often a cell of a row is proposed anew, on average
 MOST_LOOKUPS = 5e7  # of cells, by all proposals: about a second
 BATCH = 2048  # proposals looked at together
@@ -35,7 +38,9 @@ def refine(codes: Codes, state: NDArray, blocks: Sequence[NDArray], weights: NDA
     state: the particle of every row; blocks: per column, probabilities [K, groups]; weights: of the particles, sum one.
     """
     rows = codes.shape[1]
-    kept = _Residual.of(codes, blocks, weights)
+    kept = _Residual.of(codes, blocks, weights, rng)
+    if not kept.cells.size:
+        return
     free = [j for j, block in enumerate(blocks) if block.shape[1] > 1]
     upto = [np.cumsum(b, axis=1).T.astype(np.float32) for b in blocks]
     each = max(sum(len(t.start) for t in kept.holding) / max(len(free), 1), 1.0)
@@ -75,7 +80,7 @@ class _Residual:
     holding: Sequence[_Tables]
 
     @staticmethod
-    def of(codes: Codes, blocks: Sequence[NDArray], weights: NDArray) -> _Residual:
+    def of(codes: Codes, blocks: Sequence[NDArray], weights: NDArray, rng: np.random.Generator) -> _Residual:
         rows = codes.shape[1]
         sizes = [b.shape[1] for b in blocks]
         columns = [np.ascontiguousarray(b.T, np.float32) for b in blocks]
@@ -84,12 +89,14 @@ class _Residual:
             share = expected([columns[j] for j in clique], weights).ravel()
             strides = np.cumprod([1, *(sizes[j] for j in clique[:0:-1])])[::-1]
             index = sum(codes[j] * np.int64(s) for j, s in zip(clique, strides))
-            residual.append(np.bincount(index, minlength=share.size) - rows * share)
+            wanted = rows * share.astype(np.float64)
+            wanted = np.where(wanted < SMALL, np.floor(wanted + rng.random(wanted.size)), wanted)
+            residual.append(np.bincount(index, minlength=share.size) - wanted)
             for axis, j in enumerate(clique):
                 rest = [(k, s) for i, (k, s) in enumerate(zip(clique, strides)) if i != axis]
                 found[j].append((start, strides[axis], *itertools.chain(*(rest + [(0, 0)] * (2 - len(rest))))))
             start += share.size
-        return _Residual(np.concatenate(residual).astype(np.float32), [_held(f) for f in found])
+        return _Residual(np.concatenate([np.zeros(0), *residual]).astype(np.float32), [_held(f) for f in found])
 
     def move(self, codes: Codes, j: int, here: NDArray, new: Codes) -> None:
         """Take the proposals that lower the sum of squares. Each is judged as if it were alone, a few at a time, or too
@@ -116,14 +123,14 @@ def _held(tables: list[tuple[int, ...]]) -> _Tables:
 
 
 def _cliques(sizes: Sequence[int], rows: int) -> list[tuple[int, ...]]:
-    """All columns and pairs, and triples of small tables, the smallest first, as long as there is room."""
+    """Columns, pairs and triples whose tables are not too empty, the smallest first, as long as there is room."""
     names = [j for j, s in enumerate(sizes) if s > 1]
     found, held = [], 0
     for order in (1, 2, 3):
         own = sorted(itertools.combinations(names, order), key=lambda c: math.prod(sizes[j] for j in c))
         for clique in own:
             cells = math.prod(sizes[j] for j in clique)
-            if held + cells > MOST_CELLS or (order == 3 and cells * FULL > rows):
+            if held + cells > MOST_CELLS or cells * FULL > rows:
                 break
             found.append(clique)
             held += cells

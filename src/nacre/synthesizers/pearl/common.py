@@ -44,10 +44,10 @@ class Recipe:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        self.method.supports(self.schema)
+        self.method.supports(self.schema.inner)
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
             raise SketchError(f"seed={self.seed!r}: expected a whole number of at least 0, the same at all sites")
-        cells = 1 if self.target is None else Grid.of(self.schema.columns[self.target]).cells
+        cells = 1 if self.target is None else Grid.of(self.schema.inner.columns[self.target]).cells
         if cells > MAX_CLASSES:
             raise SchemaError(f"target {self.target!r} has {cells} cells; shared sketches take at most {MAX_CLASSES}")
 
@@ -57,12 +57,12 @@ class Recipe:
 
     @property
     def grids(self) -> list[Grid]:
-        return [Grid.of(self.schema.columns[name]) for name in self.schema.modelled]
+        return [Grid.of(self.schema.inner.columns[name]) for name in self.schema.inner.modelled]
 
     @property
     def place(self) -> int | None:
         """Number of the target's column."""
-        return None if self.target is None else self.schema.modelled.index(self.target)
+        return None if self.target is None else self.schema.inner.modelled.index(self.target)
 
     def characters(self) -> Characters:
         grids = self.grids
@@ -75,7 +75,7 @@ class Recipe:
         """(column, harmonics sketched, harmonics that tell all its categories apart) where the latter are more."""
         features = [j for j in range(len(self.grids)) if j != self.place]
         found = cut(self.characters(), [g.ordered for g in self.grids], features)
-        return [(self.schema.modelled[j], kept, whole) for j, kept, whole in found]
+        return [(self.schema.inner.modelled[j], kept, whole) for j, kept, whole in found]
 
     def facts(self) -> dict[str, Any]:
         return {
@@ -136,7 +136,7 @@ def _added(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def measure(curator: Curator, plan: Plan, recipe: Recipe) -> Sums:
     """Open the two doors of the plan on one site's rows."""
-    columns, grids, chosen = list(recipe.schema.modelled), recipe.grids, recipe.characters()
+    columns, grids, chosen = list(recipe.schema.inner.modelled), recipe.grids, recipe.characters()
     first, entry = plan["one-way"], plan["sketch"]
     tables = curator.counts(first, [(c,) for c in columns])
     luts = [np.arange(g.cells) for g in grids]
@@ -178,7 +178,7 @@ def fit(
     effort = Effort(particles=particles, steps=steps)
     blocks = fit_particles(measured, chosen, effort, key, lambda done, of: progress("fitting", done, of))
     mixture = Particles(blocks, [g.lut for g in found], [g.inside for g in found])
-    return TableModel(recipe.schema, mixture, [g.slope for g in found], round(total))
+    return TableModel(recipe.schema.inner, mixture, [g.slope for g in found], round(total))
 
 
 def _fold(group: Groups) -> np.ndarray:

@@ -29,7 +29,7 @@ def rules_on_groups(
 ) -> list[Rule]:
     """The declared impossibilities, as far as they concern modelled columns, on groups of cells."""
     found = []
-    for rule in schema.rules:
+    for rule in schema.never:
         if not set(rule.columns) <= set(columns):
             continue
         try:

@@ -67,6 +67,8 @@ class Column:
     text = False  # comes out as texts
     person = False  # names persons
     shape = tuple[int, ...]()  # of one value; that of a single number or label is ()
+    decimals = None  # of numbers, where all have so many
+    unique = False  # no value comes twice
 
     def __post_init__(self) -> None:
         need(isinstance(self.nullable, bool), f"nullable is {self.nullable!r}; write true or false")

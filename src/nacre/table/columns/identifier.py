@@ -27,6 +27,7 @@ class Identifier(Column):
 
     kind: ClassVar[str] = "identifier"
     learnt = False
+    unique = True
     counted = False
 
     def _check(self) -> None:

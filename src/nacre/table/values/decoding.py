@@ -24,6 +24,8 @@ def decode(encoded: Encoded, schema: Schema, start: int = 1, rng: np.random.Gene
 
     Raises DataError when a column that is not nullable has rows without a value.
     """
+    if schema.row_map is not None:
+        encoded, schema = schema.row_map.decode(encoded), schema.row_map.source
     rules = {rule.dependent: rule for rule in schema.dependencies}
     fresh = Fresh(start, encoded.rows, rng)
     arrays = []

@@ -1,0 +1,1 @@
+"""Rules of schemas on real tables."""

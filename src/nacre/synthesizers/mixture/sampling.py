@@ -67,8 +67,8 @@ class Particles:
         """Fine codes [rows, columns], in random order, given the condition of ``masks``.
 
         ``fixed`` gives the fine code of some columns row by row; the rest is drawn given it. Rows are stratified over
-        particles and cells, each with the law of the mixture, and then refined (`refine`), so that frequencies vary much
-        less than those of ``independent`` rows. A condition of probability zero raises NacreError.
+        particles and cells, each with the law of the mixture, and then refined (`refine`): frequencies vary much less
+        than those of ``independent`` rows. A condition of probability zero raises NacreError.
         """
         if fixed:
             return self._draw_fixed(rows, rng, masks or {}, fixed, independent)

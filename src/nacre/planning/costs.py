@@ -15,6 +15,7 @@ START_S, COMPILE_S = 1.5, 2.0  # imports and accounting; first compilation of th
 CELLS_PER_S = {"csv": 4e6, "parquet": 4e7}  # read and encoded, by one process
 _COUNTED_PER_S = 1.5e8  # rows times tables
 _PARTICLE_OPS_PER_S = 3e10
+_TRIALS = 2.5  # fits that one takes, those that choose its pull included
 _CLUSTER_S = 8.0  # until a cluster of this machine is up and its workers have loaded what they need
 BASE_MB, FIT_MB = 230.0, 270.0
 _BATCH_MB = 150.0  # batches of rows as they are read and encoded
@@ -42,7 +43,7 @@ def seconds(plan: Plan, schema: Schema, rows: int | None, shape: Shape, place: P
     counting = n * (len(shape.cells) + shape.tables.pairs) / _COUNTED_PER_S
     starting = _CLUSTER_S if place.workers else 0.0
     fitting = (
-        0.0 if shape.tables.deep is None else COMPILE_S + shape.tables.work * products(shape) / _PARTICLE_OPS_PER_S
+        0.0 if shape.tables.deep is None else _TRIALS * shape.tables.work * products(shape) / _PARTICLE_OPS_PER_S
     )
     return START_S + starting + (reading + counting) / max(place.workers, 1) + fitting
 

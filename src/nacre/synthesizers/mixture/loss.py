@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from nacre.errors import NacreError
 
-Blocks = NDArray[np.float32]
+Blocks = NDArray[np.floating]  # of 32 bits wherever there are many
 Folds = tuple[NDArray[np.int32] | None, ...]
 
 

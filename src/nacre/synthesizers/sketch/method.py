@@ -149,7 +149,7 @@ class Sketch(Synthesizer):
         parts = self.allocation(plan, classes if target is not None else 0).known(rows or UNKNOWN_ROWS)
         order = deep_order(plan)
         deep = next((entries[name] for name in ("tables", "tables of 2") if name in entries), None)
-        tables = () if deep is None else deep.sigmas
+        tables: tuple[float, ...] = () if deep is None else deep.sigmas
         if order > 2:  # what the tables of more columns say of a pair
             inner = float(np.mean(self._expected_groups(schema))) ** (order - 2) / math.comb(len(names) - 2, order - 2)
             tables = (entries[f"tables of {order}"].sigmas[0] * math.sqrt(inner),) * math.comb(len(names), 2)

@@ -45,7 +45,6 @@ PURE = {
     "synthesizers/mixture/sampling.py",
     "synthesizers/mixture/denoise.py",
     "synthesizers/mixture/refine.py",
-    "synthesizers/mixture/ranks.py",
     "synthesizers/parts/grouping.py",
 }
 # No way to run code from data.

@@ -32,7 +32,7 @@ def case(schema=None, **options):
 def test_the_distance_of_a_pair_is_the_mean_of_simulated_noise():
     """Tables of (a, b, target) with the plan's noise, summed over the classes: ½·Σ|noise|/n, within five standard
     errors, for the first and the last pair."""
-    job, found = seen()
+    job, found = seen(epsilon=3.0)
     classes = 2 + people_schema().columns[TARGET].nullable
     rng = np.random.default_rng(0)
     for place in (0, -1):
@@ -42,8 +42,10 @@ def test_the_distance_of_a_pair_is_the_mean_of_simulated_noise():
         assert abs(drawn.mean() - pair.tvd) < 5 * drawn.std() / np.sqrt(300)
 
 
-def test_every_pair_but_those_of_the_target_is_there():
-    _, found = seen()
+@pytest.mark.parametrize("epsilon, name", [(3.0, "tables"), (0.1, "tables of 2")])
+def test_every_pair_but_those_of_the_target_is_there(epsilon, name):
+    job, found = seen(epsilon=epsilon)
+    assert len(job.plan[name].sigmas) == len(found.each_pair)
     free = [n for n in people_schema().modelled if n != TARGET]
     assert [p.columns for p in found.each_pair] == [(a, b) for i, a in enumerate(free) for b in free[i + 1 :]]
     assert found.pair_tvd == pytest.approx(np.mean([p.tvd for p in found.each_pair]))

@@ -42,9 +42,7 @@ def seconds(plan: Plan, schema: Schema, rows: int | None, shape: Shape, place: P
     reading = (_passes(plan, n, shape, place) + bought) * n * width / place.cells_per_s
     counting = n * (len(shape.cells) + shape.tables.pairs) / _COUNTED_PER_S
     starting = _CLUSTER_S if place.workers else 0.0
-    fitting = (
-        0.0 if shape.tables.deep is None else _TRIALS * shape.tables.work * products(shape) / _PARTICLE_OPS_PER_S
-    )
+    fitting = 0.0 if shape.tables.deep is None else _TRIALS * shape.tables.work * products(shape) / _PARTICLE_OPS_PER_S
     return START_S + starting + (reading + counting) / max(place.workers, 1) + fitting
 
 

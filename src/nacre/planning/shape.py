@@ -71,8 +71,9 @@ class Shape:
 
     @property
     def free(self) -> list[int]:
-        """The columns whose pairs are measured: all, but the target where it is in every table."""
-        return [j for j in range(len(self.cells)) if not (self.tables.with_target and j == self.tables.target)]
+        """The columns whose pairs are measured: all, but the target where it is in every table or in none."""
+        single = self.tables.with_target or self.tables.apart
+        return [j for j in range(len(self.cells)) if not (single and j == self.tables.target)]
 
     def groups(self, rows: float) -> list[int]:
         """At most so many groups per column: its cells, the method's limit, and what the noise lets one tell apart."""

@@ -49,6 +49,7 @@ class FromTables:
     classes: int = 1  # of the target
     pairs: int = 0
     with_target: bool = False  # the tables of pairs hold the target too
+    apart: bool = False  # they leave the target out, and every column is measured with it
     work: float = 0.0  # steps times particles
     measured: tuple[float, ...] | None = None  # noise of every pair's table; None where the data chooses the pairs
 

@@ -78,11 +78,11 @@ class Sketch(Synthesizer):
             # A tenth of ρ = μ²/2 chooses a spanning tree and as many pairs again: k picks of range ε₀ cost k·ε₀²/8.
             picks = 2 * columns
             select = [Select("pairs", picks=picks, epsilon=math.sqrt(0.4 * mu2 * scope.table**2 / picks))]
-        elif not schema.undeclared():
-            known, mu = float(rows or UNKNOWN_ROWS), math.sqrt(mu2)
-            order = order_of(sizes, known, mu)
+        elif rows is not None and not schema.undeclared():
+            mu = math.sqrt(mu2)
+            order = order_of(sizes, rows, mu)
             depth = max(classes, 1) if order == 2 else 1
-            rounds = Rounds.planned(columns, order, math.comb(columns, order) * depth**2, known, mu)
+            rounds = Rounds.planned(columns, order, math.comb(columns, order) * depth**2, rows, mu)
             select = rounds.selects(mu2, scope.table)
         mu2 = gaussian_share(budget, scope, (*before, *select))
         later = rounds.share * mu2
@@ -163,6 +163,7 @@ class Sketch(Synthesizer):
             classes=1 if order > 2 else classes,
             pairs=len(tables),
             with_target=target is not None and not chosen and "tables" in entries,
+            apart="tables of 2" in entries,
             work=float((self.steps or parts.steps) * (self.particles or parts.particles)),
             measured=tables if tables and not chosen else None,
         )

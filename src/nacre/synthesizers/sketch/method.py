@@ -158,7 +158,7 @@ class Sketch(Synthesizer):
             limits=tuple(MAX_CLASSES if j == target else self.groups or parts.groups for j in range(len(names))),
             least=parts.floor(ordered=False),
             first=parts.first,
-            deep=tables[0] if order > 2 else parts.deep,
+            deep=min(tables) if order > 2 else parts.deep,
             target=None if order > 2 else target,
             classes=1 if order > 2 else classes,
             pairs=len(tables),

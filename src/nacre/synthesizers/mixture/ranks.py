@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,7 +119,7 @@ class Counted(Protocol):
     @property
     def counts(self) -> Floats: ...
     @property
-    def sigma(self) -> Any: ...
+    def sigma(self) -> float | Floats: ...
 
 
 def correlation(particles: Particles, lines: Sequence[Line], tables: Sequence[Counted] = ()) -> Floats:

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -259,7 +259,7 @@ class Sketch(Synthesizer):
 
     def _second_round(
         self, curator: Curator, plan: Plan, columns: list[str], target: int | None, coarse: list[Coarse]
-    ) -> list[Any]:
+    ) -> list[Table]:
         """(column, target), and pairs of columns by class of the target (chosen pairs: without it), on the groups."""
         planned = [e.name for e in plan.entries]
         features = [j for j in range(len(columns)) if j != target]
@@ -290,7 +290,7 @@ def deep_order(plan: Plan) -> int:
     return next((order for order in (3, 4) if f"tables of {order}" in names), 2)
 
 
-def total_rows(tables: list[Any]) -> float:
+def total_rows(tables: Sequence[Table]) -> float:
     """The number of rows that all noisy tables agree on: inverse-variance mean of their sums."""
     sums = np.array([t.counts.sum() for t in tables])
     variances = np.array([np.broadcast_to(np.square(t.sigma), t.counts.shape).sum() for t in tables])

@@ -97,14 +97,14 @@ class RowRule(Rule):
         return cls(**{name: value for name, value in found.items() if name != "rule"})
 
 
-def named(value: Any, what: str, least: int) -> tuple[str, ...]:
+def named(value: object, what: str, least: int) -> tuple[str, ...]:
     """Names of columns as a rule keeps them."""
     if isinstance(value, str) or not isinstance(value, (list, tuple)) or len(value) < least:
         raise SchemaError(f"{what} is {short(value)}; name {'at least ' if least else ''}{least or 'some'} columns")
     return tuple(value)
 
 
-def _as_json(value: Any) -> Any:
+def _as_json(value: object) -> object:
     if isinstance(value, tuple):
         return [_as_json(v) for v in value]
     return value.to_json() if isinstance(value, Rule) else value.item() if hasattr(value, "item") else value

@@ -65,7 +65,7 @@ class IfThen(RowRule):
         return f"if {', '.join(_columns(self.when, 'when'))} then {', '.join(_columns(self.then, 'then'))}"
 
 
-def _columns(side: Any, where: str) -> tuple[str, ...]:
+def _columns(side: object, where: str) -> tuple[str, ...]:
     if isinstance(side, Together):
         return side.columns
     if not isinstance(side, Mapping) or not side:

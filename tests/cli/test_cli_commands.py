@@ -248,7 +248,7 @@ def test_plan_json_is_a_plan(call, small):
 
     end = call("plan", small / "people.json", "--epsilon", 1, "--target", "late_payment", "--json")
     plan = Plan.from_json(end.json)
-    assert [e.name for e in plan.entries] == ["one-way", "with target", "tables"]
+    assert [e.name for e in plan.entries] == ["one-way", "with target", "tables of 2"]
     assert end.json["notes"]["verdict"] in ("enough", "little", "too little")
 
 

@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 
 from nacre.errors import NacreError
 
+KNOWN = 100.0  # times the weight of a measured cell: one that is known to be empty
+
 Blocks = NDArray[np.floating]  # of 32 bits wherever there are many
 Folds = tuple[NDArray[np.int32] | None, ...]
 
@@ -62,6 +64,8 @@ def pooled(tables: Sequence[Table], total: float, order: Sequence[int]) -> list[
         columns = tuple(table.columns[i] for i in axes)
         sigma = np.broadcast_to(np.asarray(table.sigma, np.float64), table.counts.shape).transpose(axes)
         weight = 1.0 / np.maximum(np.square(sigma), 1e-12)
+        if table.empty is not None:
+            weight = np.where(table.empty.transpose(axes), KNOWN * weight, weight)
         share = np.asarray(table.counts, np.float64).transpose(axes) / total
         if table.folds is not None and any(f is not None for f in table.folds):
             folded.append(Clique(columns, weight, share, tuple(table.folds[i] for i in axes)))

@@ -30,7 +30,7 @@ CHOOSING = 0.15  # of what a round spends
 PENALTY = 0.25  # how much of a table's expected noise is taken off its gap
 ROUNDS, PICKS = 4, 10
 WIDEST = 16  # groups of a column in a clique
-CLIQUE_CELLS = 4000
+CLIQUE_CELLS = WIDEST**3
 COUNTED = 2e8  # cells that all candidates of a round add up to, over all rows
 
 
@@ -68,8 +68,9 @@ class Rounds:
     def planned(columns: int, order: int, tables: int, rows: float, mu: float) -> Rounds:
         """No rounds where the tables of all pairs are not clear, or where deeper ones are measured anyway."""
         signal = rows * mu / math.sqrt(max(tables, 1))
-        pays = order == 2 and columns > 4 and signal >= CLEAR
-        return Rounds(ROUNDS if pays else 0, PICKS)
+        triples = math.comb(columns, 3)
+        pays = order == 2 and signal >= CLEAR and triples >= ROUNDS and triples * rows <= COUNTED
+        return Rounds(ROUNDS if pays else 0, min(PICKS, triples // ROUNDS))
 
     @property
     def share(self) -> float:

@@ -20,33 +20,34 @@ from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.doors import select as selection
 from nacre.privacy.doors.select import Deviation
-from nacre.privacy.plan import Counts
 from nacre.synthesizers.sketch import cliques, method
+from nacre.synthesizers.sketch.coarse import with_spikes
 from nacre.synthesizers.sketch.method import Sketch
 from nacre.table import Categorical, Identifier, Numeric, Schema, Unit
 
 SMALL = {"particles": 32, "steps": 20}
-CLEAR = 200_000  # declared: so many rows that rounds pay, of which few are there
 TWINS = Twins()
 twin = TWINS.caught_by
 
 
-def described(kind: str, rows: int | None = CLEAR, unit: Unit | None = None) -> Schema:
-    """Six columns: few values (tables of four), some more (tables of three), or numbers (pairs, then rounds)."""
-    many = {"order 4": 4, "order 3": 12}.get(kind)
-    column = Numeric((0, 200), integer=True) if many is None else Categorical(tuple(map(str, range(many))))
-    person = {"person": Identifier(person=True)} if unit else {}
-    return Schema({**person, **{f"c{i}": column for i in range(6)}}, rows=rows, unit=unit)
+def described(kind: str, unit: Unit | None = None) -> Schema:
+    """Six columns of few values, or of numbers, in so many declared rows that a plan holds what the case is about."""
+    if kind == "rounds":
+        columns = {f"c{i}": Numeric((0, 45 if i else 5_000), integer=True) for i in range(6)}
+    else:
+        columns = {f"c{i}": Categorical(tuple(map(str, range(4 if kind == "order 4" else 6)))) for i in range(6)}
+    rows = {"order 3": 5_000, "order 4": 50_000, "rounds": 200_000}[kind]
+    return Schema({**({"person": Identifier(person=True)} if unit else {}), **columns}, rows=rows, unit=unit)
 
 
 def people(schema: Schema, rows: int, seed: int = 0) -> pa.Table:
     rng = np.random.default_rng(seed)
-    column = schema.columns["c0"]
-    top = len(column.every_value()) if column.labelled else 200
-    base = rng.integers(0, top, rows)
+    base = rng.random(rows)
     made = {}
     for name in schema.modelled:
-        value = (base + rng.integers(0, 1 + top // 5, rows)) % top
+        column = schema.columns[name]
+        top = len(column.every_value()) if column.labelled else 46
+        value = (base * top + rng.integers(0, 1 + top // 5, rows)).astype(int) % top
         made[name] = value.astype(str) if column.labelled else value
     return pa.table({"person": np.arange(rows) // 2, **made} if schema.unit else made)
 
@@ -82,7 +83,7 @@ def test_plans_compose_to_the_budget(kind):
     """The entries that a case is about are there, and what all cost together is the budget, whoever is protected."""
     wanted = {"order 3": "tables of 3", "order 4": "tables of 4", "rounds": "choice 4"}[kind]
     for relation, cap in itertools.product(("add_or_remove_one", "zero_out", "replace_one"), (1, 3)):
-        schema = described(kind, 10_000_000, None if cap == 1 else Unit("person", cap))
+        schema = described(kind, None if cap == 1 else Unit("person", cap))
         plan = Sketch().plan(schema, schema.rows, Budget(8.0, 1e-5, neighbours=relation))
         names = [e.name for e in plan.entries]
         assert wanted in names and plan.cap == cap
@@ -112,23 +113,155 @@ def test_rounds_happen_and_count_what_was_chosen(tmp_path):
     assert len(asked["choice 1"][1]) == 10
 
 
-def scores_move_no_further(tmp_path=None) -> None:
-    """The score of the rounds, on groups of groups, against what the door divides by."""
+def scores_move_no_further(tmp_path) -> None:
+    """The scores of the rounds, on the groups that they have in a fit, against what the door divides by."""
     schema = described("rounds")
-    groups = {n: np.arange(202) // 13 for n in schema.modelled}
-    columns = [("c0", "c1", "c2"), ("c1", "c3", "c4", "c5")]
-    rng = np.random.default_rng(0)
-    score = None
-    for relation in ("add_or_remove_one", "replace_one"):
-        table = people(schema, 40)
-        others = list(near(table).values())
-        if relation == "replace_one":
-            others = [pa.concat_tables([table.slice(1), other.slice(len(other) - 1)]) for other in others[1:]]
-        with _room(schema, table, relation) as room:
-            sizes = [tuple(len(np.unique(room._groups([c], groups)[n])) for n in c) for c in columns]
-            legal = room._groups(columns, groups)
-            shapes = [tuple(int(legal[n].max()) + 1 for n in c) for c in columns]
-        del sizes
-        told = [rng.integers(0, 3, shape) for shape in shapes]
-        score = Deviation(columns, lambda i, told=told: told[i], np.array([3, 5]), groups)
-        checks.check_loss_range(score, [(table, other) for other in others], schema, relation)
+    table = people(schema, 300)
+    made: list[Deviation] = []
+    with pytest.MonkeyPatch.context() as patch:
+        real = cliques.Deviation
+        patch.setattr(cliques, "Deviation", lambda **given: made.append(real(**given)) or made[-1])
+        checks.fit_with("sketch", schema, SMALL)(table)
+    assert made[0].cliques, "no clique to choose among"
+    others = list(near(table).values())
+    replaced = [pa.concat_tables([table.slice(1), other.slice(len(other) - 1)]) for other in others[1:]]
+    for relation, found in (("add_or_remove_one", others), ("replace_one", replaced)):
+        checks.check_loss_range(made[0], [(table, other) for other in found], with_spikes(schema), relation)
+
+
+def test_movement_of_scores(tmp_path):
+    scores_move_no_further(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("no choice", "'cliques 2', but not by which of 'choice 2'"),
+        ("fewer picks", "'cliques 2', but not by which of 'choice 2'"),
+        ("no noise to speak of", "costs more"),
+        ("a fifth round", "never opens"),
+    ],
+)
+def test_edited_certificates_are_refused(fault, words):
+    schema = described("rounds")
+    made = checks.fit_with("sketch", schema, SMALL)(people(schema, 300)).certificate
+    assert verified(made, schema).epsilon == made.epsilon
+    entries = {e["name"]: dict(e) for e in made.entries}
+    if fault == "no choice":
+        del entries["choice 2"]
+    elif fault == "fewer picks":
+        entries["choice 2"]["picks"] = 3
+    elif fault == "no noise to speak of":
+        entries["cliques 3"]["sigmas"] = [0.5] * len(entries["cliques 3"]["sigmas"])
+    else:
+        entries["cliques 5"] = entries["cliques 4"] | {"name": "cliques 5"}
+    with pytest.raises(CertificateError, match=words):
+        verified(dataclasses.replace(made, entries=tuple(entries.values())), schema)
+
+
+# ------------------------------------------------------------------------------------------------------------ the twins
+
+
+def _around_a_round(patch, before) -> None:
+    """`before(search, curator)` is called before each round."""
+    real = cliques.Search.round
+
+    def broken(self, curator, *given):
+        before(self, curator)
+        return real(self, curator, *given)
+
+    patch.setattr(cliques.Search, "round", broken)
+
+
+def _exact(search, curator, cliques_):
+    named = [tuple(search.columns[j] for j in c) for c in cliques_]
+    return curator._count(named, curator._groups(named, search.groups))
+
+
+@twin(replay)
+def a_score_against_exact_tables(patch):
+    seen = {}
+    real = cliques.Deviation
+
+    def against(**given):
+        exact = _exact(*seen["now"], seen["now"][0].open)
+        return real(**{**given, "references": lambda i: exact[i]})
+
+    _around_a_round(patch, lambda search, curator: seen.update(now=(search, curator)))
+    patch.setattr(cliques, "Deviation", against)
+
+
+@twin(replay)
+def candidates_that_the_rows_chose(patch):
+    def some(search, curator):
+        exact = _exact(search, curator, search.open)
+        search.open = [c for c, table in zip(search.open, exact) if table.sum() % 2 == 0]
+
+    _around_a_round(patch, some)
+
+
+@twin(replay)
+def a_table_that_was_not_planned(patch):
+    real = cliques.Search.round
+
+    def one_more(self, curator, *given):
+        found = real(self, curator, *given)
+        if not found:
+            return found
+        (exact,) = _exact(self, curator, [found[0].columns])
+        return [dataclasses.replace(found[0], counts=exact.astype(np.float64)), *found[1:]]
+
+    patch.setattr(cliques.Search, "round", one_more)
+
+
+@twin(replay)
+def a_round_that_stops_when_few_rows_are_left(patch):
+    def stop(search, curator):
+        (exact,) = curator._count([("c0",)], curator._groups([("c0",)], {}))
+        if exact.sum() != 300:
+            raise PlanError(f"{exact.sum()} rows")
+
+    _around_a_round(patch, stop)
+
+
+@twin(replay)
+def spikes_where_the_rows_pile_up(patch):
+    real = method.Sketch.fit
+
+    def fit(self, curator, *given):
+        def piled(schema):
+            (exact,) = curator._count([("c0",)], curator._groups([("c0",)], {}))
+            column = dataclasses.replace(schema.columns["c0"], atoms=(7 + int(exact.sum()),))
+            return with_spikes(dataclasses.replace(schema, columns={**schema.columns, "c0": column}))
+
+        with pytest.MonkeyPatch.context() as inside:
+            inside.setattr(method, "with_spikes", piled)
+            return real(self, curator, *given)
+
+    patch.setattr(method.Sketch, "fit", fit)
+
+
+@twin(partial(replay, kind="order 3"))
+def exact_tables_of_three(patch):
+    real = Curator.counts_together
+
+    def exact(self, asked, groups=None):
+        real(self, asked, groups)
+        named = [c for _, own in asked for c in own]
+        tables = iter(self._count(named, self._groups(named, groups)))
+        return [[next(tables) for _ in own] for _, own in asked]
+
+    patch.setattr(Curator, "counts_together", exact)
+
+
+@twin(scores_move_no_further)
+def a_range_for_half_a_record(patch):
+    patch.setattr(selection.Deviation, "loss_range", lambda self, scope: 0.5 * scope.sum)
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_twin_is_caught(name, tmp_path, monkeypatch):
+    fault, check = TWINS[name]
+    fault(monkeypatch)
+    with pytest.raises((AssertionError, pytest.fail.Exception)):
+        check(tmp_path)

@@ -41,6 +41,8 @@ class Combinations(RowRule):
         for row in rows:
             if isinstance(row, str) or not isinstance(row, (list, tuple)) or len(row) != len(self.columns):
                 raise SchemaError(f"{self}: values has {short(row)}; write one value for each of the columns")
+            if any(isinstance(v, (list, dict)) for v in row):
+                raise SchemaError(f"{self}: values has {short(row)}; write single values")
         object.__setattr__(self, "values", tuple(tuple(plain(v) for v in row) for row in rows))
 
     @property

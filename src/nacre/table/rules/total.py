@@ -56,7 +56,7 @@ class Total(RowRule):
             if not columns[name].measured:
                 raise SchemaError(f"{self}: column {name!r} is {columns[name].kind}; name columns of numbers or dates")
         moments = [n for n in self.names if columns[n].moments]
-        if self.unit is not None and self.unit not in UNITS:
+        if self.unit is not None and (not isinstance(self.unit, str) or self.unit not in UNITS):
             raise SchemaError(f"{self}: unit is {short(self.unit)}; choose one of {', '.join(UNITS)}")
         if not moments and self.unit is not None:
             raise SchemaError(f"{self}: unit is for dates, and there are none; leave it out")

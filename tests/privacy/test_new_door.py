@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -98,6 +98,7 @@ class Method:
     guarantee: str = "proven"
     opens: Mapping[str, str] = None  # type: ignore[assignment]
     needs: tuple[tuple[str, ...], ...] = ((ENTRY.name,),)
+    chosen: Mapping[str, str] = field(default_factory=dict)
     says: Mapping[str, str | None] = None  # type: ignore[assignment]
     rests: tuple[str, ...] = ("it holds",)
 

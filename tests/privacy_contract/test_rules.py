@@ -151,8 +151,8 @@ def a_distance_from_the_least_of_all_rows(patch):
 
 @twin(tables_move_no_further)
 def rows_that_break_a_rule_take_the_combination_of_the_last(patch):
-    real = merging.Merged._nearest
-    patch.setattr(merging.Merged, "_nearest", lambda *given: np.full_like(real(*given), real(*given)[-1]))
+    real = merging.Merged.nearest
+    patch.setattr(merging.Merged, "nearest", lambda *given: np.full_like(real(*given), real(*given)[-1]))
 
 
 @twin(tables_move_no_further)

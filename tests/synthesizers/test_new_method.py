@@ -76,7 +76,7 @@ class Fullest(Synthesizer):
 @pytest.fixture
 def fullest(monkeypatch):
     line = Method(f"{__name__}:Fullest", "proven", "the fullest cell of every column", {"cells": "counts"},
-                  (("cells",),), {"statement": "a toy"})  # fmt: skip
+                  (("cells",),), says={"statement": "a toy"})  # fmt: skip
     monkeypatch.setitem(METHODS, "fullest", line)
     return "fullest"
 

@@ -12,12 +12,13 @@ FLOW_LABEL = "none (empirical only)"
 
 @dataclass(frozen=True)
 class Declared:
-    """`privacy.verification.Declared`: the best level, entries by name and door, those never lacking, own extras, and
-    what promises rest on."""
+    """`privacy.verification.Declared`: the best level, entries by name and door, those never lacking and those chosen,
+    own extras, and what promises rest on."""
 
     guarantee: str
     opens: Mapping[str, str] = field(default_factory=dict)
     needs: tuple[tuple[str, ...], ...] = ()
+    chosen: Mapping[str, str] = field(default_factory=dict)
     says: Mapping[str, str | None] = field(default_factory=dict)
     rests: tuple[str, ...] = LEARNED
 

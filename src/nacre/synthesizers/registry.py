@@ -19,8 +19,9 @@ class Method:
     """One line of the list of methods, known without importing the method.
 
     `opens`, `needs` and `says` are what a certificate of it may state (`privacy.verification.Declared`): its entries
-    by name and doors, of which one set in `needs` is never lacking, and the extras that are its own. `compared`: its
-    plans have a forecast and need no settings, so that `nacre plan` shows it beside others.
+    by name and doors, of which one set in `needs` is never lacking and those in `chosen` come with a choice, and the
+    extras that are its own. `compared`: its plans have a forecast and need no settings, so that `nacre plan` shows it
+    beside others.
     """
 
     path: str  # module:class
@@ -28,6 +29,7 @@ class Method:
     summary: str
     opens: Mapping[str, str] = dataclasses.field(default_factory=dict)
     needs: tuple[tuple[str, ...], ...] = ()
+    chosen: Mapping[str, str] = dataclasses.field(default_factory=dict)
     says: Mapping[str, str | None] = dataclasses.field(default_factory=dict)
     rests: tuple[str, ...] = ()
     compared: bool = False
@@ -52,6 +54,7 @@ METHODS: dict[str, Method] = {
         | {f"choice {i}": "select" for i in range(1, 5)}
         | {f"cliques {i}": "counts" for i in range(1, 5)},
         (("one-way",),),
+        {f"cliques {i}": f"choice {i}" for i in range(1, 5)},
         compared=True,
     ),
     "pearl": Method(
@@ -118,7 +121,7 @@ METHODS: dict[str, Method] = {
         "hides the distribution of columns (--hide); with epsilon zero_out or replace_one; needs a declared schema",
         {"one-way": "counts", "means": "total", "covariance": "total", "pairs": "descend"},
         (("one-way", "pairs"),),
-        {"hidden": None},
+        says={"hidden": None},
     ),
     **{
         name: Method(

@@ -163,7 +163,10 @@ def test_what_cannot_be_mapped_is_said_at_the_schema(columns, rules, words):
         ({"rule": 7}, "choose among"),
         ("ordered", "write an object"),
         ({"rule": "unique", "column": "a"}, "declare it as an identifier"),
-        ({"rule": "ordered", "columns": [["a"], "b"]}, "no column"),
+        ({"rule": "ordered", "columns": [["a"], "b"]}, "given by name"),
+        ({"rule": "sum", "column": "c", "plus": [["a"]]}, "given by name"),
+        ({"rule": "sum", "column": "c", "plus": ["a"], "unit": ["day"]}, "unit is"),
+        ({"rule": "combinations", "columns": ["a", "b"], "values": [[["x"], 1]]}, "write single values"),
     ],
 )
 def test_rules_that_json_cannot_mean(rule, words):

@@ -19,7 +19,7 @@ from nacre.privacy.certificate.rounding import exact, up
 from nacre.privacy.certificate.statement import CURVE_DELTAS, Certificate, caveats, provenance_of, unit_of
 from nacre.privacy.doors import entry_from_json
 from nacre.privacy.noise import ENTROPY, SEEDED
-from nacre.privacy.plan import Plan
+from nacre.privacy.plan import Counts, Entry, Plan, Select
 from nacre.table.columns import UNPROTECTED
 
 if TYPE_CHECKING:
@@ -48,6 +48,11 @@ class Declared(Protocol):
     @property
     def needs(self) -> tuple[tuple[str, ...], ...]:
         """Sets of entries, one of which no such run goes without."""
+        ...
+
+    @property
+    def chosen(self) -> Mapping[str, str]:
+        """Entry -> the choice by which its tables were picked, each for one pick: neither goes without the other."""
         ...
 
     @property
@@ -172,9 +177,22 @@ def _plan(stated: Certificate, declared: Declared) -> Plan:
         accounting.check_composable(made.events())
     except (BudgetError, PlanError, ArithmeticError) as error:
         raise CertificateError(f"its certificate lists what no plan holds: {error}") from None
+    _refuse_unchosen(entries, declared)
     if blank := [e.name for e in entries if e.blank]:
         raise CertificateError(f"its certificate lists {blank[0]!r} without a table: what was asked there is not said")
     return made
+
+
+def _refuse_unchosen(entries: Sequence[Entry], declared: Declared) -> None:
+    """Tables of what the data chose, without what the choice cost."""
+    picks = {e.name: e.picks for e in entries if isinstance(e, Select)}
+    for e in entries:
+        choice = declared.chosen.get(e.name)
+        if choice is not None and isinstance(e, Counts) and picks.get(choice, 0) < len(e.sigmas):
+            raise CertificateError(
+                f"its certificate lists {len(e.sigmas)} tables as {e.name!r}, but not by which of {choice!r} they were "
+                "picked"
+            )
 
 
 def _refuse_other_claims(stated: Certificate, events: Sequence[Any]) -> None:

@@ -101,6 +101,9 @@ def named(value: object, what: str, least: int) -> tuple[str, ...]:
     """Names of columns as a rule keeps them."""
     if isinstance(value, str) or not isinstance(value, (list, tuple)) or len(value) < least:
         raise SchemaError(f"{what} is {short(value)}; name {'at least ' if least else ''}{least or 'some'} columns")
+    for name in value:
+        if not isinstance(name, str):
+            raise SchemaError(f"{what} has {short(name)}; columns are given by name")
     return tuple(value)
 
 

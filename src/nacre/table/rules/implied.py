@@ -89,11 +89,14 @@ class Moved(Step):
         if not condition.spans:  # null alone is allowed
             values[name] = Values.of(own.values, own.null | wrong)
             return
-        ends = np.array(condition.spans, own.values.dtype)
-        inside = np.clip(own.values[:, None], ends[:, 0], ends[:, 1])
-        far = np.abs(inside.astype(np.float64) - own.values[:, None])
-        nearest = inside[np.arange(len(own)), far.argmin(1)]
-        values[name] = Values.of(np.where(wrong, nearest, own.values), own.null & ~wrong)
+        lost = own.values[wrong]
+        low, high = np.array(condition.spans, own.values.dtype).T  # in increasing order
+        after = np.minimum(np.searchsorted(high, lost), len(high) - 1)
+        below, above = (np.clip(lost, low[i], high[i]) for i in (np.maximum(after - 1, 0), after))
+        far = [np.abs(end.astype(np.float64) - lost) for end in (below, above)]
+        moved = own.values.copy()
+        moved[wrong] = np.where(far[0] <= far[1], below, above)
+        values[name] = Values.of(moved, own.null & ~wrong)
 
     def impossible(self) -> list[Impossible]:
         """Where the labels that are not allowed can be listed."""

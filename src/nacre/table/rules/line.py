@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 PER_DECADE = 16  # cells of distances per factor of ten, from one step on
 _NEAR = 1e-6  # of a step: floats closer than this to a multiple are it
+_BEYOND = 1000.0  # steps from the ends of a line, from which on how far numbers lie plays no part
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,7 +43,11 @@ class Line:
         return values if self.scale is None else np.rint(values * self.scale) / self.scale + 0.0
 
     def from_(self, values: np.ndarray, strict: bool) -> np.ndarray:
-        """The least values of the line that are at least these numbers; above them, if `strict`."""
+        """The least values of the line that are at least these numbers; above them, if `strict`. Of numbers far beyond
+        its ends only the side counts: on a step they might have no value in 64 bits."""
+        least = self.column.step or (None if self.scale is None else 1 / self.scale)
+        if least is not None and values.dtype.kind == "f":
+            values = np.clip(values, self.ends[0] - _BEYOND * least, self.ends[1] + _BEYOND * least)
         if (step := self.column.step) is not None:
             if values.dtype.kind == "i":
                 return (values // step + 1) * step if strict else -(-values // step) * step

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from functools import cached_property, reduce
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -13,6 +13,7 @@ from nacre.errors import SchemaError
 from nacre.table.checking import short
 from nacre.table.conditions import Condition, plain
 from nacre.table.rules.base import RowRule, named
+from nacre.table.rules.lookup import Lookup
 from nacre.table.rules.steps import Step
 from nacre.table.values.stored import Values
 
@@ -40,6 +41,8 @@ class Combinations(RowRule):
         for row in rows:
             if isinstance(row, str) or not isinstance(row, (list, tuple)) or len(row) != len(self.columns):
                 raise SchemaError(f"{self}: values has {short(row)}; write one value for each of the columns")
+            if any(isinstance(v, (list, dict)) for v in row):
+                raise SchemaError(f"{self}: values has {short(row)}; write single values")
         object.__setattr__(self, "values", tuple(tuple(plain(v) for v in row) for row in rows))
 
     @property
@@ -61,10 +64,18 @@ class Combinations(RowRule):
         return self
 
     def misses(self, values: Mapping[str, Values], columns: Mapping[str, Column]) -> np.ndarray:
-        return Merged.of(self, columns).find(values) < 0
+        return self._listed(columns).find(values) < 0
+
+    def _listed(self, columns: Mapping[str, Column]) -> Merged:
+        """Made once for the columns of a schema: long lists take longer than batches of rows."""
+        last: tuple[Mapping[str, Column], Merged] | None = self.__dict__.get("_last")
+        if last is None or last[0] is not columns:
+            last = columns, Merged.of(self, columns)
+            object.__setattr__(self, "_last", last)
+        return last[1]
 
     def steps(self, columns: Mapping[str, Column]) -> tuple[Step, ...]:
-        return (Merged.of(self, columns),)
+        return (self._listed(columns),)
 
     def __str__(self) -> str:
         return f"combinations of {', '.join(map(str, self.columns))}"
@@ -95,9 +106,9 @@ class OneHot(RowRule):
                 )
         return self
 
-    def _listed(self, columns: Mapping[str, Column]) -> Merged:
+    def _listed(self, columns: Mapping[str, Column]) -> Hot:
         codes = np.eye(len(self.columns), dtype=np.int64)
-        return Merged(self, self.columns, columns, codes, np.zeros(codes.shape, bool), self.columns)
+        return Hot(self, self.columns, columns, codes, np.zeros(codes.shape, bool), self.columns)
 
     def misses(self, values: Mapping[str, Values], columns: Mapping[str, Column]) -> np.ndarray:
         return self._listed(columns).find(values) < 0
@@ -123,16 +134,16 @@ class Merged(Step):
     @classmethod
     def of(cls, rule: Combinations, columns: Mapping[str, Column]) -> Merged:
         null = np.array([[v is None for v in row] for row in rule.values])
-        spots = [
-            [0 if v is None else columns[n].place_of(v, str(rule)) for n, v in zip(rule.columns, row)]
-            for row in rule.values
-        ]
+        spots = []
+        for name, own in zip(rule.columns, zip(*rule.values)):
+            place = {v: 0 if v is None else columns[name].place_of(v, str(rule)) for v in set(own)}
+            spots.append([place[v] for v in own])
         words = ["null" if v is None else str(v) for row in rule.values for v in row]
         width = len(rule.columns)
         labels = [" | ".join(words[i * width : (i + 1) * width]) for i in range(len(rule.values))]
         if len(set(labels)) < len(labels):
             labels = [f"{i}: {label}" for i, label in enumerate(labels)]
-        return cls(rule, rule.columns, columns, np.array(spots, np.int64), null, tuple(labels))
+        return cls(rule, rule.columns, columns, np.array(spots, np.int64).T, null, tuple(labels))
 
     @property
     def takes(self) -> tuple[str, ...]:
@@ -154,62 +165,41 @@ class Merged(Step):
 
     @cached_property
     def _known(self) -> list[np.ndarray]:
-        """By column, its values that occur, in order; a row's place among them is a digit of its key, 0 for null."""
+        """By column, its values that occur, in order."""
         return [np.unique(self.codes[~self.null[:, j], j]) for j in range(len(self.members))]
 
-    def _key(self, values: list[np.ndarray], null: list[np.ndarray]) -> np.ndarray:
-        """A number for every combination of known values, -1 for all others."""
-        key, good = np.zeros(len(values[0]), np.int64), np.ones(len(values[0]), bool)
-        rank = np.zeros(len(values[0]), np.int64)
-        for known, own, absent in zip(self._known, values, null):
-            place = np.minimum(np.searchsorted(known, own), max(len(known) - 1, 0))
-            there = known[place] == own if len(known) else np.zeros(len(own), bool)
-            rank = np.where(absent, 0, 1 + place)
-            good &= absent | there
-            key = key * (len(known) + 1) + rank
-        return np.where(good, key, -1)
+    def _digits(self, own: list[np.ndarray], null: list[np.ndarray]) -> np.ndarray:
+        """[rows, columns]: the place of each value among those of its column, 0 for null, -1 for no such value."""
+        found = np.zeros((len(own[0]), len(own)), np.int64)
+        for j, (known, value, absent) in enumerate(zip(self._known, own, null)):
+            if not len(known):
+                found[:, j] = np.where(absent, 0, -1)
+                continue
+            place = np.minimum(np.searchsorted(known, value), len(known) - 1)
+            found[:, j] = np.where(absent, 0, np.where(known[place] == value, 1 + place, -1))
+        return found
 
     @cached_property
-    def _listed(self) -> tuple[np.ndarray, np.ndarray]:
-        """(keys of the combinations in order, which combination each is of)."""
-        keys = self._key(list(self.codes.T), list(self.null.T))
-        order = np.argsort(keys)
-        return keys[order], order
+    def _lookup(self) -> Lookup:
+        return Lookup.of(self._digits(list(self.codes.T), list(self.null.T)))
 
-    @cached_property
-    def _wide(self) -> bool:
-        """Whether keys would not fit in 64 bits: then rows are compared whole."""
-        return reduce(lambda a, known: a * (len(known) + 1), self._known, 1) >= 2**62
+    def _read(self, values: Mapping[str, Values]) -> np.ndarray:
+        own = [values[n].values.astype(np.int64, copy=False) for n in self.members]
+        null = [values[n].null | (v < 0 if self.columns[n].labelled else False) for n, v in zip(self.members, own)]
+        return self._digits(own, null)
 
     def find(self, values: Mapping[str, Values]) -> np.ndarray:
         """Which combination each row has, -1 for none of the list."""
-        own = [values[n].values.astype(np.int64, copy=False) for n in self.members]
-        null = [values[n].null | (v < 0 if self.columns[n].labelled else False) for n, v in zip(self.members, own)]
-        if self._wide:
-            return self._nearest(own, null, exact=True)
-        keys, order = self._listed
-        key = self._key(own, null)
-        place = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
-        return np.where(keys[place] == key, order[place], -1)
+        return self._lookup.find(self._read(values))
 
-    def _nearest(self, own: list[np.ndarray], null: list[np.ndarray], exact: bool = False) -> np.ndarray:
-        """The first of the combinations that share the most values with a row; with `exact`, all of them or -1."""
-        rows = np.stack([np.where(n, 0, v) for v, n in zip(own, null)] + [n.astype(np.int64) for n in null], axis=1)
-        each, which = np.unique(rows, axis=0, return_inverse=True)
-        width, found = len(self.members), np.zeros(len(each), np.int64)
-        for i, row in enumerate(each):
-            same = (self.null == row[width:].astype(bool)) & (self.null | (self.codes == row[:width]))
-            count = same.sum(1)
-            found[i] = count.argmax() if not exact or count.max() == width else -1
-        return found[which.reshape(-1)]
+    def nearest(self, values: Mapping[str, Values]) -> np.ndarray:
+        """Which combination stands for each row that has none of the list."""
+        return self._lookup.nearest(self._read(values))
 
     def encode(self, values: dict[str, Values]) -> None:
         code = self.find(values)
         if (lost := np.flatnonzero(code < 0)).size:
-            own = [values[n].values[lost].astype(np.int64) for n in self.members]
-            null = [values[n].null[lost] | (v < 0 if self.columns[n].labelled else False)
-                    for n, v in zip(self.members, own)]  # fmt: skip
-            code[lost] = self._nearest(own, null)
+            code[lost] = self.nearest({n: values[n].take(lost) for n in self.members})
         values[self.name] = Values.of(code.astype(np.int32))
         self.decode(values)
 
@@ -234,3 +224,29 @@ class Merged(Step):
             raise SchemaError(f"{place}: no combination of the list has {told} ({self.rule})")
         labels = [label for label, good in zip(self.labels, met) if good]
         return {self.name: Condition.of(labels, self._column, place)}, mine
+
+
+class Hot(Merged):
+    """Of as many combinations as columns, each says that one is true: found column by column."""
+
+    def find(self, values: Mapping[str, Values]) -> np.ndarray:
+        true, first_true, first_null = self._seen(values)
+        return np.where((true == 1) & (first_null < 0), first_true, -1)
+
+    def nearest(self, values: Mapping[str, Values]) -> np.ndarray:
+        """The first that is true, else the first that is null, else the first."""
+        _, first_true, first_null = self._seen(values)
+        return np.where(first_true >= 0, first_true, np.maximum(first_null, 0))
+
+    def _seen(self, values: Mapping[str, Values]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """By row: how many are true, the first that is, and the first that is null; -1 for none."""
+        rows = len(values[self.members[0]])
+        count, first_true, first_null = np.zeros(rows, np.int64), np.full(rows, -1), np.full(rows, -1)
+        for j, name in enumerate(self.members):
+            own = values[name]
+            absent = own.null | (own.values < 0)
+            true = ~absent & (own.values == 1)
+            count += true
+            first_true[true & (first_true < 0)] = j
+            first_null[absent & (first_null < 0)] = j
+        return count, first_true, first_null

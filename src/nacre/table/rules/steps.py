@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from nacre.table.conditions import Between, Condition
+from nacre.table.values.stored import Values
 
 if TYPE_CHECKING:
     from nacre.table.columns import Column
     from nacre.table.rules.base import RowRule
-    from nacre.table.values.stored import Values
 
 Impossible = dict[str, Condition]  # conditions on modelled columns that never hold together
 
@@ -73,6 +75,8 @@ def others(condition: Condition) -> Condition | None:
         return any_value(column, condition.place)
     if not column.labelled:
         return None
-    left = [v for v in column.every_value() if not condition.holds(v)]
+    values = column.every_value()
+    met = condition.matches(Values.of(np.array([column.place_of(v, condition.place) for v in values])))
+    left = [v for v, good in zip(values, met) if not good]
     left += [None] if column.nullable and not condition.null else []
     return Condition.of(left, column, condition.place) if left else None

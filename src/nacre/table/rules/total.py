@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from nacre.table.columns import Column
 
 Terms = dict[str, int]  # column -> its sign
+_LONGEST = 2.0**60  # microseconds
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Total(RowRule):
             if not columns[name].measured:
                 raise SchemaError(f"{self}: column {name!r} is {columns[name].kind}; name columns of numbers or dates")
         moments = [n for n in self.names if columns[n].moments]
-        if self.unit is not None and self.unit not in UNITS:
+        if self.unit is not None and (not isinstance(self.unit, str) or self.unit not in UNITS):
             raise SchemaError(f"{self}: unit is {short(self.unit)}; choose one of {', '.join(UNITS)}")
         if not moments and self.unit is not None:
             raise SchemaError(f"{self}: unit is for dates, and there are none; leave it out")
@@ -134,6 +135,9 @@ class Computed(Step):
 
     def check(self, edges: Sequence[Edge]) -> None:
         """Every sum lies in the bounds of the column, and above what it is said to lie above."""
+        for name in self.rule.signs:
+            if self._factor(name) > 1 and max(map(abs, Line(self.columns[name]).ends)) * self._time > _LONGEST:
+                raise SchemaError(f"{self.rule}: {name!r} counts more time than dates can hold; narrow its bounds")
         low, high = (float(self._fitted(np.asarray([end]))[0]) for end in self._range(self.rule.signs, edges))
         first, last = self.line.ends
         slack = 1e-9 * max(1.0, abs(first), abs(last)) if self.line.column.step is None else 0.0

@@ -321,6 +321,18 @@ def hostile_arrays(arrays: dict[str, np.ndarray]) -> dict[str, dict[str, np.ndar
         "slope huge": _changed(arrays, "slopes.0", np.full(lut.shape, 1e300)),
         "slope short": _changed(arrays, "slopes.0", arrays["slopes.0"][1:]),
     }
+    columns, counts = arrays["bought.columns"], arrays["bought.counts"]
+    bad |= {
+        "bought of other columns": _changed(arrays, "bought.columns", columns + 1000),
+        "bought of none": _changed(arrays, "bought.columns", np.full_like(columns, -1)),
+        "bought twice": _changed(arrays, "bought.columns", np.tile(columns[:1], (len(columns), 1))),
+        "bought flat": _changed(arrays, "bought.columns", columns.ravel()),
+        "bought empty": _changed(arrays, "bought.columns", columns[:0]),
+        "bought short": _changed(arrays, "bought.counts", counts[1:]),
+        "bought NaN": _changed(arrays, "bought.counts", np.full_like(counts, np.nan)),
+        "bought of integers": _changed(arrays, "bought.counts", counts.astype(np.int32)),
+        "bought without noise": _changed(arrays, "bought.variances", -np.ones_like(counts)),
+    }
     for name in arrays:
         bad[f"without {name}"] = {k: v for k, v in arrays.items() if k != name}
     return bad

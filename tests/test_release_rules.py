@@ -12,6 +12,8 @@ from nacre import Between
 from nacre.errors import ConvergenceError, NacreError, SchemaError
 from nacre.synthesizers.registry import METHODS
 from nacre.table import Schema
+from nacre.table.encoding import encode
+from nacre.table.sources.frames import to_arrow
 
 ROWS = 3_000
 SCHEMA = tables.schema(rows=ROWS)
@@ -177,6 +179,9 @@ def test_rows_are_evaluated_by_the_columns_of_the_table(release):
     assert 0 < next(s.value for s in found.scores if s.metric == "tvd1" and not s.columns) < 0.3
 
 
-def test_log_probabilities_need_a_method_that_has_them(release):
-    with pytest.raises(NacreError, match="hflow"):
-        release.log_prob(tables.stays(10))
+def test_rows_have_the_log_probability_of_what_they_are_mapped_to(release):
+    fresh = tables.stays(500, seed=7)
+    found = release.log_prob(fresh)
+    inner = encode(to_arrow(fresh), SCHEMA.inner)
+    np.testing.assert_allclose(found, release.model.log_prob(inner.columns))
+    assert np.isfinite(found).all()

@@ -92,8 +92,11 @@ def test_a_method_of_one_class_and_one_line_is_planned_fitted_drawn_saved_and_ce
     assert one == two and len(one.splitlines()) == 21
     assert again.certificate.guarantee == "proven" and again.certificate.extras["statement"] == "a toy"
     assert [e["name"] for e in again.certificate.entries] == ["cells"]
-    with pytest.raises(NacreError, match="'fullest' has no log-probability; method 'hflow' has"):
+    with pytest.raises(NacreError, match="'fullest' has no log-probability; 'sketch' and 'hflow' have"):
         again.log_prob(table)
+    with pytest.raises(NacreError, match="can only draw rows"):
+        again.expected("age")
+    assert again.sample(20, seed=1, independent=True, as_="pyarrow").num_rows == 20
 
 
 def test_it_is_listed_with_its_options_and_read_on_the_command_line(fullest, tmp_path, capsys):

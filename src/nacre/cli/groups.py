@@ -244,4 +244,5 @@ class Written:
     engine: o.Engine = None
     output_format: o.OutputFormat = None
     spreadsheet: o.Spreadsheet = False
+    independent: o.Independent = False
     force: o.Force = False

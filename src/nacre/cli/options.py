@@ -139,6 +139,15 @@ Spreadsheet = Annotated[
         help="For CSV that is opened in a spreadsheet: an apostrophe before texts that it would run as formulas.",
     ),
 ]
+Independent = Annotated[
+    bool,
+    typer.Option(
+        "--independent",
+        metavar="",
+        rich_help_panel=FILES,
+        help="Draw every row for itself: counts vary as those of a sample do, not as little as they can.",
+    ),
+]
 Force = Annotated[
     bool, typer.Option("--force", "-f", metavar="", rich_help_panel=FILES, help="Overwrite files that exist.")
 ]

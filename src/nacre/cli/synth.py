@@ -227,7 +227,8 @@ def _drawn(made: Made, out: Target, files: SynthFiles, shell: Shell, written: di
     from nacre.cli.writing import draw
 
     try:
-        how = {"engine": files.written.engine, "spreadsheet": files.written.spreadsheet}
+        drawing = files.written
+        how = {"engine": drawing.engine, "spreadsheet": drawing.spreadsheet, "independent": drawing.independent}
         return draw(made, out.path, files.sample_rows, shell, files.written.force, **how)
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted while drawing rows; {_what_is_left(made, written, out.name)}") from None
@@ -342,6 +343,7 @@ def sample(
         "seed": drawing.seed,
         "engine": how.engine,
         "spreadsheet": how.spreadsheet,
+        "independent": how.independent,
     }
     try:
         drawn = draw(loaded, out.path, drawing.rows, shell, how.force, **asked)

@@ -7,7 +7,7 @@ import math
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -91,6 +91,7 @@ class Release:
         as_: str = "pandas",
         seed: int | None = None,
         tell_weights: TellWeights | None = None,
+        independent: bool = False,
     ) -> Any:
         """`rows` synthetic rows as a pandas, polars or pyarrow table.
 
@@ -101,13 +102,13 @@ class Release:
         `tell_weights` gets the largest weight and the effective number of rows of every such pool; where a column is
         drawn exactly there are no weights, and it gets nothing.
         `seed` makes the drawing repeatable; it has nothing to do with privacy.
+        Mixtures (sketch, independent, pearl) spread their rows evenly, so that counts vary much less than by chance;
+        with `independent` every row is drawn for itself, and counts vary as those of a sample do.
         """
         import pyarrow as pa
 
-        return from_arrow(
-            pa.concat_tables(self.chunks(rows, where=where, rebalance=rebalance, seed=seed, tell_weights=tell_weights)),
-            as_,
-        )
+        how: dict[str, Any] = {"rebalance": rebalance, "seed": seed, "tell_weights": tell_weights}
+        return from_arrow(pa.concat_tables(self.chunks(rows, where=where, independent=independent, **how)), as_)
 
     def write(
         self,
@@ -122,6 +123,7 @@ class Release:
         engine: object = None,
         tell_weights: TellWeights | None = None,
         spreadsheet: bool = False,
+        independent: bool = False,
     ) -> int:
         """Stream `rows` rows to a CSV, Parquet or Arrow file in bounded memory; returns how many were written.
 
@@ -139,7 +141,7 @@ class Release:
                     stacklevel=2,
                 )
             how: dict[str, Any] = {"rebalance": rebalance, "seed": seed, "engine": engine, "tell_weights": tell_weights}
-            for table in self.chunks(rows, where=where, **how):
+            for table in self.chunks(rows, where=where, independent=independent, **how):
                 out.write(table)
                 done += table.num_rows
                 progress(done)
@@ -154,11 +156,16 @@ class Release:
         seed: int | None = None,
         engine: object = None,
         tell_weights: TellWeights | None = None,
+        independent: bool = False,
     ) -> Iterator[Any]:
         """The same rows as Arrow tables of at most 250,000 rows, fewer where they hold arrays; identifiers count on.
 
         Every chunk has random numbers of its own, made from the seed and its number, whoever draws it.
         """
+        if independent:
+            how: dict[str, Any] = {"rebalance": rebalance, "seed": seed, "engine": engine, "tell_weights": tell_weights}
+            yield from replace(self, model=self.model.independent()).chunks(rows, where=where, **how)
+            return
         if engine is not None and tell_weights is not None:
             raise NacreError("tell_weights: the workers of an engine draw from pools of their own; use one of the two")
         wanted = self.rows if rows is None else rows
@@ -269,20 +276,43 @@ class Release:
             found[rule.determinant] = Condition.of(keys, source, condition.place)
         return found
 
+    def expected(
+        self, columns: str | Sequence[str], *, edges: Mapping[str, Sequence[Any]] | None = None, as_: str = "pandas"
+    ) -> Any:
+        """Shares and counts that the model expects of one to three columns, such as "age by region", exactly and
+        without drawing rows: a row for each combination of cells. Numbers and moments are cut at `edges`, or stand in
+        the groups that the model keeps together.
+
+        `low` and `high` are a 95 % interval of the count among the rows of the table, from the noisy counts and the
+        law of their noise, where these cells were counted (one or two columns, whole groups), null elsewhere;
+        `below_noise`: the noisy count is less than two standard errors. What the model expects is smoothed and may lie
+        outside. Rules and impossible combinations are met by rows when they are drawn, and play no part here.
+        """
+        import pyarrow as pa
+
+        from nacre.release.tables import named, tabulated
+
+        names = named(columns, self.schema)
+        found = tabulated(self.model, names, edges or {})
+        typed = {name: pa.array(values, from_pandas=True) for name, values in found.items()}
+        return from_arrow(pa.table(typed), as_)
+
     def log_prob(self, table: object, *, samples: int = 64, seed: int = 0) -> np.ndarray:
-        """A lower bound of the log-probability of each row of a table, in nats, for models that have one (hflow).
+        """The log-probability of each row of a table, in nats, for models that have one: exactly for mixtures (sketch,
+        independent, pearl), a lower bound for hflow, which more `samples` tighten.
 
         Labels, whole numbers, nulls and atoms count by their mass, other numbers by their density per unit; values
         outside the declared domain are moved into it or summed over, as when fitting: a row that the schema rules out
-        has the probability of what stands in its place. Shares asked for by `with_target` play no part. More `samples`
-        tighten the bound.
+        has the probability of what stands in its place, and where rules map rows, a row has that of what it is mapped
+        to. Shares asked for by `with_target` play no part. A mixture is smoothed so that no valid row is impossible,
+        and leaves out how numbers depend on one another inside the groups that the model keeps together.
         It says nothing about privacy, but on private rows it is a fact about them: for their owner alone.
         """
         from nacre.engines import open_rows
         from nacre.table.encoding import encode
 
         if not self.model.likelihood:
-            raise NacreError(f"method {self.method!r} has no log-probability; method 'hflow' has")
+            raise NacreError(f"method {self.method!r} has no log-probability; 'sketch' and 'hflow' have")
         if isinstance(samples, bool) or not isinstance(samples, int) or samples < 1:
             raise NacreError(f"samples={samples!r}: expected a whole number, at least 1")
         parts = [encode(batch, self.schema.inner).columns for batch in open_rows(table).batches()]

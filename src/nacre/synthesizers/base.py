@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -26,11 +26,21 @@ from nacre.synthesizers.options import Option
 from nacre.synthesizers.registry import METHODS
 from nacre.table import Condition, Schema
 from nacre.table.encoding import Values
+from nacre.table.grid import Grid
 from nacre.table.naming import choices
 
 RATE = 1 / 32  # of the rows in a step, where their number is not declared
 
 Draw: TypeAlias = "Callable[[int, np.random.Generator], dict[str, Values]]"  # so many rows
+
+
+class Expected(NamedTuple):
+    """Shares of combinations of cells, and where they were counted, the noisy counts and their standard errors; NaN
+    where they were not."""
+
+    shares: np.ndarray
+    counts: np.ndarray
+    errors: np.ndarray
 
 
 class Model(ABC):
@@ -63,6 +73,20 @@ class Model(ABC):
     def log_prob(self, records: Mapping[str, Values], samples: int, seed: int) -> np.ndarray:
         """A lower bound of the log-probability of each record, where there is a `likelihood`."""
         raise NotImplementedError
+
+    def independent(self) -> Model:
+        """The model that draws every row for itself, where this one spreads its rows more evenly than chance would."""
+        return self
+
+    def expected(self, cells: Mapping[str, np.ndarray]) -> Expected:
+        """What the model expects of combinations of cells, where there are `cells`: of each column [cells, cells of its
+        grid], the share of every cell of the grid that counts."""
+        raise NotImplementedError
+
+    def cells(self, column: str) -> tuple[Grid, np.ndarray] | None:
+        """The grid of a column, and which of its cells the model keeps together: a number for each. None where only
+        rows can be drawn."""
+        return None
 
     def scores(
         self, records: Mapping[str, Values], columns: Sequence[str] | None = None

@@ -13,6 +13,7 @@ from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Counts, Entry, Plan, gaussian_share
 from nacre.synthesizers.base import Progress, Synthesizer, scope_of, silent
 from nacre.synthesizers.basis import FromTables
+from nacre.synthesizers.mixture.loss import Table
 from nacre.synthesizers.mixture.model import TableModel
 from nacre.synthesizers.mixture.sampling import Particles
 from nacre.synthesizers.parts import grouping
@@ -43,7 +44,7 @@ class Independent(Synthesizer):
         entry = plan["one-way"]
         columns = list(curator.schema.modelled)
         tables = curator.counts(entry, [(c,) for c in columns])
-        luts, insides, slopes, blocks = [], [], [], []
+        luts, insides, slopes, blocks, counted = [], [], [], [], []
         for name, counts, sigma in zip(columns, tables, entry.sigmas):
             grid = curator.grids[name]
             width = grid.width if grid.ordered else None
@@ -53,6 +54,7 @@ class Independent(Synthesizer):
             insides.append(grouping.inside(counts, sigma, lut, width, grid.null))
             slopes.append(grouping.slopes(grouping.shares(counts, sigma, lut, width, grid.null), grid.width))
             luts.append(lut)
+            counted.append(Table((len(counted),), mass.astype(np.float64), sigma * np.sqrt(np.bincount(lut))))
         particle = np.concatenate(blocks)[None].astype(np.float32)
         total = plan.rows or max(1, round(float(np.mean([t.sum() for t in tables]))))
-        return TableModel(curator.schema, Particles(particle, luts, insides), slopes, total)
+        return TableModel(curator.schema, Particles(particle, luts, insides), slopes, total).keeping(counted)

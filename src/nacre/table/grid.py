@@ -85,6 +85,10 @@ class Grid:
 
     # -- what grids differ in -------------------------------------------------------------------------------
 
+    def within(self, cell: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where in its cell each value begins, and what part of the cell it takes: 0 for a point."""
+        return np.zeros(len(cell)), np.ones(len(cell))
+
     def _find(self, values: np.ndarray) -> np.ndarray:
         raise NotImplementedError
 
@@ -124,6 +128,13 @@ class RealGrid(Grid):
         if low is not None:
             first, final, last = np.maximum(first, low), np.minimum(final, high), np.minimum(last, high)
         return Values.of(np.clip(first + u * (last - first), first, final), empty)
+
+    def within(self, cell: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        cell, empty = self._nulls(cell)
+        span = self.width[cell]
+        inside = np.clip((values - self.low[cell]) / np.where(span > 0, span, 1.0), 0.0, 1.0)
+        point = ~empty & (span > 0)
+        return np.where(point, inside, 0.0), np.where(point, 0.0, 1.0)
 
     def share(self, low: Any, high: Any) -> np.ndarray:
         width = self.width[: len(self.low)]  # without the null cell
@@ -167,6 +178,11 @@ class DecimalGrid(RealGrid):
         count = np.maximum(end - first, 1)
         steps = first + np.minimum(np.floor(u * count).astype(np.int64), count - 1)
         return Values.of(steps / self.scale, empty)
+
+    def within(self, cell: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        cell, empty = self._nulls(cell)
+        first, end = self._steps(cell)
+        return _steps_within(np.rint(values * self.scale) - first, end - first, empty)
 
     def share(self, low: Value, high: Value) -> np.ndarray:
         first, end = self._steps(np.arange(len(self.low)))
@@ -215,6 +231,10 @@ class IntegerGrid(Grid):
         steps = first + np.minimum(offset, count - 1)
         return Values.of(steps * self.step, empty)
 
+    def within(self, cell: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        cell, empty = self._nulls(cell)
+        return _steps_within(values // self.step - self.low[cell], self.high[cell] - self.low[cell], empty)
+
     def share(self, low: Any, high: Any) -> np.ndarray:
         first, end = -(-low // self.step), high // self.step + 1
         covered = np.minimum(self.high, end) - np.maximum(self.low, first)
@@ -241,3 +261,9 @@ class LabelGrid(Grid):
 
     def share(self, low: Value, high: Value) -> np.ndarray:
         return ((self.low >= low) & (self.low <= high)).astype(np.float64)
+
+
+def _steps_within(step: np.ndarray, of: np.ndarray, empty: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The place and the part of one of several values of a cell; null takes its own whole."""
+    count = np.maximum(of, 1).astype(np.float64)
+    return np.where(empty, 0.0, np.clip(step / count, 0, 1 - 1 / count)), np.where(empty, 1.0, 1 / count)

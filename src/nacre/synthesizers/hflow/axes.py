@@ -19,7 +19,7 @@ from nacre.privacy.discovery import Undeclared
 from nacre.synthesizers.base import refuse_tensors, refuse_unknown_target
 from nacre.table import Schema
 from nacre.table.encoding import Values
-from nacre.table.grid import Grid, IntegerGrid
+from nacre.table.grid import Grid
 
 ENCODINGS = ("codes", "binary", "one-hot")
 
@@ -128,7 +128,7 @@ class Axes:
         else:
             somewhere = somewhere & ~np.isin(cell, special)
             edges = self.edges[axis.column]
-            inside, part = _inside(grid, cell, values.values)
+            inside, part = grid.within(cell, values.values)
             mass = edges[cell + 1] - edges[cell]
             low, width = edges[cell] + inside * mass, part * mass
         return np.where(somewhere, low, 0.0), np.where(somewhere, width, 1.0)
@@ -139,7 +139,7 @@ class Axes:
         for axis in (a for a in self.axes if a.kind == "cells"):
             grid, values = self.grids[axis.column], records[axis.column]
             cell = grid.codes(values).astype(np.int64)
-            point = (cell >= 0) & (_inside(grid, np.maximum(cell, 0), values.values)[1] == 0)
+            point = (cell >= 0) & (grid.within(np.maximum(cell, 0), values.values)[1] == 0)
             point &= ~np.isin(cell, self.specials.get(axis.column, []))
             cell = np.where(point, cell, 0)
             mass = np.diff(self.edges[axis.column])[cell]
@@ -197,20 +197,3 @@ def _edges(cells: int, shares: object) -> np.ndarray:
     share = np.full(cells, 1 / cells) if shares is None else np.asarray(shares, np.float64)
     edges = np.concatenate([[0.0], np.cumsum(share)])
     return edges / edges[-1]
-
-
-def _inside(grid: Grid, cell: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where in its cell each value begins, and what part of the cell it takes: 0 for a point."""
-    whole = np.zeros(len(cell)), np.ones(len(cell))
-    body = cell < len(grid.low)
-    at = np.where(body, cell, 0)
-    if _is_label(grid):
-        return whole
-    if isinstance(grid, IntegerGrid):
-        count = np.maximum(grid.high[at] - grid.low[at], 1).astype(np.float64)
-        inside = (values // grid.step - grid.low[at]) / count
-        return np.where(body, np.clip(inside, 0, 1 - 1 / count), 0.0), np.where(body, 1 / count, 1.0)
-    span = grid.width[at]
-    inside = np.clip((values - grid.low[at]) / np.where(span > 0, span, 1.0), 0.0, 1.0)
-    point = body & (span > 0)
-    return np.where(point, inside, 0.0), np.where(point, 0.0, 1.0)

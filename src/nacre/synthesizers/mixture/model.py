@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from nacre.errors import ConvergenceError, NacreError, SchemaError
-from nacre.synthesizers.base import Draw, Model, expect_sound, reading_parts
-from nacre.synthesizers.mixture.ranks import Counted, Ranks
+from nacre.synthesizers.base import Draw, Expected, Model, expect_sound, reading_parts
+from nacre.synthesizers.mixture.bought import Bought, Counted
+from nacre.synthesizers.mixture.density import log_density
+from nacre.synthesizers.mixture.ranks import Ranks
 from nacre.synthesizers.mixture.sampling import Masks, Particles
 from nacre.synthesizers.parts.grouping import bend
 from nacre.table import Condition, Schema
@@ -30,6 +34,8 @@ class TableModel(Model):
     the cells are those of the columns with likely spikes (`Column.spiked`).
     """
 
+    likelihood = True
+
     def __init__(self, schema: Schema, particles: Particles, slopes: list[np.ndarray], rows: int, spiked: bool = False):
         self.columns = list(schema.modelled)
         columns = [schema.columns[name] for name in self.columns]
@@ -39,11 +45,25 @@ class TableModel(Model):
         self.slopes = slopes
         self.rows = rows
         self.ranks: Ranks | None = None
+        self.bought: Bought | None = None
+        self.single = False  # every row is drawn for itself
 
     def depending(self, tables: Sequence[Counted]) -> TableModel:
         """The model whose values depend on one another inside groups too, as noisy tables say."""
         self.ranks = Ranks.learn(self.particles, self.grids, tables)
+        return self.keeping(tables)
+
+    def keeping(self, tables: Sequence[Counted]) -> TableModel:
+        """The model that tells noisy counts beside what it expects."""
+        self.bought = Bought.of(tables, self.particles.sizes)
         return self
+
+    def independent(self) -> TableModel:
+        """The model whose rows are drawn each for itself: more alike to a sample of people, and its counts vary as
+        theirs do."""
+        other = copy.copy(self)
+        other.single = True
+        return other
 
     def draw(
         self,
@@ -95,7 +115,7 @@ class TableModel(Model):
         free: Sequence[int] = (),
     ) -> dict[str, Values]:
         """Rows under masks; the cells of masked columns are those that the particles gave, unless they are `free`."""
-        codes = self.particles.draw(rows, rng, masks or None)
+        codes = self.particles.draw(rows, rng, masks or None, independent=self.single)
         fixed = [j for j in masks if j not in free]
         placed = {} if self.ranks is None else self.ranks.place(codes, fixed, rng)
         values = {}
@@ -111,6 +131,29 @@ class TableModel(Model):
     def probability(self, where: Mapping[str, Condition]) -> float:
         """The share of synthetic rows that satisfy a condition, exactly."""
         return self.particles.probability({self._place(c): self._mask(self._place(c), w) for c, w in where.items()})
+
+    def log_prob(self, records: Mapping[str, Values], samples: int = 1, seed: int = 0) -> np.ndarray:
+        """The log-probability of each record under the mixture, exactly: `samples` and `seed` play no part. `ranks`,
+        how numbers depend on one another inside their groups, is left out; single columns are the same without."""
+        grids = dict(zip(self.columns, self.grids))
+        return log_density(self.particles, grids, self.slopes, self.rows, records)
+
+    def expected(self, cells: Mapping[str, np.ndarray]) -> Expected:
+        """Exactly, of the mixture; with noisy counts where cells are made of whole groups that were counted."""
+        places = [self._place(name) for name in cells]
+        shares = self.particles.table(dict(zip(places, cells.values())))
+        counts, errors = np.full(shares.shape, np.nan), np.full(shares.shape, np.nan)
+        sums = [np.array([np.bincount(self.particles.luts[j], m) for m in of]) for j, of in zip(places, cells.values())]
+        member = [part / np.bincount(self.particles.luts[j]) for j, part in zip(places, sums)]
+        if self.bought is not None and (found := self.bought.count(places, [m.round() for m in member])) is not None:
+            whole = [np.isclose(m, m.round()).all(1) for m in member]
+            known = reduce(np.logical_and.outer, whole)
+            counts[known], errors[known] = found[0][known], found[1][known]
+        return Expected(shares, counts, errors)
+
+    def cells(self, column: str) -> tuple[Grid, np.ndarray]:
+        place = self._place(column)
+        return self.grids[place], self.particles.luts[place]
 
     def tilted(self, asked: list, where: Mapping[str, Condition]) -> Draw | None:
         """By weights of cells: None where a range cuts a cell, for inside a cell weights cannot differ."""
@@ -159,6 +202,7 @@ class TableModel(Model):
         arrays = self.particles.to_arrays()
         arrays |= {f"slopes.{j}": s for j, s in enumerate(self.slopes)}
         arrays |= {} if self.ranks is None else self.ranks.to_arrays()
+        arrays |= {} if self.bought is None else self.bought.to_arrays()
         return {"rows": self.rows} | ({"spiked": True} if self.spiked else {}), arrays
 
     @classmethod
@@ -169,6 +213,7 @@ class TableModel(Model):
             model = cls(schema, particles, slopes, int(facts["rows"]), bool(facts.get("spiked", False)))
             expect_sound(model._sound())
             model.ranks = Ranks.from_arrays(arrays, particles, model.grids)
+            model.bought = Bought.from_arrays(arrays, particles.sizes)
         return model
 
     def _sound(self) -> bool:

@@ -56,6 +56,17 @@ class Particles:
         """Probability that a row satisfies the masks (per column, the share of each fine cell that does)."""
         return float(self._given(masks)[0].sum())
 
+    def table(self, members: Mapping[int, NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Probabilities of the combinations of cells of some columns, axes in the order of ``members``: of each column
+        [cells, fine cells], the share of every fine cell that lies in a cell."""
+        found = self.shares()[:, None]
+        for j, member in members.items():
+            whole = np.bincount(self.luts[j], self.insides[j])
+            held = np.array([np.bincount(self.luts[j], self.insides[j] * m) / whole for m in member])
+            part = self.block(j) @ held.T
+            found = (found[:, :, None] * part[:, None, :]).reshape(len(part), -1)
+        return found.sum(0).reshape([len(m) for m in members.values()])
+
     def draw(
         self,
         rows: int,

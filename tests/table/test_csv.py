@@ -167,6 +167,18 @@ def test_rows_are_read_alone_as_in_company_in_any_block_and_batch(rows, batch, b
     assert [row for row in whole if row != (None, None)] == full
 
 
+def test_bytes_that_are_no_text_do_not_end_a_block_within_a_value(tmp_path, monkeypatch):
+    """Arrow looks for quotes in words of bytes that end at a NUL; what stands in for one comes back as it was."""
+    monkeypatch.setattr(reader.CsvSource, "look", lambda self: None)  # half of the rows are in no encoding
+    rows = [b"\xff\xfe", b"aa\0aaaa", b"\x01", b"b\x01\x01c", b"\0\x0101", b"1"] * 2
+    expected = ["\0ff\0fe", "aa\x0000aaaa", "\x01", "b\x01\x01c", "\x0000\x0101", "1"] * 2
+    path = made(tmp_path, b"id,v\r\n" + b"".join(r + b',"x\r\ny"\r\n' for r in rows))
+    for block in range(30, 90):
+        monkeypatch.setattr(reader, "_BLOCK", block)
+        found = read(path)
+        assert found["id"] == expected and found["v"] == ["x\r\ny"] * 12, block
+
+
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
 @pytest.mark.parametrize("header", [b"v", b"v,w"])
 def test_where_blocks_end_changes_nothing(tmp_path, monkeypatch, header, end):

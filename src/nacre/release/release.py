@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nacre import notebook
-from nacre.errors import CertificateError, ConvergenceError, NacreError, ReleaseFileError, SchemaError
+from nacre.errors import CertificateError, ConvergenceError, NacreError, ReleaseFileError
 from nacre.privacy.certificate.statement import Certificate
 from nacre.privacy.certificate.verification import verify
+from nacre.release.conditions import breakable, on_determinants
 from nacre.release.rebalance import Draw, TellWeights, balanced
 from nacre.synthesizers.base import Model
 from nacre.synthesizers.registry import METHODS
@@ -24,7 +25,7 @@ from nacre.table.conditions import Condition, parsed
 from nacre.table.documents import UNFIT
 from nacre.table.encoding import Encoded
 from nacre.table.formulas import some_risky
-from nacre.table.rules import Impossible, Rule, violations
+from nacre.table.rules import Rule, violations
 from nacre.table.sources.frames import from_arrow
 from nacre.table.values.decoding import arrow_schema, decode
 from nacre.table.writing import TableWriter
@@ -206,7 +207,7 @@ class Release:
     def possible(self, rows: int, rng: np.random.Generator, where: Mapping[str, Condition]) -> Encoded:
         """Rows of the table in which no declared impossibility occurs, and that meet conditions which are none on a
         modelled column: the others are drawn again."""
-        rules, (direct, left) = self._rules(), self.asked(where)
+        rules, (direct, left) = breakable(self.schema), self.asked(where)
         draw = self._drawing(rng, direct)
         encoded = draw(rows)
         broken = np.flatnonzero(self._wrong(encoded, rules, left))
@@ -247,34 +248,9 @@ class Release:
             wrong |= ~condition.matches(encoded[name])
         return wrong
 
-    def _rules(self) -> list[Rule]:
-        """What drawn rows can break, with conditions on dependent columns turned to what determines them."""
-        found: list[Rule] = list(self.schema.rules)
-        for rule in self.schema.never:
-            try:
-                terms = (pair for c, v in rule.terms for pair in self.on_determinants({c: v}).items())
-                found.append(Impossible(tuple(terms)))
-            except SchemaError:  # no value of the determinant gives it: it cannot occur anyway
-                continue
-        return found
-
     def on_determinants(self, where: Mapping[str, Condition]) -> dict[str, Condition]:
         """Conditions on dependent columns as conditions on the columns that determine them."""
-        rules = {rule.dependent: rule for rule in self.schema.dependencies}
-        found: dict[str, Condition] = {}
-        for name, condition in where.items():
-            if name not in rules:
-                found[name] = condition
-                continue
-            rule = rules[name]
-            if rule.determinant in where:
-                raise SchemaError(f"where: {name!r} follows from {rule.determinant!r}; put a condition on one of them")
-            source, so_far = self.schema.columns[rule.determinant], found.get(rule.determinant)
-            keys = [k for k in rule.keys(condition, source.nullable) if so_far is None or so_far.holds(k)]
-            if not keys:
-                raise SchemaError(f"where: no value of {rule.determinant!r} gives {name!r} = {condition}")
-            found[rule.determinant] = Condition.of(keys, source, condition.place)
-        return found
+        return on_determinants(self.schema, where)
 
     def expected(
         self, columns: str | Sequence[str], *, edges: Mapping[str, Sequence[Any]] | None = None, as_: str = "pandas"

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -61,7 +60,7 @@ def _modelled(name: str, schema: Schema) -> bool:
     return list(found) == [name] and not left
 
 
-def cells_of(grid: Grid, kept: np.ndarray, edges: Sequence[Any] | None, place: str) -> Cells:
+def cells_of(grid: Grid, kept: np.ndarray, edges: Sequence[object] | None, place: str) -> Cells:
     """The labels of a column, or the runs of numbers that `edges` cut it into, or those that the model keeps together;
     and null."""
     column, body = grid.column, len(grid.low)
@@ -82,7 +81,7 @@ def cells_of(grid: Grid, kept: np.ndarray, edges: Sequence[Any] | None, place: s
     return Cells([*words, None], member)
 
 
-def _between(grid: Grid, edges: Sequence[Any], place: str) -> tuple[list[str], np.ndarray]:
+def _between(grid: Grid, edges: Sequence[object], place: str) -> tuple[list[str], np.ndarray]:
     """Below the first edge, from each to before the next, from the last on."""
     body = len(grid.low)
     upward = [Condition.of(Between(edge, None), grid.column, place).mask(grid)[:body] for edge in edges]
@@ -108,9 +107,7 @@ def _spans(grid: Grid, first: np.ndarray, last: np.ndarray) -> list[str]:
     return [a if a == b else f"{a}..{b}" for a, b in zip(lowest, highest)]
 
 
-def tabulated(
-    model: Model, names: Sequence[str], edges: Mapping[str, Sequence[Any]]
-) -> dict[str, np.ndarray | list[Any]]:
+def tabulated(model: Model, names: Sequence[str], edges: Mapping[str, Sequence[object]]) -> dict[str, object]:
     """A column for each name and figure, a row for each combination of cells. NacreError where a model has none."""
     if unknown := set(edges) - set(names):
         raise NacreError(f"expected: edges of {min(unknown)!r}, which is not asked for; name it, or leave them out")
@@ -122,7 +119,7 @@ def tabulated(
         raise NacreError(f"expected: {size:,} combinations of cells; declare wider cells with edges")
     seen = model.expected({n: c.member for n, c in zip(names, found)})
     spots = np.indices(seen.shares.shape).reshape(len(names), -1)
-    told: dict[str, np.ndarray | list[Any]] = {n: [c.words[i] for i in spot] for n, c, spot in zip(names, found, spots)}
+    told: dict[str, object] = {n: [c.words[i] for i in spot] for n, c, spot in zip(names, found, spots)}
     half = ndtri(0.5 + LEVEL / 2) * seen.errors
     figures = (
         seen.shares,

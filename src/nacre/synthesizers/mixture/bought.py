@@ -12,7 +12,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ class Counted(Protocol):
     @property
     def counts(self) -> Floats: ...
     @property
-    def sigma(self) -> Any: ...
+    def sigma(self) -> float | np.ndarray: ...
 
 
 @dataclass(frozen=True)

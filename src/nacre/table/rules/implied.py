@@ -25,8 +25,8 @@ class IfThen(RowRule):
     `when={column: values}`, `then={column: values}`, as in `impossible`. Rows that do not are drawn again: a model of
     tables knows that such cells are empty, so that they are few."""
 
-    when: Any
-    then: Any
+    when: object
+    then: object
 
     name: ClassVar[str] = "if"
 

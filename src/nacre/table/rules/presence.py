@@ -62,8 +62,8 @@ class NullIff(RowRule):
     rows where it does not, `unless={other: values}`. `unless={other: None}`: exactly where the other has a value."""
 
     column: str
-    when: Any = None
-    unless: Any = None
+    when: object = None
+    unless: object = None
 
     name: ClassVar[str] = "null_iff"
 

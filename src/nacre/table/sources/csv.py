@@ -22,7 +22,7 @@ from nacre.table.sources import Kind
 from nacre.table.sources.checks import check_names, slices
 from nacre.table.sources.compression import Unpacked, verify
 from nacre.table.sources.dialect import check_decoded, read_dialect
-from nacre.table.sources.encodings import MARK, Utf8
+from nacre.table.sources.encodings import MARK, Utf8, restored
 from nacre.table.sources.options import Options
 from nacre.table.sources.storage import as_written
 
@@ -80,10 +80,14 @@ class CsvSource:
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         parsed = _Parsed(self, columns)
         with self._text() as inner:
+            inner.for_parser()
             inner.put_back(codecs.BOM_UTF8)  # the parser takes one away: that shall not be the first row's
             text = _Guarded(inner)
             try:
                 for batch in parsed.batches(pa.PythonFile(text, mode="r"), _BLOCK):
+                    if inner.marked:
+                        texts = [restored(column) for column in batch.columns]
+                        batch = pa.record_batch(texts, names=batch.schema.names)
                     yield from slices(batch, self.options.batch_rows)
             except (pa.ArrowException, OSError) as error:
                 raise text.problem or self._explain(error) from None

@@ -12,10 +12,12 @@ import struct
 from typing import Any, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from nacre.errors import DataError
 
 MARK = "\0"
+STAND_IN, _ITSELF = b"\x01", b"01"
 _HANDLER = "nacre.unreadable"
 _STATES = ("utf-7", "hz", "iso2022")  # a byte of one row would change how the next rows are read
 _NOT_TEXTS = ("idna", "punycode", "escape", "charmap", "undefined", "mbcs", "oem")
@@ -75,7 +77,8 @@ class Utf8:
         self._raw, self._plain = raw, codec == "utf-8"
         self._decoder: Any = None if self._plain else codecs.getincrementaldecoder(codec)(_HANDLER)
         self._tail = self._ready = b""
-        self._begun = self._ended = False
+        self._begun = self._ended = self._parsed = False
+        self.marked = False  # whether there was anything to stand in for
 
     def read(self, size: int) -> bytes:
         """`size` bytes, fewer at the end only: readers count on blocks of one size."""
@@ -85,9 +88,22 @@ class Utf8:
             text = self._plain_text(block) if self._plain else self._decoded(block)
             if text and not self._begun:
                 text, self._begun = text.removeprefix(codecs.BOM_UTF8), True
+            text = self._stood_in(text)
             self._ready = self._ready + text if self._ready else text
         found, self._ready = self._ready[:size], self._ready[size:]
         return found
+
+    def for_parser(self) -> None:
+        """From here on with STAND_IN in the place of NUL: Arrow looks for quotes and line ends in words of bytes that
+        end at a NUL for it, and would end a block within a value. `restored` takes it back."""
+        self._parsed = True
+        self._ready = self._stood_in(self._ready)
+
+    def _stood_in(self, text: bytes) -> bytes:
+        if not self._parsed or (b"\0" not in text and STAND_IN not in text):
+            return text
+        self.marked = True
+        return text.replace(STAND_IN, b"\0" + _ITSELF).replace(b"\0", STAND_IN)
 
     def put_back(self, block: bytes) -> None:
         """Have this read once more."""
@@ -109,6 +125,12 @@ class Utf8:
     def _decoded(self, block: bytes) -> bytes:
         text = self._decoder.decode(block, self._ended)
         return text.replace("\0", "\x0000").encode("utf-8", _HANDLER)
+
+
+def restored(texts: pa.Array) -> pa.Array:
+    """Texts that a parser found, with their marks and the character that stood in for them."""
+    marks = pc.replace_substring(texts, STAND_IN.decode(), MARK)
+    return pc.replace_substring(marks, MARK + _ITSELF.decode(), STAND_IN.decode())
 
 
 def _unfinished(block: bytes) -> int:

@@ -24,6 +24,7 @@ from nacre.privacy.doors import Categories as Categories
 from nacre.privacy.doors import Counts as Counts
 from nacre.privacy.doors import Descend as Descend
 from nacre.privacy.doors import Entry as Entry
+from nacre.privacy.doors import Nested as Nested
 from nacre.privacy.doors import Reveal as Reveal
 from nacre.privacy.doors import Sample as Sample
 from nacre.privacy.doors import Select as Select

@@ -11,6 +11,7 @@ from nacre.privacy.doors.categories import Categories
 from nacre.privacy.doors.counts import Counts
 from nacre.privacy.doors.descend import Descend
 from nacre.privacy.doors.entry import Entry
+from nacre.privacy.doors.nested import Nested
 from nacre.privacy.doors.reveal import Reveal
 from nacre.privacy.doors.sample import Sample
 from nacre.privacy.doors.select import Select
@@ -19,7 +20,7 @@ from nacre.privacy.doors.total import Total
 from nacre.table.documents import UNFIT
 
 DOORS: dict[str, type[Entry]] = {
-    kind.door: kind for kind in (Counts, Bounds, Categories, Total, Select, Sample, Descend, Teach, Reveal)
+    kind.door: kind for kind in (Counts, Nested, Bounds, Categories, Total, Select, Sample, Descend, Teach, Reveal)
 }
 
 

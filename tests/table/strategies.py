@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from nacre.table import Boolean, Categorical, Datetime, Identifier, Numeric, Schema, Text
+from nacre.table import Boolean, Categorical, Database, Datetime, Identifier, Key, Numeric, Schema, Text
 from nacre.table.values.instants import UNITS, isoformat
 
 sources = st.sampled_from(["public", "bought", "unattested", "read"])
@@ -72,6 +72,33 @@ def schemas(draw):
         marks = {fact: draw(sources) for fact in column.facts}
         found[name] = dataclasses.replace(column, provenance=marks)
     return Schema(found, rows=draw(st.none() | st.integers(1, 10**9)))
+
+
+@st.composite
+def databases(draw):
+    """A tree of owned tables, some of which name rows of a public one."""
+    called = draw(
+        st.lists(names.filter(lambda n: not set(n) & set('./\\"')), min_size=2, max_size=6, unique_by=str.casefold)
+    )
+    tables, keys = {}, []
+    for i, name in enumerate(called):
+        found = draw(schemas())
+        found = Schema(found.columns)
+        columns = {**found.columns, "the id": Identifier()}
+        if i == len(called) - 1:  # public
+            tables[name] = Schema({"the id": Identifier(), "name": Text()})
+            continue
+        parent = draw(st.sampled_from(called[: min(i, 4)])) if i else None  # at most four keys deep
+        if parent is not None:
+            columns["the parent"] = Identifier(nullable=draw(st.booleans()))
+            keys.append(Key.of((name, "the parent"), (parent, "the id"), draw(st.integers(1, 100))))
+        if draw(st.booleans()):
+            columns["the public"] = draw(st.sampled_from([Identifier(), Categorical(("1", "2"))]))
+            keys.append(Key.of((name, "the public"), (called[-1], "the id")))
+        tables[name] = Schema(columns)
+    units = draw(st.none() | st.integers(1, 10**9))
+    caps = {keys[0].child: 1} if keys and keys[0].cap is not None and draw(st.booleans()) else {}
+    return Database(tables, keys, called[0], [called[-1]], units, caps)
 
 
 def inside(column, rng, rows):

@@ -14,6 +14,7 @@ _HOMES = {
         "nacre.table.columns",
     ),
     **dict.fromkeys(("Between", "Condition"), "nacre.table.conditions"),
+    **dict.fromkeys(("Database", "Key"), "nacre.table.database"),
     **dict.fromkeys(("Dependency", "Unit"), "nacre.table.rules"),
     **dict.fromkeys(("Attestation", "Schema"), "nacre.table.schema"),
 }
@@ -24,9 +25,11 @@ __all__ = [
     "Categorical",
     "Column",
     "Condition",
+    "Database",
     "Datetime",
     "Dependency",
     "Identifier",
+    "Key",
     "Numeric",
     "Schema",
     "Tensor",
@@ -37,6 +40,7 @@ __all__ = [
 if TYPE_CHECKING:
     from nacre.table.columns import Boolean, Categorical, Column, Datetime, Identifier, Numeric, Tensor, Text
     from nacre.table.conditions import Between, Condition
+    from nacre.table.database import Database, Key
     from nacre.table.rules import Dependency, Unit
     from nacre.table.schema import Attestation, Schema
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import hashlib
 import os
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from nacre.table.checking import HIDDEN, keyed, short
 from nacre.table.columns import PROVENANCES, UNPROTECTED, Column
 from nacre.table.naming import choices
 from nacre.table.rules import MOST_CAP, Dependency, Impossible, RowRule, Unit, check_dependencies
+from nacre.table.written import Written
 from nacre.typed import Json
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Purchase:
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
-class Schema:
+class Schema(Written):
     """Columns by name, in the order of the table, and what is known across them.
 
     `rows` is the declared public number of rows, None when it is not public. `impossible` holds combinations
@@ -150,7 +150,7 @@ class Schema:
         for a in self.attestations:
             if not isinstance(a, Attestation):
                 raise SchemaError(f"attestations has {a!r}; use schema.attest(by=..., why=...)")
-            _check_words(a.by, a.why)
+            check_words(a.by, a.why)
 
     # -- what is known, and how -----------------------------------------------------------------------------
 
@@ -223,7 +223,7 @@ class Schema:
         Without `column` (a name or several), facts of every column and of the table; without `fact`, every fact. Bought
         facts stay bought. Raises SchemaError when no such fact matches: an attestation of nothing is a mistake.
         """
-        _check_words(by, why)
+        check_words(by, why)
         wanted = None if column is None else {column} if isinstance(column, str) else set(column)
         for name in sorted((wanted or set()) - set(self.columns)):
             raise SchemaError(f"attest: there is no column {name!r}; choose among {choices(name, self.names)}")
@@ -290,12 +290,6 @@ class Schema:
             raise SchemaError(f"schema is {type(schema).__name__}; give a nacre.Schema, or the path of a schema file")
         return schema
 
-    def save(self, path: str | os.PathLike, force: bool = False) -> None:
-        """Write the JSON file, whole or not at all; an existing file is kept unless `force`."""
-        from nacre.table.writing import write_text
-
-        write_text(path, self.to_json() + "\n", force=force)
-
     @classmethod
     def draft(cls, table: object, exclude: tuple[str, ...] = ()) -> Schema:
         """A guess from the data itself: every fact in it is `read`, to be reviewed and attested or
@@ -303,16 +297,6 @@ class Schema:
         from nacre.table.draft import draft
 
         return draft(table, exclude)
-
-    def digest(self) -> str:
-        """SHA-256 of the canonical JSON: equal schemas, and only they, have the same digest."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Schema) and self.to_json() == other.to_json()
-
-    def __hash__(self) -> int:
-        return hash(self.to_json())
 
 
 def _checked_columns(columns: object) -> dict[str, Column]:
@@ -329,7 +313,7 @@ def _checked_columns(columns: object) -> dict[str, Column]:
     return dict(columns)
 
 
-def _check_words(by: object, why: object) -> None:
+def check_words(by: object, why: object) -> None:
     for word, value in (("by", by), ("why", why)):
         if not isinstance(value, str) or not value.strip() or HIDDEN.search(value):
             raise SchemaError(

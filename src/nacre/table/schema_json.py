@@ -24,6 +24,7 @@ _KEYS = (
     "purchases",
 )  # fmt: skip
 _Fact = TypeVar("_Fact")
+_Made = TypeVar("_Made")
 
 
 def dump(schema: Schema) -> str:
@@ -50,15 +51,20 @@ def _compact(value: object) -> str:
 
 def load(path: str | os.PathLike) -> Schema:
     """Read a schema file; every problem with it names the file."""
+    return load_with(parse, path, MAX_BYTES, "schema file")
+
+
+def load_with(parse: Callable[[bytes], _Made], path: str | os.PathLike, most: int, what: str) -> _Made:
+    """What a file of at most so many bytes says; every problem with it names the file."""
     path = Path(path)
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise SchemaError(f"a schema file of {path.stat().st_size:,} bytes; at most {MAX_BYTES:,}")
+        if path.stat().st_size > most:
+            raise SchemaError(f"{path}: a {what} of {path.stat().st_size:,} bytes; at most {most:,}")
         text = path.read_bytes()
     except FileNotFoundError:
-        raise DataError(f"{path}: no such schema file; check the path, or make one with `nacre schema`") from None
+        raise DataError(f"{path}: no such {what}; check the path, or make one with `nacre schema`") from None
     except OSError as error:
-        raise DataError(f"{path}: cannot read the schema file ({error.strerror}); check the path") from None
+        raise DataError(f"{path}: cannot read the {what} ({error.strerror}); check the path") from None
     try:
         return parse(text)
     except SchemaError as error:
@@ -81,12 +87,12 @@ def parse(source: str | bytes | Mapping[str, Any]) -> Schema:
         columns={name: from_json(spec, name) for name, spec in columns.items()},
         rows=raw.get("rows"),
         unit=None if raw.get("unit") is None else Unit.from_json(raw["unit"], '"unit"'),
-        dependencies=_each(raw, "dependencies", Dependency.from_json),
-        impossible=_each(raw, "impossible", Impossible.from_json),
-        rules=_each(raw, "rules", row_rule),
+        dependencies=each(raw, "dependencies", Dependency.from_json),
+        impossible=each(raw, "impossible", Impossible.from_json),
+        rules=each(raw, "rules", row_rule),
         provenance=raw.get("provenance", {}),
-        attestations=_each(raw, "attestations", Attestation.from_json),
-        purchases=_each(raw, "purchases", Purchase.from_json),
+        attestations=each(raw, "attestations", Attestation.from_json),
+        purchases=each(raw, "purchases", Purchase.from_json),
     )
 
 
@@ -99,7 +105,7 @@ def _decode(source: str | bytes) -> Any:
         raise SchemaError(f"not a schema: {error}") from None
 
 
-def _each(raw: Mapping[str, Any], key: str, read: Callable[[Any, str], _Fact]) -> tuple[_Fact, ...]:
+def each(raw: Mapping[str, Any], key: str, read: Callable[[Any, str], _Fact]) -> tuple[_Fact, ...]:
     value = raw.get(key, [])
     if not isinstance(value, list):
         raise SchemaError(f'"{key}" is {short(value)}; write a list [...]')

@@ -11,7 +11,7 @@ from nacre.table.values.instants import UNITS, isoformat
 
 sources = st.sampled_from(["public", "bought", "unattested", "read"])
 names = st.text(
-    st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Cf", "Zl", "Zp")), min_size=1, max_size=8
+    st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Cf", "Zl", "Zp", "Cn")), min_size=1, max_size=8
 )  # of columns: printed in certificates
 words = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=8)
 floats = st.floats(-1e12, 1e12, allow_nan=False)

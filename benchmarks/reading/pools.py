@@ -3,6 +3,7 @@ alone and every library decides for itself what it makes of them."""
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import datetime as dt
 import gzip
@@ -24,6 +25,7 @@ import pyarrow.parquet as pq
 
 from nacre.engines.interface import View
 from nacre.engines.rows import FileRows, open_rows
+from nacre.engines.tables import open_tables
 from nacre.table.sources import Options
 
 UTC = dt.UTC
@@ -342,6 +344,41 @@ def _spelt(value: Any, whole: str) -> str:
     return whole.format(value) if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
+SQLITE_TYPES = ("INTEGER", "REAL", "TEXT", "NUMERIC", "BOOLEAN", "DATE", "DECIMAL(9, 2)", "VARCHAR(9)", "")
+
+
+def sqlite_file(table: Table, kinds: Sequence[Any], folder: Path, rng: random.Random) -> Any:
+    """With declared types that say little: any value may stand anywhere. Persons keep the sort they have."""
+    import sqlite3
+
+    declared = {name: rng.choice(("TEXT", "") if name == "who" else SQLITE_TYPES) for name in table.names}
+    path = folder / "t.sqlite"
+    path.unlink(missing_ok=True)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"CREATE TABLE t ({', '.join(f'{name} {kind}' for name, kind in declared.items())})")
+        places = ", ".join("?" * len(table.names))
+        connection.executemany(f"INSERT INTO t VALUES ({places})", [[*map(_stored, row)] for row in table.rows])
+        connection.commit()
+    return open_tables(path, options=Options(batch_rows=rng.randint(1, 4)))["t"]
+
+
+def _stored(value: Any) -> Any:
+    plain = value is None or isinstance(value, (str, float, bytes))
+    return value if plain or (isinstance(value, int) and abs(value) < 2**63) else str(value)
+
+
+def duckdb_file(table: Table, kinds: Sequence[pa.DataType], folder: Path, rng: random.Random) -> Any:
+    import duckdb
+
+    found = arrow_table(table, kinds, folder, rng)
+    path = folder / "t.duckdb"
+    path.unlink(missing_ok=True)
+    with contextlib.closing(duckdb.connect(path)) as connection:
+        connection.register("given", found)
+        connection.execute("CREATE TABLE t AS SELECT * FROM given")
+    return open_tables(path, options=Options(batch_rows=rng.randint(1, 4)))["t"]
+
+
 # By name: what makes the source, and whether types are declared ("typed"), found by pandas, or none (all text).
 SOURCES = {
     "pandas": (pandas_frame, "found"), "pandas-objects": (pandas_objects, "found"),
@@ -353,4 +390,5 @@ SOURCES = {
     "narwhals": (narwhals_frame, "found"), "arrow-stream": (arrow_stream, "typed"), "dataset": (dataset, "typed"),
     "folders": (folders, "codes"), "pandas-sparse": (pandas_sparse, "found"),
     "shards": (shards, "typed"), "json-lines": (json_lines, "found"), "excel": (sheet, "found"),
+    "sqlite": (sqlite_file, "found"), "duckdb": (duckdb_file, "typed"),
 }  # fmt: skip

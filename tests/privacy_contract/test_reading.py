@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from nacre.engines import dataset
 from nacre.errors import DataError
 from nacre.privacy.passes import units
-from nacre.table.sources import frames, pandas_columns, storage
+from nacre.table.sources import frames, pandas_columns, sqlite, storage
 from nacre.table.values import casting, labels
 
-FILES = ("csv", "parquet", "folders", "excel", "dataset", "shards")  # slow to make
+FILES = ("csv", "parquet", "folders", "excel", "dataset", "shards", "sqlite", "duckdb")  # slow to make
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -61,12 +61,20 @@ def _read_as_values(array, dtype):
     return np.zeros(len(array), dtype), np.ones(len(array), bool), ~missing
 
 
+def _of_one_sort(values) -> pa.Array:
+    """Numbers in one type where all of them are numbers: 1 beside 2.5 is 1.0."""
+    numbers = all(v is None or isinstance(v, int | float) for v in values)
+    texts = [None if v is None else v.decode("utf-8", "replace") if isinstance(v, bytes) else str(v) for v in values]
+    return pa.array(values, pa.float64()).cast(pa.string()) if numbers else pa.array(texts, pa.string())
+
+
 TWINS = {
+    "values of SQLite by their neighbours": (sqlite, "_texts", _of_one_sort, "sqlite"),
     "types of folders by all names": (dataset.DatasetRows, "_check_formats", _nothing, "folders"),
     "numbers that are none as values": (casting, "unreadable", _read_as_values, "pandas"),
     "types by all rows": (frames, "from_pandas", _inferred, "pandas-objects"),
     "integers as they are stored": (pandas_columns, "_column", _stored, "pandas"),
-    "lossy names of bytes": (labels, "_text_of_bytes", _lossy, "arrow"),
+    "lossy names of bytes": (labels, "text_of_bytes", _lossy, "arrow"),
     "names by physical type": (units, "_names", _by_type, "parquet-parts"),
     "names by their spelling": (units, "_names", labels.as_text, "csv-parts"),
 }

@@ -21,12 +21,12 @@ from nacre.table.sources.storage import Agreement, plain, type_of_all
 
 
 class MemoryRows(Stored):
-    """A table in memory. It must have columns, rows and no name twice."""
+    """A table in memory. It must have columns, rows (unless it may be `empty`) and no name twice."""
 
-    def __init__(self, table: Any, batch_rows: int = BATCH_ROWS):
+    def __init__(self, table: Any, batch_rows: int = BATCH_ROWS, empty: bool = False):
         self.table = to_arrow(table)
         self._batch_rows = batch_rows
-        if self.table.num_columns == 0 or self.table.num_rows == 0:
+        if self.table.num_columns == 0 or (self.table.num_rows == 0 and not empty):
             raise DataError(
                 f"the table has {self.table.num_rows} rows and {self.table.num_columns} columns; "
                 "a table needs at least one of each"
@@ -49,7 +49,8 @@ class FileRows(Stored):
     """One file, or several with the same columns, read one after the other in the order given.
 
     Memory use does not grow with the number of rows. Opening reads names, types and sizes; with `look`, also whether
-    the first rows fit what was declared, so that a wrong dialect costs nothing.
+    the first rows fit what was declared, so that a wrong dialect costs nothing. Without rows it is refused unless it
+    may be `empty`.
     """
 
     def __init__(
@@ -57,7 +58,9 @@ class FileRows(Stored):
         paths: str | os.PathLike | Sequence[str | os.PathLike],
         options: Options | None = None,
         look: bool = True,
+        empty: bool = False,
     ):
+        self._empty = empty
         listed = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
         if not listed:
             raise DataError("no file was named; name at least one")
@@ -101,7 +104,7 @@ class FileRows(Stored):
                 rows += batch.num_rows
                 if batch.num_rows:
                     yield plain(batch)
-        if rows == 0:
+        if rows == 0 and not self._empty:
             raise DataError(f"{self.sources[0].path}: the file has column names but no rows; a table needs rows")
 
     def split(self, parts: int) -> list[FileShard]:
@@ -112,12 +115,17 @@ class FileRows(Stored):
 
 
 def open_rows(
-    source: Any, format: str | None = None, options: Options | None = None, engine: Any = None, look: bool = True
+    source: Any,
+    format: str | None = None,
+    options: Options | None = None,
+    engine: Any = None,
+    look: bool = True,
+    empty: bool = False,
 ) -> Rows:
     """Rows from whatever holds a table: rows, a pandas, polars or Arrow table, an Arrow dataset, a path or URL, a list
     of them, a pattern such as 'parts/*.parquet' (files in the order of their names), or a folder of files of one
     format. With an `engine` ("ray", "ray:4" or "ray://HOST:PORT", or a `Cluster`) its workers read the files. Without
-    `look`, no row of a file is looked at."""
+    `look`, no row of a file is looked at; a table without rows is refused unless it may be `empty`."""
     options = options or Options()
     if format is not None:
         options = dataclasses.replace(options, format=format)
@@ -125,21 +133,21 @@ def open_rows(
         from nacre.engines.cluster import Cluster, ClusterRows
 
         kept = isinstance(engine, Cluster)  # whoever opened it closes it
-        rows = open_rows(source, None, options, look=look)
+        rows = open_rows(source, None, options, look=look, empty=empty)
         return ClusterRows(rows, engine if kept else Cluster(engine), not kept)
     if isinstance(source, (MemoryRows, FileRows)):
         return source
     if isinstance(source, (str, os.PathLike)):
-        return FileRows(_expanded([source]), options, look)
+        return FileRows(_expanded([source]), options, look, empty)
     if isinstance(source, (list, tuple)) and source and all(isinstance(s, (str, os.PathLike)) for s in source):
-        return FileRows(_expanded(source), options, look)
+        return FileRows(_expanded(source), options, look, empty)
     if not isinstance(source, (list, tuple)) and isinstance(source, Rows):
         return source
     if type(source).__module__ == "pyarrow._dataset":
         from nacre.engines.dataset import DatasetRows
 
         return DatasetRows(source)
-    return MemoryRows(source)
+    return MemoryRows(source, empty=empty)
 
 
 def _expanded(sources: Sequence[Any]) -> list[Any]:

@@ -48,7 +48,7 @@ def unpack(array: pa.Array) -> pa.Array:
         return unpack(run_by_run(array))
     kind = array.type
     if is_binary(kind):
-        return _mapped(array, _text_of_bytes)
+        return _mapped(array, text_of_bytes)
     if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
         return unpack(without_views(array))
     return array
@@ -75,7 +75,7 @@ def _mapped(array: pa.Array, text_of) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(encoded.indices, pa.array(texts, pa.large_string()))
 
 
-def _text_of_bytes(word: bytes) -> str:
+def text_of_bytes(word: bytes) -> str:
     """Bytes as text; what is not UTF-8, or holds a NUL, is spelt in hexadecimal digits behind a NUL."""
     try:
         text = word.decode("utf-8")

@@ -19,7 +19,7 @@ from nacre.audit.doors import (
     poisson_threshold,
 )
 from nacre.errors import NacreError
-from nacre.privacy import room as rooms
+from nacre.privacy import opening as rooms
 from nacre.privacy.accounting.accountant import PoissonGaussian, epsilon_at
 
 DRAWS, ALPHA = 10_000, 1e-6

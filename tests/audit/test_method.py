@@ -22,7 +22,7 @@ from nacre.audit.one_run import SCORED, CanaryRoom, coins, guess, one_run_mu, re
 from nacre.errors import DomainNotDeclared, NacreError
 from nacre.learners.exponential import Rejection
 from nacre.learners.planned import Planned
-from nacre.privacy import room as rooms
+from nacre.privacy import opening as rooms
 from nacre.privacy.accounting.accountant import Gaussian, epsilon_at
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator

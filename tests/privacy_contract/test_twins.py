@@ -13,7 +13,7 @@ from tests.privacy_contract.twins import Twins, budget_checked_after_the_step
 
 from nacre.engines import MemoryRows, open_rows
 from nacre.privacy import discovery, noise
-from nacre.privacy import room as room_module
+from nacre.privacy import opening as room_module
 from nacre.privacy.curator import Curator
 from nacre.privacy.doors import categories
 from nacre.privacy.doors import select as selection
@@ -68,8 +68,8 @@ def noise_ignores_the_relation(patch):
 def one_record_in_two_cells(patch):
     real = counting.TableCounter._add_chunk
 
-    def twice(self, chunk, rows):
-        real(self, chunk, rows)
+    def twice(self, chunk, rows, weights):
+        real(self, chunk, rows, weights)
         for table in self._tables:  # every count also one cell further
             table += np.roll(table, 1)
 

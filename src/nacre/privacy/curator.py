@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from nacre.privacy.doors import bounds, categories, counts, descend, reveal, sample, select, teach, total
+from nacre.privacy.opening import Record as Record
 from nacre.privacy.passes.tables import Clique
-from nacre.privacy.room import Record as Record
 from nacre.privacy.room import Room
 
 

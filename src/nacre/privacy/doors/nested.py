@@ -7,9 +7,11 @@ most `mu` noise standard deviations (docs/proofs/units_in_tables.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
 
 from nacre.errors import PlanError
 from nacre.privacy.accounting.events import Event, Gaussian
@@ -17,7 +19,13 @@ from nacre.privacy.certificate.rounding import down, up
 from nacre.privacy.doors.entry import Entry, Scope
 from nacre.privacy.nested.views import View
 from nacre.privacy.noise import MAX_SIGMA
-from nacre.privacy.passes.tables import Clique
+from nacre.privacy.passes.tables import MAX_CELLS, Clique
+from nacre.privacy.transcript import digest
+
+if TYPE_CHECKING:
+    from nacre.privacy.nested.counting import Look
+    from nacre.privacy.nested.curator import NestedCurator
+    from nacre.table.database import Database
 
 
 @dataclass(frozen=True)
@@ -101,3 +109,95 @@ def _kind(view: View) -> str:
 
 def _tuples(value: object) -> object:
     return tuple(_tuples(v) for v in value) if isinstance(value, Sequence) and not isinstance(value, str) else value
+
+
+def nested(
+    room: NestedCurator, entry: Nested, groups: Mapping[str, np.ndarray] | None = None
+) -> list[list[np.ndarray]]:
+    """Noisy tables (float64) for each view and clique of the entry, in units of weight 1.
+
+    Columns are "table.column" by the forms of the database, "table@place" the place of a row under its parent (only,
+    first, middle, last); with "+" behind it, of the row after it in a view of kind "next". `groups["table.column"]`
+    maps each fine cell to a coarser group (−1: no cell). Tables of a view with strata have them as their first axis.
+    """
+    from nacre.privacy.nested import counting
+
+    looks = [looked_at(room, entry, view, cliques, groups or {}) for view, cliques in zip(entry.views, entry.cliques)]
+    counters = [look.counter() for look in looks]  # refuses tables that do not fit before anything is spent
+    if (cells := sum(counter.cells for counter in counters)) > MAX_CELLS:
+        raise PlanError(f"entry {entry.name!r}: {cells:,} cells in all; at most {MAX_CELLS:,} fit in memory")
+    room._open(entry, Nested)
+    over = 0
+    for units in room._units():
+        allowed = counting.within(looks, entry.precisions, entry.mu, units)
+        over += int((~allowed).sum())
+        for look, counter in zip(looks, counters):
+            counting.count(look, counter, units, allowed)
+    room._over[entry.name] = over
+    answers = []
+    for view, sigmas, counter in zip(entry.views, entry.sigmas, counters):
+        whole = room._noisy(counter.tables(), [sigma * view.scale for sigma in sigmas])
+        answers.append([table / view.scale for table in whole])
+    used = {c: digest(look.luts[c]) for look in looks for c in look.luts}
+    return room._answer(
+        entry, {"views": [v.to_json() for v in entry.views], "cliques": entry.cliques, "luts": used}, answers
+    )
+
+
+def looked_at(
+    room: NestedCurator, entry: Nested, view: View, cliques: Sequence[Clique], groups: Mapping[str, np.ndarray]
+) -> Look:
+    """A view of this database with the columns of its tables, or a PlanError."""
+    from nacre.privacy.nested.counting import PLACE, PLACES, Cell, Look
+    from nacre.privacy.passes.work import lut_of
+
+    check_view(entry.name, view, room.database)
+    path = room.database.path(view.table)
+    below = path if view.other is None else (*path, view.other)
+    known = {f"{t}.{c}": Cell(t, c) for t in below for c in room.forms[t].columns}
+    known |= {f"{t}{PLACE}": Cell(t, None) for t in below[1:]}
+    if view.kind == "next":
+        known |= {f"{name}+": Cell(c.table, c.name, True) for name, c in known.items() if c.table == view.table}
+    columns, luts = {}, {}
+    for name in dict.fromkeys(c for clique in cliques for c in clique):
+        if name not in known:
+            raise PlanError(
+                f"entry {entry.name!r}, {view.where}: {name!r} is no column of it; expected one of {list(known)}"
+            )
+        columns[name] = cell = known[name]
+        plain = name.removesuffix("+") if cell.after else name
+        cells = PLACES if cell.name is None else room.grids[plain].cells
+        lut = np.arange(cells) if plain not in groups else np.asarray(groups[plain])
+        if lut.shape != (cells,) or lut.dtype.kind not in "iu":
+            raise PlanError(f"column {name!r}: groups must be {cells} integers, one per fine cell")
+        luts[name] = lut_of(lut, cells)
+    return Look(view, path, columns, luts, cliques)
+
+
+def check_view(entry: str, view: View, database: Database) -> None:
+    """Refuse, before anything is spent, a view that this database does not have."""
+    where = f"entry {entry!r}, {view.where}"
+    for table in (view.table, *([view.other] if view.other else [])):
+        if table not in database.owned:
+            raise PlanError(f"{where}: {table!r} is no owned table; expected one of {list(database.owned)}")
+    caps = caps_of(database)
+    path = database.path(view.table)
+    if len(path) == 1:
+        if not view.plain:
+            raise PlanError(f"{where}: a row of {view.table!r} is a unit and counts once; expected plain rows")
+        return
+    if view.other is not None and database.path(view.other)[:-1] != path[:-1]:
+        raise PlanError(f"{where}: {view.table!r} and {view.other!r} hang on different tables; a pair has one parent")
+    if [len(n) for n in view.above] != [caps[t] for t in path[1:-1]]:
+        raise PlanError(
+            f"{where}: numerators above for m up to {[len(n) for n in view.above]}; expected the caps of "
+            f"{list(path[1:-1])}, {[caps[t] for t in path[1:-1]]}"
+        )
+    if max(len(n) for n in view.own) not in (1, caps[view.table]):
+        raise PlanError(f"{where}: own numerators; expected one, or {caps[view.table]}, the cap of {view.table!r}")
+
+
+def caps_of(database: Database) -> dict[str, int]:
+    """The most rows of each owned table under one parent row, as `views.worst` takes them."""
+    owners = {table: database.owner(table) for table in database.owned}
+    return {table: key.cap for table, key in owners.items() if key is not None and key.cap is not None}

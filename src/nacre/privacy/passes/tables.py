@@ -39,18 +39,24 @@ class TableCounter:
             )
         self._tables = [np.zeros(math.prod(shape), dtype=np.int64) for shape in self._shapes]
 
-    def add(self, codes: Mapping[str, np.ndarray], rows: int) -> None:
-        """Count `rows` records given as one code array per column."""
+    def add(self, codes: Mapping[str, np.ndarray], rows: int, weights: np.ndarray | None = None) -> None:
+        """Count `rows` records given as one code array per column, each as one or by its weight: whole numbers up to
+        2^31, whose sums over a chunk are exact in floats."""
         for start in range(0, rows, _CHUNK):
             stop = min(start + _CHUNK, rows)
             chunk = {c: _legal(codes[c][start:stop], size) for c, size in self.sizes.items()}
-            self._add_chunk(chunk, stop - start)
+            self._add_chunk(chunk, stop - start, None if weights is None else weights[start:stop])
 
-    def _add_chunk(self, chunk: Mapping[str, np.ndarray], rows: int) -> None:
+    def _add_chunk(self, chunk: Mapping[str, np.ndarray], rows: int, weights: np.ndarray | None) -> None:
         tails: dict[Clique, np.ndarray] = {(): np.zeros(rows, dtype=np.int64)}
         for clique, shape, table in zip(self.cliques, self._shapes, self._tables):
             index = _flat_index(clique, shape, chunk, tails)
-            table += np.bincount(index, minlength=len(table))
+            table += np.bincount(index, weights, minlength=len(table)).astype(np.int64, copy=False)
+
+    @property
+    def cells(self) -> int:
+        """How many numbers it holds."""
+        return sum(map(len, self._tables))
 
     def merge(self, other: TableCounter) -> None:
         """Add what another counter of the same tables has counted."""

@@ -44,9 +44,7 @@ class Coder:
 
     def lut(self, name: str, groups: np.ndarray) -> np.ndarray:
         """`groups` for every code of the narrow type; the code of no cell, the last one, stays −1."""
-        cells = self.grids[name].cells
-        spare = 1 if cells > 0xFFFF else np.iinfo(code_type(cells)).max + 1 - cells
-        return np.append(groups, np.full(spare, -1))
+        return lut_of(groups, self.grids[name].cells)
 
 
 def code_type(cells: int) -> type:
@@ -56,6 +54,12 @@ def code_type(cells: int) -> type:
 
 def narrow(codes: np.ndarray, cells: int) -> np.ndarray:
     return codes.astype(code_type(cells))  # −1 wraps to the largest value of an unsigned type
+
+
+def lut_of(groups: np.ndarray, cells: int) -> np.ndarray:
+    """`groups` for every code of the narrow type of so many cells; the codes of no cell stay −1."""
+    spare = 1 if cells > 0xFFFF else np.iinfo(code_type(cells)).max + 1 - cells
+    return np.append(groups, np.full(spare, -1))
 
 
 def counter_of(cliques: Sequence[Clique], groups: Mapping[str, np.ndarray]) -> TableCounter:

@@ -13,7 +13,7 @@ from tests.browser import chromium
 
 FOUND = chromium.find()
 pytestmark = pytest.mark.skipif(FOUND is None, reason=chromium.MISSING)
-PAGES = ("report", "sheet", "wide", "hostile", "no-promise")
+PAGES = ("report", "sheet", "wide", "hostile", "no-promise", "database")
 WIDE, NARROW = 1400, 390
 OVERFLOW = "document.documentElement.scrollWidth - window.innerWidth"
 # Words in drawings that reach beyond their drawing by more than a pixel.
@@ -45,6 +45,7 @@ def folder(tmp_path_factory):
         "wide": report_html(sample.wide(200)),
         "hostile": report_html(REPORTS["hostile"]()),
         "no-promise": report_html(REPORTS["no promise"]()),
+        "database": report_html(sample.database()),
     }
     for name, html in pages.items():
         (place / f"{name}.html").write_text(html, encoding="utf-8")
@@ -68,7 +69,7 @@ def test_a_page_opens_without_complaint_and_fits_the_screen(folder, browser, nam
     assert browser.evaluate("window.innerWidth") == width
     assert browser.evaluate(OVERFLOW) <= 0
     assert browser.evaluate("getComputedStyle(document.documentElement).colorScheme") == ("dark" if dark else "light")
-    if name in ("report", "sheet"):
+    if name in ("report", "sheet", "database"):
         picture = folder / f"{name}-{width}-{'dark' if dark else 'light'}.png"
         pictures = browser.screenshot(picture)
         tall = browser.evaluate("document.documentElement.scrollHeight")

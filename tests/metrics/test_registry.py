@@ -47,6 +47,16 @@ AGREED = (
     "wasserstein",
     "correlation_rmse",
     "cramers_v_mae",
+    "integrity",
+    "cardinality_tvd",
+    "parent_child_tvd2",
+    "two_hop_tvd2",
+    "sibling_tvd2",
+    "within_tvd2",
+    "consecutive_tvd2",
+    "consecutive_same_tvd2",
+    "planted_error",
+    "auc_gap",
 )
 
 

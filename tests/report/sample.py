@@ -20,6 +20,7 @@ from nacre.privacy.certificate.statement import certify
 from nacre.privacy.noise import ENTROPY
 from nacre.report.report import Comparison, Report
 from nacre.synthesizers.registry import make
+from nacre.table.simulate.clinic import clinic
 from nacre.table.simulate.people import people, people_schema
 
 TARGET = "late_payment"
@@ -129,6 +130,15 @@ def _all_v(codes: dict[str, np.ndarray], names: tuple[str, ...]) -> np.ndarray:
             chi2 = ((counts - expected) ** 2 / expected).sum()
             found[i, j] = found[j, i] = np.sqrt(chi2 / counts.sum() / smaller) if smaller else np.nan
     return found
+
+
+@cache
+def database() -> Report:
+    """Of two simulated clinics."""
+    made = [clinic(units, seed) for units, seed in ((400, 1), (400, 2), (300, 3))]
+    tables = [m.tables for m in made]
+    schema = made[0].database
+    return nacre.evaluate(tables[1], train=tables[0], holdout=tables[2], schema=schema, target="visits.cost", n_jobs=1)
 
 
 def wide(columns: int, seed: int = 0) -> Report:

@@ -116,6 +116,7 @@ def summary_lines(report: Report) -> Sequence[str]:
 
     found = {(s.metric, s.of): s for s in report.scores if not s.columns}
     lines = []
+    wide = max([12, *(len(s.metric) for s in report.scores if METRICS[s.metric].headline and not s.columns)]) + 1
     headlines = sorted((m.headline, m.name) for m in METRICS.values() if m.headline is not None)
     for _, name in headlines:
         s, real = found.get((name, "synthetic")), found.get((name, "real")) or found.get((name, "bootstrap"))
@@ -123,6 +124,6 @@ def summary_lines(report: Report) -> Sequence[str]:
             beside = (
                 "" if real is None else f"   {'real' if real.of == 'real' else 'bootstrap of real'} {real.value:.3f}"
             )
-            lines.append(f"{name:13}{s.value:.3f}{beside}")
-    lines += [f"weak         {describe(s)}" for s in weakest(report, 3)]
-    return [*lines, *(f"hidden       {', '.join(h.columns)}: {verdict(h)}" for h in report.hidden)]
+            lines.append(f"{name:{wide}}{s.value:.3f}{beside}")
+    lines += [f"{'weak':{wide}}{describe(s)}" for s in weakest(report, 3)]
+    return [*lines, *(f"{'hidden':{wide}}{', '.join(h.columns)}: {verdict(h)}" for h in report.hidden)]

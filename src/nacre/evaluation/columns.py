@@ -48,6 +48,11 @@ def _drawable(schema: Schema) -> list[str]:
     return [n for n in schema.modelled if schema.columns[n].labelled or schema.columns[n].measured]
 
 
+def compare_values(name: str, column: Column, real: Values, synthetic: Values) -> Comparison:
+    """One comparison of values that stand in no table, such as numbers of rows."""
+    return _compare(name, column, real, synthetic)
+
+
 def _profile(name: str, column: Column, found: Values) -> Profile:
     same = _compare(name, column, found, found, fenced=True)  # beside itself: one way to bin and label for both pages
     nulls = None if same.nulls is None else same.nulls[1]

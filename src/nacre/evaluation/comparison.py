@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from nacre.metrics import METRICS, Metric, Score, metric
 from nacre.metrics.domain import Domain
-from nacre.metrics.metric import Computation
+from nacre.metrics.metric import Computation, LinkedComputation
 from nacre.metrics.pair import Limits, Pair, Side
 from nacre.metrics.score import Measured
 
 WHOSE = ("synthetic", "bootstrap", "real")
+Asked = TypeVar("Asked", bound=Computation | LinkedComputation)
 Jobs = dict[tuple[Computation, str], Callable[[], Measured]]
 
 
@@ -53,19 +55,20 @@ def _job(computation: Computation, pair: Pair) -> Callable[[], Measured]:
     return lambda: computation(pair)
 
 
-def gathered(found: Mapping[tuple[Computation, str], Measured]) -> Measured:
+def gathered(found: Mapping[tuple[Asked, str], Measured]) -> Measured:
     """All scores in the order of the registry, those of columns and pairs last; notes and matrices of the synthetic
     table. Figures that have no finite value are left out."""
     scores = [_cut(replace(s, of=of)) for (_, of), one in found.items() for s in one.scores if math.isfinite(s.value)]
     place = {name: i for i, name in enumerate(METRICS)}
     scores.sort(key=lambda s: (bool(s.columns), place[s.metric], WHOSE.index(s.of)))
-    ours = [found[c, "synthetic"] for c in _computations() if (c, "synthetic") in found]
+    order = _computations()
+    ours = [one for (_, of), one in sorted(found.items(), key=lambda item: order.index(item[0][0])) if of == WHOSE[0]]
     notes = dict.fromkeys(note for one in ours for note in one.notes)
     return Measured(tuple(scores), tuple(notes), tuple(m for one in ours for m in one.matrices))
 
 
-def _computations() -> list[Computation]:
-    return list(dict.fromkeys(m.computation for m in METRICS.values() if m.computation))
+def _computations() -> list[Computation | LinkedComputation]:
+    return list(dict.fromkeys(c for m in METRICS.values() for c in (m.computation, m.linked) if c))
 
 
 def _cut(s: Score) -> Score:

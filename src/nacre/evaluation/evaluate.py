@@ -6,7 +6,7 @@ import contextlib
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from nacre.errors import NacreError, SchemaError
 from nacre.evaluation import outside, usefulness
 from nacre.evaluation.columns import compare_columns
 from nacre.evaluation.comparison import Sides, gathered, jobs
+from nacre.evaluation.databases import Ask, evaluate_database
 from nacre.evaluation.parallel import run_jobs
 from nacre.evaluation.tables import Sample, read
 from nacre.metrics.domain import Domain
@@ -24,11 +25,12 @@ from nacre.metrics.pair import Side
 from nacre.progress import Progress, silent
 from nacre.report.report import Report
 from nacre.table import Schema
+from nacre.table.database import Database
 from nacre.table.naming import choices
 
 ROWS = 100_000  # of each table, unless asked for more: marginals then have a standard error below 0.002
 
-SchemaGiven = Schema | str | os.PathLike | None
+SchemaGiven = Schema | Database | str | os.PathLike | None
 
 
 @dataclass(frozen=True)
@@ -78,11 +80,18 @@ def evaluate(
     cores); `engine` ("ray", see docs/engines.md) has the workers of a cluster do the work. `reading` (`Options` of
     `nacre.table.sources`) says how files of real rows are written.
 
+    With a `Database` as `schema` all three are {table: any of these}, and whole units are compared: `rows` is then the
+    most units to use, and `target` a "table.column" of which models foresee the next value (docs/relational.md).
+
     The report holds unprotected statistics of private rows: it never travels with the synthetic table.
     """
     start = time.monotonic()
     certificate = verified(certificate)
     progress = progress or silent
+    if isinstance(schema, Database):
+        need_libraries()
+        ask = Ask(target, seed, n_jobs, rows, None, progress)
+        return replace(evaluate_database(synthetic, train, holdout, schema, ask), certificate=certificate)
     if isinstance(suites, str):
         suites = (suites,)
     files = _files(synthetic=synthetic, train=train, holdout=holdout)
@@ -142,7 +151,7 @@ def _open(
     return tables, notes
 
 
-def _real(source: Any, reading: Any) -> Any:
+def _real(source: object, reading: Any) -> Any:
     """A file of real rows, opened as it is said to be written; any other table as it is."""
     from nacre.engines import open_rows
 
@@ -188,7 +197,7 @@ def _files(**sources: Any) -> str:
     return ", ".join(f"{what} {name}" for what, name in named.items())
 
 
-def _versions() -> str:
+def versions() -> str:
     from importlib.metadata import PackageNotFoundError, version
 
     found = []
@@ -206,7 +215,7 @@ def _facts(tables: Tables, files: str, suites: Sequence[str], start: float) -> d
             facts[f"{sample.what} rows"] = f"{sample.total:,}{used}"
     facts |= {"files": files} if files else {}
     facts |= {"columns": f"{len(tables.domain.names)}", "suites": ", ".join(suites), "seed": str(tables.seed)}
-    facts["versions"] = _versions()
+    facts["versions"] = versions()
     facts["made"] = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
     facts["seconds"] = f"{time.monotonic() - start:.1f}"
     return facts

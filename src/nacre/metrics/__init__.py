@@ -21,14 +21,18 @@ from nacre.metrics import (
     runs,
     shares,
 )
+from nacre.metrics.databases import events, keys, planted, tables, units
+from nacre.metrics.databases import queries as joined_queries
 from nacre.metrics.metric import TRAINED, Direction, Metric
 from nacre.metrics.models import MODELS, REGRESSORS
 from nacre.metrics.score import Score
 
 __all__ = ["METRICS", "MODELS", "REGRESSORS", "Direction", "Metric", "Score", "metric"]
 # In the order of reports. To add a metric: a file that lists its METRICS, and its name here.
-_BASE = [m for file in (predictions, counts, queries, shares, distinguish, joint, dependence, columns, pictures,
+_LISTED = [m for file in (predictions, counts, queries, shares, distinguish, joint, dependence, columns, pictures,
                         hidden, runs, attacks) for m in file.METRICS]  # fmt: skip
+_BASE = [replace(m, linked=tables.ALSO.get(m.name)) for m in _LISTED]
+_DATABASES = [m for file in (keys, tables, joined_queries, events, units, planted) for m in file.METRICS]
 
 
 def _gap(base: Metric) -> Metric:
@@ -52,7 +56,7 @@ def _index(metrics: list[Metric]) -> dict[str, Metric]:
 
 
 METRICS: dict[str, Metric] = _index(
-    [*_BASE, *(_gap(m) for m in _BASE if m.reads == TRAINED and m.unit == "1" and m.direction == "higher")]
+    [*_BASE, *_DATABASES, *(_gap(m) for m in _BASE if m.reads == TRAINED and m.unit == "1" and m.direction == "higher")]
 )
 
 

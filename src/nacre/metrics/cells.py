@@ -38,8 +38,13 @@ def cells(table: pd.DataFrame, description: object, bins: int = BINS) -> Cells:
     labels outside the list get cells of their own: a table gains nothing by leaving values out or overshooting."""
     domain = Domain.of(description)
     domain.check(table, "compared")
-    coded = {v.name: _cells_of(v, table[v.name], bins) for v in domain}
-    return Cells({n: c for n, (c, _) in coded.items()}, {n: k for n, (_, k) in coded.items()}, len(table))
+    return coded(table, domain, bins)
+
+
+def coded(table: pd.DataFrame, domain: Domain, bins: int = BINS) -> Cells:
+    """The same of a table that was checked, and may be empty."""
+    found = {v.name: _cells_of(v, table[v.name], bins) for v in domain}
+    return Cells({n: c for n, (c, _) in found.items()}, {n: k for n, (_, k) in found.items()}, len(table))
 
 
 def _cells_of(variable: Variable, values: object, bins: int) -> tuple[np.ndarray, int]:

@@ -46,12 +46,18 @@ def two_sample(
     """
     features = Features.of(real, domain, None)
     size = min(len(real), len(synthetic), limit, max(200, CELLS // max(1, 2 * features.width)))
+    rng = np.random.default_rng(seed)
     if size < 2 * FOLDS:
         return np.array([np.nan]), size
-    rng = np.random.default_rng(seed)
     pick = [np.sort(rng.choice(len(t), size, replace=False)) for t in (real, synthetic)]
-    x = np.vstack([features(t.iloc[rows]) for t, rows in zip((real, synthetic), pick, strict=True)])
-    y = np.repeat([0, 1], size)
+    found = [features(t.iloc[rows]) for t, rows in zip((real, synthetic), pick, strict=True)]
+    return cross_fitted(found[0], found[1], rng, seed), size
+
+
+def cross_fitted(real: np.ndarray, synthetic: np.ndarray, rng: np.random.Generator, seed: int) -> np.ndarray:
+    """The AUC and its bootstrap, for as many rows of features of either table."""
+    size = len(real)
+    x, y = np.vstack([real, synthetic]), np.repeat([0, 1], size)
     fold = np.concatenate([rng.permutation(np.arange(size) % FOLDS) for _ in range(2)])
     parts = []
     for k in range(FOLDS):
@@ -59,7 +65,7 @@ def two_sample(
         score = build("hgb").fit(x[~inside], y[~inside]).predict_proba(x[inside])[:, 1]
         weights = resamples(int(inside.sum()), RESAMPLES, seed + k).astype(np.float64)
         parts.append(ranking(y[inside] == 1, score, weights)[0])
-    return np.mean(parts, axis=0), size
+    return np.mean(parts, axis=0)
 
 
 def _told_apart(pair: Pair) -> Measured:

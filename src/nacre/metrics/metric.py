@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from nacre.metrics.pair import Pair
 from nacre.metrics.score import Measured
 
+if TYPE_CHECKING:
+    from nacre.metrics.databases.linked import LinkedPair
+
 Direction = Literal["higher", "lower", "none"]
 Computation = Callable[[Pair], Measured]
+LinkedComputation = Callable[["LinkedPair"], Measured]
 INF = float("inf")
 
 
@@ -23,7 +27,7 @@ class Metric:
     A metric of two tables has a `computation`, which several may share. It compares the synthetic table with the
     private one, or with the holdout where that is what it reads; `beside` its figure stands that of real rows, for what
     chance leaves. `whole_rows`: these are the holdout, as a row that a bootstrap draws twice tells on itself. `suite`:
-    computed only where that suite is asked for.
+    computed only where that suite is asked for. `linked` is the same of two databases instead of two tables.
     """
 
     name: str
@@ -40,6 +44,7 @@ class Metric:
     gap_of: str | None = None  # how far the figure of that name falls behind the one of real rows
     chance: bool = False  # a p-value, printed as one
     headline: int | None = None  # its place in the short table of the command line, if it has one
+    linked: LinkedComputation | None = None
 
     @property
     def beside(self) -> Literal["bootstrap", "real"]:
@@ -58,6 +63,11 @@ class Metric:
 TRAINED = ("synthetic", "holdout")
 COMPARED = ("synthetic", "private")
 SHARE = (0.0, 1.0)
+
+
+def apart(name: str, text: str, linked: LinkedComputation, headline: int | None = None) -> Metric:
+    """A total variation distance between two databases."""
+    return Metric(name, "lower", SHARE, "1", COMPARED, text, linked=linked, headline=headline)
 
 
 def lower(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -61,6 +62,7 @@ class Measured:
     scores: tuple[Score, ...]
     notes: tuple[str, ...] = ()
     matrices: tuple[Matrix, ...] = ()
+    resampled: Mapping[tuple[str, tuple[str, ...]], np.ndarray] = field(default_factory=dict)  # by metric and columns
 
     @classmethod
     def of(cls, rows: int, **figures: float) -> Measured:

@@ -17,12 +17,14 @@ DRAWN = 240  # columns with a drawing; the distances of further ones stand in th
 KEY = '<ul class="key"><li><i class="real"></i>real</li><li><i class="made"></i>synthetic</li></ul>'
 
 
-def comparison_cards(columns: Sequence[Comparison], scores: Mapping[str, Sequence[Score]]) -> str:
-    """The farthest column first. `scores` holds the figures of single columns by column name."""
+def comparison_cards(columns: Sequence[Comparison], scores: Mapping[str, Sequence[Score]], anchor: str = "c") -> str:
+    """The farthest column first. `scores` holds the figures of single columns by column name; `anchor` begins the
+    names of places on the page."""
+    scores = {column.name: scores.get(column.name, ()) for column in columns}
     far = [distance_of(column, scores.get(column.name, ())) for column in columns]
     ranked = sorted(enumerate(columns), key=lambda pair: -far[pair[0]])
-    cards = [_compared(i, column, far[i], scores.get(column.name, ())) for i, column in ranked[:DRAWN]]
-    drawn = {i for i, _ in ranked[:DRAWN]}
+    cards = [_compared(f"{anchor}{i}", column, far[i], scores.get(column.name, ())) for i, column in ranked[:DRAWN]]
+    drawn = {i: f"{anchor}{i}" for i, _ in ranked[:DRAWN]}
     return KEY + _grid(cards, "less distant") + _index(ranked, far, scores, drawn)
 
 
@@ -42,7 +44,7 @@ def _grid(cards: Sequence[str], kind: str) -> str:
     return first + details(f"{len(rest):,} {kind} columns", f'<div class="grid">{"".join(rest)}</div>', long=True)
 
 
-def _compared(i: int, column: Comparison, far: float, scores: Sequence[Score]) -> str:
+def _compared(anchor: str, column: Comparison, far: float, scores: Sequence[Score]) -> str:
     title = f"{column.name}: shares of real and synthetic rows, distance {number(far)}"
     nulls = column.nulls
     real = (1 - (nulls[0] if nulls else 0.0)) * column.real
@@ -55,7 +57,7 @@ def _compared(i: int, column: Comparison, far: float, scores: Sequence[Score]) -
     foot = [f"{s.metric} {number(s.value)}" for s in scores if s.of == "synthetic" and s.metric != "tvd1"]
     if nulls is not None and column.ends is not None:
         foot.append(f"missing: real {percent(nulls[0])}, synthetic {percent(nulls[1])}")
-    return _card(f"c{i}", column.name, f"{column.kind}, distance {number(far)}", drawing, foot)
+    return _card(anchor, column.name, f"{column.kind}, distance {number(far)}", drawing, foot)
 
 
 def _alone(profile: Profile) -> str:
@@ -123,7 +125,7 @@ def _index(
     ranked: Sequence[tuple[int, Comparison]],
     far: Sequence[float],
     scores: Mapping[str, Sequence[Score]],
-    drawn: set[int],
+    drawn: Mapping[int, str],
 ) -> str:
     """All columns as a table: the way to a column by its name, and the figures for those who cannot see drawings."""
     kinds = list(dict.fromkeys(s.metric for found in scores.values() for s in found if s.of == "synthetic"))
@@ -136,7 +138,7 @@ def _index(
         gone = ("n/a", "n/a") if column.nulls is None else tuple(percent(n) for n in column.nulls)
         figures = [values.get(k, "n/a") for k in kinds if k != "tvd1"]
         distance = values.get("tvd1", number(far[i]))
-        link = f'<a href="#c{i}">{name}</a>' if i in drawn else name
+        link = f'<a href="#{drawn[i]}">{name}</a>' if i in drawn else name
         rows.append((link, text(column.kind), distance, *figures, *map(text, gone)))
     heads = (
         "Column",
@@ -147,7 +149,7 @@ def _index(
         "Missing, synthetic",
     )
     caption = f"{len(rows):,} columns, the farthest first"
-    title = f"All {len(rows):,} columns as a table"
+    title = f"All {len(rows):,} columns as a table" if len(rows) > 1 else "The same as a table"
     if len(drawn) < len(rows):
         title += f"; the {len(drawn):,} farthest are drawn above"
     return details(title, table(caption, heads, rows, " t" + "n" * (len(heads) - 2)), long=len(rows) > OPEN)

@@ -186,7 +186,7 @@ def scores_table(caption: str, scores: Iterable[Score], of_words: Callable[[str]
     return table(caption, ("Figure", "Column", "Of", "Value", "Rows", "What it is"), rows, " ttnnt")
 
 
-def pair_table(scores: Scores, most: int = 100) -> str:
+def pair_table(scores: Scores, most: int = 250) -> str:
     """The pairs of columns that are farthest apart."""
     pairs = scores.of_pairs()
     if not pairs:

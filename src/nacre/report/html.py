@@ -13,10 +13,12 @@ from nacre.report.hidden import hidden_part
 from nacre.report.markup import bullets, document, facts_table, part, prose, text
 from nacre.report.promise import chip, promise
 from nacre.report.ranking import describe, weakest
+from nacre.report.relations import relations_parts
 from nacre.report.report import Report
 from nacre.report.weaknesses import in_short, tiles, weaknesses
 
 TITLE = "Evaluation of a synthetic table"
+TITLE_OF_DATABASES = "Evaluation of a synthetic database"
 BANNER = (
     "<strong>Contains unprotected statistics: not for release.</strong> Figures and drawings on this page were "
     "computed from private rows. Keep it as you keep the data. What may travel with the synthetic table is the "
@@ -36,14 +38,16 @@ def report_html(report: Report) -> str:
         _promise(report),
         hidden_part(report.hidden),
         attacks_part(report.attacks),
+        *relations_parts(report.relations, scores),
         _columns(report, scores),
         _dependence(report),
         _downstream(report, scores),
-        _fidelity(scores),
+        _fidelity(report, scores),
         _reading(report, scores),
         _about(report, scores),
     )
-    return document(TITLE, ("", BANNER), _top(report, scores), [p for p in made if p], _foot(report))
+    title = TITLE if report.relations is None else TITLE_OF_DATABASES
+    return document(title, ("", BANNER), _top(report, scores), [p for p in made if p], _foot(report))
 
 
 def _top(report: Report, scores: Scores) -> str:
@@ -122,7 +126,7 @@ def _downstream(report: Report, scores: Scores) -> Part | None:
     return "models", "Models", part("models", "What models learn from it", lead, body)
 
 
-def _fidelity(scores: Scores) -> Part | None:
+def _fidelity(report: Report, scores: Scores) -> Part | None:
     names = scores.whole_table()
     body = whole_table(scores, names, "Figures of the whole table") if names else ""
     body += pair_table(scores)
@@ -136,6 +140,12 @@ def _fidelity(scores: Scores) -> Part | None:
         "again. Where it says <em>real</em>, the held-out real rows and the private table were compared with each "
         "other: what two real tables differ by."
     )
+    if report.relations is not None:
+        lead = (
+            "Distances between the databases. Where it says <em>real rows redrawn</em>, private units drawn with "
+            "replacement, with all their rows, stood in for the synthetic ones; where it says <em>real</em>, private "
+            "units themselves."
+        )
     return "fidelity", "Fidelity", part("fidelity", "How close the tables are", lead, body)
 
 

@@ -79,11 +79,13 @@ def percent(share: float) -> str:
 
 
 def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]], kinds: str = "") -> str:
-    """A table of cells that are HTML already. `kinds` holds one letter for every column: t text, n number, b drawing.
+    """A table of cells that are HTML already. `kinds` holds one letter for every column: t text, n number, b drawing, k
+    a value that is kept on one line.
 
     The first column heads its row. It scrolls inside its own frame, which the keyboard reaches, when it is too wide.
     """
-    classes = [{"n": ' class="n"', "b": ' class="bar"', "t": ' class="t"'}.get(k, "") for k in kinds.ljust(len(heads))]
+    names = {"n": ' class="n"', "b": ' class="bar"', "t": ' class="t"', "k": ' class="k"'}
+    classes = [names.get(k, "") for k in kinds.ljust(len(heads))]
     top = "".join(
         f'<th scope="col"{c if "n" in k else ""}>{h}</th>' for h, c, k in zip(heads, classes, kinds.ljust(len(heads)))
     )

@@ -24,7 +24,7 @@ def weakest(report: Report, k: int = 5) -> list[Score]:
     for s in report.scores:
         if s.of != "synthetic":
             continue
-        if s.metric in ("tvd1", "tvd2") and s.columns:
+        if s.columns and (s.metric == "tvd1" or s.metric.endswith("tvd2")):
             severity[s] = _excess(s, found) if _stands_out(s, found) else 0.0
         known = metric(s.metric)
         if known.gap_of and known.model and known.model not in seen and not s.columns:

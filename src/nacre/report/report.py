@@ -52,6 +52,49 @@ class Profile:
 
 
 @dataclass(frozen=True)
+class Relation:
+    """One key. `counts`: how many rows each parent row owns; `gap`: how far each row lies behind the one before it."""
+
+    child: str
+    parent: str
+    cap: int
+    order: str | None
+    counts: Comparison
+    gap: Comparison | None = None
+
+
+@dataclass(frozen=True)
+class Extract:
+    """Rows of one table that belong to one synthetic unit, as texts. The first column numbers them; two keys and more
+    below the unit, the second says to which row of the parent each belongs."""
+
+    table: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    total: int  # rows that the unit has
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """When the rows of some synthetic units lie: places in [0, 1] between the `ends` of the axis, a tuple per unit."""
+
+    table: str
+    order: str
+    ends: tuple[str, str]
+    units: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True)
+class Relations:
+    """All of it for one database."""
+
+    unit: str
+    keys: tuple[Relation, ...]
+    timelines: tuple[Timeline, ...] = ()
+    history: tuple[Extract, ...] = ()
+
+
+@dataclass(frozen=True)
 class Hidden:
     """One set of hidden columns: was their released distribution told from the real one at this level?
 
@@ -93,6 +136,7 @@ class Report:
     certificate: Certificate | None = None  # of the release, where there is one
     hidden: tuple[Hidden, ...] = ()  # columns whose distribution was to be hidden, where there are any
     attacks: tuple[Attack, ...] = ()  # what attacks found, where any was made (`nacre audit`)
+    relations: Relations | None = None  # of a database: then columns are named table.column
 
     def to_html(self, path: str | os.PathLike | None = None, force: bool = False) -> str:
         """One self-contained page; written to `path` when one is given (an existing file is kept unless `force`)."""

@@ -109,7 +109,7 @@ caption{text-align:left;font-weight:600;padding:0 0 8px}
 th,td{padding:7px 18px 7px 0;text-align:left;vertical-align:top;border-bottom:1px solid var(--line)}
 thead th{color:var(--soft);font-weight:600;font-size:.84rem;vertical-align:bottom;border-bottom:1.5px solid var(--soft)}
 tbody th{font-weight:500;overflow-wrap:anywhere;min-width:130px;max-width:44ch}
-td{overflow-wrap:anywhere}td.n,th.n{text-align:right}td.n{white-space:nowrap}
+td{overflow-wrap:anywhere}td.n,th.n{text-align:right}td.n,td.k{white-space:nowrap}
 td.t{min-width:190px;max-width:64ch}td.bar{min-width:190px;padding-right:0;vertical-align:middle}
 tbody tr:last-child>*{border-bottom-color:var(--soft)}
 code{font:.92em ui-monospace,SFMono-Regular,Menlo,Consolas,"Liberation Mono",monospace;overflow-wrap:anywhere}

@@ -143,6 +143,22 @@ def bars(labels: Sequence[str], real: np.ndarray | None, synthetic: np.ndarray, 
     return _svg("".join(rows), max(len(labels), 1) * _ROW + 2, title)
 
 
+def lanes(units: Sequence[Sequence[float]], ends: tuple[str, str], title: str) -> str:
+    """A line for every unit with a mark at each of its places in [0, 1]; `ends` name both ends of the axis."""
+    left, height, row = 8, max(len(units), 1) * 15 + 4, 15
+    parts = []
+    for i, places in enumerate(units):
+        y = i * row + 9
+        xs = [left + (WIDTH - 2 * left) * place for place in places]
+        if xs:
+            parts.append(f'<line class="rule" x1="{min(xs):.1f}" x2="{max(xs):.1f}" y1="{y}" y2="{y}"/>')
+        parts += [f'<circle class="made" cx="{x:.1f}" cy="{y}" r="3.6"/>' for x in xs]
+    parts.append(f'<line class="axis" x1="{left}" x2="{WIDTH - left}" y1="{height}" y2="{height}"/>')
+    for x, words, anchor in ((left, ends[0], "start"), (WIDTH - left, ends[1], "end")):
+        parts.append(f'<text class="tick" x="{x}" y="{height + 15}" text-anchor="{anchor}">{text(words, 24)}</text>')
+    return _svg("".join(parts), height + _FOOT, title)
+
+
 def against_ceiling(
     value: float,
     span: tuple[float, float],

@@ -16,7 +16,16 @@ from nacre.report.attacks import NOT_PROOF
 from nacre.report.hidden import NOT_DP, of_words, verdict
 from nacre.report.markup import chance
 from nacre.report.ranking import describe, distance_of, weakest
-from nacre.report.report import Attack, Comparison, Hidden, Report
+from nacre.report.report import (
+    Attack,
+    Comparison,
+    Extract,
+    Hidden,
+    Relation,
+    Relations,
+    Report,
+    Timeline,
+)
 from nacre.table.documents import UNFIT
 from nacre.typed import Json
 
@@ -38,6 +47,7 @@ def to_json(report: Report) -> dict[str, Json]:
         "columns": [_plain(c) for c in report.columns],
         "matrices": [_plain(m) for m in report.matrices],
         **({"hidden": [_plain(h) for h in report.hidden]} if report.hidden else {}),
+        **({"relations": _plain(report.relations)} if report.relations is not None else {}),
         **({"attacks": [_plain(a) for a in report.attacks]} if report.attacks else {}),
         "certificate": None if certificate is None else certificate.to_json(),
     }
@@ -61,6 +71,7 @@ def from_json(data: Mapping[str, Any]) -> Report:
             notes=tuple(data["notes"]),
             hidden=tuple(_back(Hidden, h) for h in data.get("hidden", ())),
             attacks=tuple(_back(Attack, a) for a in data.get("attacks", ())),
+            relations=_relations(data["relations"]) if "relations" in data else None,
             certificate=None if certificate is None else verified(Certificate.from_json(certificate)),
         )
     except UNFIT as error:
@@ -79,7 +90,16 @@ def _plain(found: object) -> Any:
     return None if isinstance(found, float) and not math.isfinite(found) else found
 
 
-Part = TypeVar("Part", Score, Comparison, Matrix, Hidden, Attack)
+def _relations(data: Mapping[str, Any]) -> Relations:
+    keys = []
+    for one in data["keys"]:
+        gap = None if one["gap"] is None else _back(Comparison, one["gap"])
+        keys.append(Relation(**{**one, "counts": _back(Comparison, one["counts"]), "gap": gap}))
+    timelines = tuple(_back(Timeline, t) for t in data["timelines"])
+    return Relations(data["unit"], tuple(keys), timelines, tuple(_back(Extract, e) for e in data["history"]))
+
+
+Part = TypeVar("Part", Score, Comparison, Matrix, Hidden, Attack, Timeline, Extract)
 _ARRAYS = {"real", "synthetic"}
 
 
@@ -102,7 +122,7 @@ def _tuples(value: object) -> Any:
 def to_markdown(report: Report) -> str:
     """The report as text for people: what is weakest, models, distances, columns, notes, the certificate."""
     parts = [
-        "# Evaluation of a synthetic table",
+        f"# Evaluation of a synthetic {'table' if report.relations is None else 'database'}",
         f"**{WARNING}**",
         _table(("", ""), [*report.facts.items(), *([("target", report.target)] if report.target else [])]),
         "## What is weakest",

@@ -1,0 +1,1 @@
+"""Metrics of two databases: tables put together by their keys."""

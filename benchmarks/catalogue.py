@@ -66,6 +66,7 @@ LISTED = (
     ("kway", "board.kway", "three- to five-way tables by PrivMRF's protocol, published figures beside"),
     ("nist", "board.nist", "NIST's k-marginal score on national2019, with and without a target of 20 classes"),
     ("board", "board.board", "tables of many shapes: ours and other packages, utility, distances, tails, seconds"),
+    ("relational", "relational.board", "databases: the sketch of units, tables fitted by themselves, SDV's HMA"),
     (
         "rules",
         "rules.keeping",

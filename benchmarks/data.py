@@ -57,6 +57,14 @@ SOURCES: Mapping[str, Source] = {
     "mimic-icustays": Source("mimic3demo_icustays.parquet", 136, MIMIC),
     "mimic-admissions": Source("mimic3demo_admissions.parquet", 129, MIMIC),
     "mimic-patients": Source("mimic3demo_patients.parquet", 100, MIMIC),
+    **{
+        f"mimic-{name}": Source(f"mimic3demo_{name}{more}.parquet", rows, MIMIC)
+        for name, more, rows in (
+            ("diagnoses", "_icd", 1_761),
+            ("procedures", "_icd", 506),
+            ("prescriptions", "", 10_398),
+        )
+    },
     "national2019": Source(
         "nist_national2019.parquet", 27_253, "NIST Diverse Communities Data Excerpts, American Community Survey 2019"
     ),

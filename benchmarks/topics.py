@@ -79,6 +79,23 @@ TOPICS: tuple[Topic, ...] = (
         ),
     ),
     Topic(
+        "Databases",
+        "Units with all rows that are theirs, through every key; budgets are of units. `relinked` is a sketch of every "
+        "table by itself with children hung on at random, `flat` one sketch of all rows joined, `bootstrap` one "
+        "of units, `hma` another package without privacy. Planted effects: 1 is lost. Further figures are in the file.",
+        (
+            Table("Distances, planted effects and what models foresee", ("relational",),
+                  ("integrity", "cardinality_tvd", "within_tvd2", "parent_child_tvd2", "child_count_tvd2",
+                   "two_hop_tvd2", "sibling_tvd2", "consecutive_tvd2", "consecutive_same_tvd2", "join_error",
+                   "planted_error", "planted_sibling_error", "planted_lag_error", "planted_gap_error", "auc_gap",
+                   "c2st_units", "fit_s", "peak_mb"),
+                  lines=("dataset", "epsilon", "method"), where={"dataset": "[^:]*"}),
+            Table("What is foreseen of the next row: gaps to real units", ("relational",),
+                  ("auc_trees_gap", "auc_logistic_gap"), lines=("dataset", "epsilon", "method"),
+                  where={"dataset": ".*: .*"}),
+        ),
+    ),
+    Topic(
         "Rules",
         "Real tables of which 25 rules are known, fitted with them and without (docs/schema.md). Seconds are the "
         "processor's, for 100,000 rows.",

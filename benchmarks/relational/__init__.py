@@ -1,0 +1,1 @@
+"""Databases: people with histories, tables with keys."""

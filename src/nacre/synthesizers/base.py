@@ -112,11 +112,10 @@ def expect_sound(good: bool) -> None:
 
 
 @dataclass(frozen=True)
-class Synthesizer(ABC):
-    """A method. Its fields are its hyperparameters, each with an `Option`."""
+class Configured:
+    """A frozen dataclass whose fields are hyperparameters, each with an `Option`, and a target."""
 
     name: ClassVar[str]
-    model: ClassVar[type[Model]]
 
     target: str | None = None
 
@@ -134,7 +133,7 @@ class Synthesizer(ABC):
             object.__setattr__(self, name, option.read(name, vars(self)[name]))
         self.check()
 
-    def check(self) -> None:  # noqa: B027 - most options go together
+    def check(self) -> None:
         """Raise NacreError for options that do not go together."""
 
     def refuse_idle(self, where: str, **used: bool) -> None:
@@ -143,6 +142,13 @@ class Synthesizer(ABC):
             value = vars(self)[option]
             if not does and value != self.defaults()[option]:
                 raise NacreError(f"{option}={value!r}: does nothing {where}; leave it out")
+
+
+@dataclass(frozen=True)
+class Synthesizer(Configured, ABC):
+    """A method."""
+
+    model: ClassVar[type[Model]]
 
     def supports(self, schema: Schema) -> None:
         """Raise SchemaError, naming the column, if the method cannot model such a table."""

@@ -16,6 +16,7 @@ _HOMES = {
     **dict.fromkeys(("Between", "Condition"), "nacre.table.conditions"),
     **dict.fromkeys(("Database", "Key"), "nacre.table.database"),
     **dict.fromkeys(("Dependency", "Unit"), "nacre.table.rules"),
+    **dict.fromkeys(("events", "icd9", "patients", "patients_schema"), "nacre.table.records"),
     **dict.fromkeys(("Attestation", "Schema"), "nacre.table.schema"),
 }
 __all__ = [
@@ -35,12 +36,17 @@ __all__ = [
     "Tensor",
     "Text",
     "Unit",
+    "events",
+    "icd9",
+    "patients",
+    "patients_schema",
 ]
 
 if TYPE_CHECKING:
     from nacre.table.columns import Boolean, Categorical, Column, Datetime, Identifier, Numeric, Tensor, Text
     from nacre.table.conditions import Between, Condition
     from nacre.table.database import Database, Key
+    from nacre.table.records import events, icd9, patients, patients_schema
     from nacre.table.rules import Dependency, Unit
     from nacre.table.schema import Attestation, Schema
 

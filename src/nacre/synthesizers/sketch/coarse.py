@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nacre.synthesizers.mixture.loss import Table
-from nacre.synthesizers.parts import grouping
+from nacre.synthesizers.parts import families, grouping
 from nacre.synthesizers.sketch.allocation import Allocation
 from nacre.table import Schema
 from nacre.table.grid import Grid
@@ -41,7 +41,11 @@ class Coarse:
             lut = whole = np.arange(grid.cells, dtype=np.int32)
         else:
             floor = parts.floor(grid.ordered)
-            lut = whole = grouping.group(counts, sigma, grid.ordered, limit, floor, grid.null, parts.power)
+            above = grid.column.hierarchy
+            if above:
+                lut = whole = families.group(counts, grid.column.labels, above, limit, floor, grid.null)
+            else:
+                lut = whole = grouping.group(counts, sigma, grid.ordered, limit, floor, grid.null, parts.power)
             if grid.ordered:
                 lut = grouping.reach(lut, counts, sigma, grid.width, floor, grid.null)
         given = np.bincount(lut, counts), sigma * np.sqrt(np.bincount(lut)), grid, (counts, sigma), whole

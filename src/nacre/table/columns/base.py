@@ -69,6 +69,7 @@ class Column:
     shape = tuple[int, ...]()  # of one value; that of a single number or label is ()
     decimals = None  # of numbers, where all have so many
     unique = False  # no value comes twice
+    hierarchy = None  # of labels: the group of each, and of groups
 
     def __post_init__(self) -> None:
         need(isinstance(self.nullable, bool), f"nullable is {self.nullable!r}; write true or false")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
@@ -13,6 +14,7 @@ import pyarrow.compute as pc
 from nacre.errors import DomainNotDeclared, SchemaError
 from nacre.table.checking import check_label, need, sequence
 from nacre.table.columns.base import Column, Labelled
+from nacre.table.columns.hierarchy import wrong_with
 from nacre.table.naming import some
 from nacre.table.values import casting, labels
 from nacre.table.values.stored import Values
@@ -27,21 +29,29 @@ MAX_CATEGORIES = 1_000_000
 class Categorical(Labelled):
     """One label out of `categories`, in their order if `ordered`.
 
-    Values outside the list become `other` (a label; it may be one of the categories) or land nowhere.
+    Values outside the list become `other` (a label; it may be one of the categories) or land nowhere. `hierarchy` says
+    to which group a label, or a group, belongs: methods that join rare labels join those of one group.
     The empty text is a missing value, never a label: a CSV file could not tell them apart.
     """
 
     categories: tuple[str, ...] | None = None
     ordered: bool = False
     other: str | None = None
+    hierarchy: Mapping[str, str] | None = dataclasses.field(default=None, hash=False)
 
     kind: ClassVar[str] = "categorical"
-    fact_names: ClassVar[tuple[str, ...]] = ("kind", "categories", "other", "nullable", "null_words")
+    fact_names: ClassVar[tuple[str, ...]] = ("kind", "categories", "other", "hierarchy", "nullable", "null_words")
 
     def _check(self) -> None:
         need(isinstance(self.ordered, bool), f"ordered is {self.ordered!r}; write true or false")
         if self.other is not None:
             check_label("other", self.other)
+        if self.hierarchy is not None:
+            need(isinstance(self.hierarchy, Mapping), f"hierarchy is {self.hierarchy!r}; write label: group pairs")
+            for one, group in self.hierarchy.items():
+                check_label("hierarchy", one)
+                check_label("hierarchy", group)
+            self._set(hierarchy=dict(self.hierarchy) or None)
         if self.categories is None:
             return
         labels = tuple(sequence("categories", self.categories))
@@ -58,6 +68,9 @@ class Categorical(Labelled):
         for label in (*labels, self.other):
             need(label not in self.null_words, f"{label!r} is both a label and a null word; choose one")
         self._set(categories=labels)
+        if self.hierarchy:
+            wrong = wrong_with(self.hierarchy, self.labels)
+            need(not wrong, wrong)
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -1,0 +1,1 @@
+"""Databases: nested particles, fitted to the tables that the door `nested` gives."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import shutil
 import time
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from benchmarks.relational.memory import peak_mb
 from benchmarks.relational.methods import METHODS, Task
 from benchmarks.relational.tables import DATABASES, Frames
 from nacre.table.database import Database
@@ -40,6 +40,6 @@ def make(
     made = METHODS[method](task)
     figures = {"run_s": time.perf_counter() - start, **made.figures}
     if made.figures:
-        figures["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        figures["peak_mb"] = peak_mb()
     save({name: made.frames[name] for name in data.database.tables}, Path(folder))
     return {"guarantee": made.guarantee, "figures": figures}

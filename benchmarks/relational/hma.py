@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import resource
 import time
 from pathlib import Path
 from typing import Any
+
+from benchmarks.relational.memory import peak_mb
 
 SDTYPES = {"number": "numerical", "date": "datetime", "label": "categorical", "id": "id"}
 
@@ -48,5 +49,4 @@ def make(private: str, folder: str, seed: int, tables: dict[str, dict[str, Any]]
             if kind == "date":
                 frame[column] = pd.to_datetime(frame[column])
         frame.to_parquet(Path(folder) / f"{name}.parquet")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {"guarantee": "none", "figures": {**figures, "peak_mb": peak}}
+    return {"guarantee": "none", "figures": {**figures, "peak_mb": peak_mb()}}

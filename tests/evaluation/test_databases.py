@@ -1,6 +1,7 @@
 """`nacre.evaluate` for databases: one call, one report, that sees what is broken and says what it needs."""
 
 import json
+import sqlite3
 
 import numpy as np
 import pandas as pd
@@ -123,8 +124,8 @@ def test_what_lies_beyond_a_cap_is_said(made):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"synthetic": pd.DataFrame({"a": [1]})}, "give {table: frame or path}"),
-        ({"synthetic": {}}, r"synthetic database lacks the table\(s\) patients, visits, items, drugs"),
+        ({"synthetic": pd.DataFrame({"a": [1]})}, "holds no tables by name; give {name: table}, a folder"),
+        ({"synthetic": {}}, "synthetic database: the mapping of tables: there is no table"),
         ({"rows": 3}, "the most units to use, at least 10"),
         ({"target": "items.dose"}, "such tables are visits"),
         ({"suites": ("default",), "holdout": "train"}, "the holdout is the private database itself"),
@@ -147,3 +148,26 @@ def test_a_unit_table_without_rows_is_refused(made):
     tables = {**made["synthetic"].tables, "patients": made["synthetic"].tables["patients"].slice(0, 0)}
     with pytest.raises(SchemaError, match="has no units"):
         nacre.evaluate(tables, train=made["train"].tables, schema=made["train"].database)
+
+
+def test_files_of_databases_give_the_same_figures(made, report, tmp_path):
+    database = made["train"].database
+    database.save(tmp_path / "clinic.json")
+    folder = tmp_path / "train"
+    folder.mkdir()
+    for name, table in made["train"].tables.items():
+        table.to_pandas().to_csv(folder / f"{name}.csv", index=False)
+    with sqlite3.connect(tmp_path / "fake.sqlite") as connection:
+        for name, table in made["synthetic"].tables.items():
+            table.to_pandas().to_sql(name, connection, index=False)
+    found = nacre.evaluate(
+        tmp_path / "fake.sqlite", train=folder, schema=str(tmp_path / "clinic.json"), n_jobs=1, rows=None
+    )
+    for name in ("integrity", "two_hop_tvd2", "consecutive_tvd2", "gap_ks", "reference_tvd2"):
+        assert figure(found, name).value == pytest.approx(figure(report, name).value), name
+
+
+def test_tables_below_the_units_may_be_empty(made):
+    tables = {**made["synthetic"].tables, "items": made["synthetic"].tables["items"].slice(0, 0)}
+    found = nacre.evaluate(tables, train=made["train"].tables, schema=made["train"].database, n_jobs=1)
+    assert figure(found, "two_hop_tvd2").value == 1.0 and figure(found, "integrity").value == 1.0

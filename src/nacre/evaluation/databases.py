@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -10,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nacre.engines import open_rows
 from nacre.engines.interface import Rows
-from nacre.errors import NacreError, SchemaError
+from nacre.engines.tables import open_tables
+from nacre.errors import DataError, NacreError, SchemaError
 from nacre.evaluation import relations
 from nacre.evaluation.columns import compare_columns
 from nacre.evaluation.comparison import gathered
@@ -27,7 +26,6 @@ from nacre.metrics.score import Measured
 from nacre.progress import Progress, silent
 from nacre.report.report import Comparison, Report
 from nacre.table import Schema
-from nacre.table.sources.frames import to_arrow
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +33,7 @@ if TYPE_CHECKING:
 
     from nacre.metrics.databases.events import Event
     from nacre.table.database import Database
+    from nacre.table.sources import Options
 
 SHOWN = 20  # pairs of columns of every metric that keep their figure, the farthest of the synthetic database
 Found = Mapping[tuple[LinkedComputation, str], Measured]
@@ -51,6 +50,7 @@ class Ask:
     units: int | None = 100_000
     events: tuple[Event, ...] | None = None
     progress: Progress = silent
+    reading: Options | None = None  # how files of real rows are written
 
 
 @dataclass(frozen=True)
@@ -122,14 +122,16 @@ def _gaps(found: Found) -> list[Score]:
 
 
 def evaluate_database(synthetic: object, train: object, holdout: object, database: Database, ask: Ask) -> Report:
-    """The report of a synthetic database beside the private one. Sources are {table: anything that is a table}."""
+    """The report of a synthetic database beside the private one. A source is {table: anything that is a
+    table}, a folder of tables, a SQLite or DuckDB file."""
     start = time.monotonic()
     if ask.units is not None and (type(ask.units) is not int or ask.units < 10):
         raise NacreError(f"rows={ask.units!r}: expected the most units to use, at least 10, or None for all")
     if train is holdout:
         raise NacreError("the holdout is the private database itself: give real units that were not used, or none")
     sources = {"synthetic": synthetic, "train": train, "holdout": holdout}
-    tables = {what: read_tables(s, database, what) for what, s in sources.items() if s is not None}
+    readings = {"synthetic": None, "train": ask.reading, "holdout": ask.reading}
+    tables = {w: read_tables(s, database, w, readings[w]) for w, s in sources.items() if s is not None}
     notes: list[str] = []
     seeds = np.random.SeedSequence(ask.seed).generate_state(3).tolist()
     linked = {}
@@ -152,16 +154,14 @@ def evaluate_database(synthetic: object, train: object, holdout: object, databas
     )
 
 
-def read_tables(source: object, database: Database, what: str) -> dict[str, pa.Table]:
+def read_tables(source: object, database: Database, what: str, reading: Options | None) -> dict[str, pa.Table]:
     """The columns that are compared or are keys, of every table."""
-    if not isinstance(source, Mapping):
-        raise NacreError(f"the {what} database is {type(source).__name__}; give {{table: frame or path}}")
-    lacking = [name for name in database.tables if name not in source]
-    if lacking:
-        raise SchemaError(f"the {what} database lacks the table(s) {', '.join(lacking)}, which its schema describes")
+    try:
+        opened = open_tables(source, list(database.tables), options=reading)
+    except DataError as error:
+        raise DataError(f"the {what} database: {error}") from None
     found = {}
-    for name in database.tables:
-        rows = _opened(source[name])
+    for name, rows in opened.items():
         absent = [c for c in _needed(database, name) if c not in rows.column_names]
         if absent:
             raise SchemaError(f"table {name!r} of the {what} database lacks the column(s) {', '.join(absent[:8])}, "
@@ -170,20 +170,12 @@ def read_tables(source: object, database: Database, what: str) -> dict[str, pa.T
     return found
 
 
-def _opened(source: object) -> Rows | pa.Table:
-    """A file as rows to read; a table in memory as it is, for one below the units may be empty."""
-    if isinstance(source, str | os.PathLike | Rows):
-        return open_rows(source)
-    return to_arrow(source)
-
-
-def _whole(rows: Rows | pa.Table, columns: list[str]) -> pa.Table:
+def _whole(rows: Rows, columns: list[str]) -> pa.Table:
     import pyarrow as pa
 
-    if isinstance(rows, pa.Table):
-        return rows.select(columns)
     parts = [pa.Table.from_batches([batch]) for batch in rows.batches(columns)]
-    return pa.concat_tables(parts, promote_options="permissive") if parts else pa.table({c: [] for c in columns})
+    empty = pa.schema([rows.arrow_schema.field(c) for c in columns]).empty_table()
+    return pa.concat_tables(parts, promote_options="permissive") if parts else empty
 
 
 def _needed(database: Database, name: str) -> list[str]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -27,6 +29,7 @@ from nacre.report.report import Report
 from nacre.table import Schema
 from nacre.table.database import Database
 from nacre.table.naming import choices
+from nacre.table.sources import Options
 
 ROWS = 100_000  # of each table, unless asked for more: marginals then have a standard error below 0.002
 
@@ -66,7 +69,7 @@ def evaluate(
     certificate: Any = None,
     rows: int | None = ROWS,
     engine: object = None,
-    reading: object = None,
+    reading: Options | None = None,
 ) -> Report:
     """Compare a synthetic table with the private one it was made from, and with real rows that were held out.
 
@@ -80,17 +83,20 @@ def evaluate(
     cores); `engine` ("ray", see docs/engines.md) has the workers of a cluster do the work. `reading` (`Options` of
     `nacre.table.sources`) says how files of real rows are written.
 
-    With a `Database` as `schema` all three are {table: any of these}, and whole units are compared: `rows` is then the
-    most units to use, and `target` a "table.column" of which models foresee the next value (docs/relational.md).
+    With a `Database` as `schema`, or its file, all three are {table: any of these}, folders, SQLite or DuckDB files,
+    and whole units are compared: `rows` is then the most units to use, and `target` a "table.column" of which models
+    foresee the next value (docs/relational.md).
 
     The report holds unprotected statistics of private rows: it never travels with the synthetic table.
     """
     start = time.monotonic()
     certificate = verified(certificate)
     progress = progress or silent
+    if is_database(schema):
+        schema = Database.load(schema)
     if isinstance(schema, Database):
         need_libraries()
-        ask = Ask(target, seed, n_jobs, rows, None, progress)
+        ask = Ask(target, seed, n_jobs, rows, None, progress, reading)
         return replace(evaluate_database(synthetic, train, holdout, schema, ask), certificate=certificate)
     if isinstance(suites, str):
         suites = (suites,)
@@ -156,6 +162,17 @@ def _real(source: object, reading: Any) -> Any:
     from nacre.engines import open_rows
 
     return open_rows(source, options=reading) if isinstance(source, str | os.PathLike) else source
+
+
+def is_database(schema: SchemaGiven) -> TypeGuard[str | os.PathLike]:
+    """Does a file describe several tables? What is wrong with it is said by who loads it."""
+    if not isinstance(schema, str | os.PathLike):
+        return False
+    try:
+        found = json.loads(Path(schema).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(found, Mapping) and "tables" in found
 
 
 def _same(train: object, holdout: object) -> bool:

@@ -128,7 +128,7 @@ def evaluate(
 
 
 def _open(
-    sources: dict[str, Any], schema: SchemaGiven, target: str | None, rows: int | None, seed: int, progress: Progress
+    sources: dict[str, object], schema: SchemaGiven, target: str | None, rows: int | None, seed: int, progress: Progress
 ) -> tuple[Tables, list[str]]:
     if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 10):
         raise NacreError(f"rows={rows!r}: expected the most rows of a table to use, at least 10, or None for all")
@@ -157,7 +157,7 @@ def _open(
     return tables, notes
 
 
-def _real(source: object, reading: Any) -> Any:
+def _real(source: object, reading: Options | None) -> object:
     """A file of real rows, opened as it is said to be written; any other table as it is."""
     from nacre.engines import open_rows
 
@@ -208,7 +208,7 @@ def _models(tables: Tables, suites: Sequence[str], notes: list[str]) -> tuple[st
     return ()
 
 
-def _files(**sources: Any) -> str:
+def _files(**sources: object) -> str:
     """Which files were compared, by name alone; empty for tables that came from memory."""
     named = {what: os.path.basename(s) for what, s in sources.items() if isinstance(s, str | os.PathLike)}
     return ", ".join(f"{what} {name}" for what, name in named.items())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TypeVar
 
 from nacre import notebook
@@ -246,6 +246,14 @@ class Database(Written):
         from nacre.table.database.documents import parse
 
         return parse(source)
+
+    @classmethod
+    def draft(cls, source: object, unit: str | None = None, public: Collection[str] = ()) -> Database:
+        """A guess from tables by name (frames or Rows), or from a SQLite or DuckDB file: every fact in it is `read`, to
+        be reviewed and attested or replaced. The table that owns most others is the unit unless one is named."""
+        from nacre.table.database.draft import draft_source
+
+        return draft_source(source, unit, public).database
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> Database:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,17 +10,11 @@ import pyarrow.compute as pc
 from nacre.errors import DataError
 from nacre.table.columns.categorical import MAX_CATEGORIES
 from nacre.table.database.database import Database
+from nacre.table.database.rows import Rows
 from nacre.table.values import labels
 
 
-class _Rows(Protocol):
-    @property
-    def column_names(self) -> list[str]: ...
-
-    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]: ...
-
-
-def public_ids(database: Database, sources: Mapping[str, _Rows]) -> dict[tuple[str, str], tuple[str, ...]]:
+def public_ids(database: Database, sources: Mapping[str, Rows]) -> dict[tuple[str, str], tuple[str, ...]]:
     """(public table, its id) -> its labels in the order of its rows, for every public table that owned ones name.
     DataError for ids that are missing or stand twice."""
     found: dict[tuple[str, str], tuple[str, ...]] = {}
@@ -32,7 +25,7 @@ def public_ids(database: Database, sources: Mapping[str, _Rows]) -> dict[tuple[s
     return found
 
 
-def labels_of(sources: Mapping[str, _Rows], table: str, column: str) -> tuple[str, ...]:
+def labels_of(sources: Mapping[str, Rows], table: str, column: str) -> tuple[str, ...]:
     """The ids of one public table."""
     if table not in sources:
         raise DataError(f"the public table {table!r} is not there; its ids are needed: open it with the others")

@@ -77,6 +77,13 @@ def open_bank(path: str | os.PathLike, options: Options | None = None) -> Bank:
     return DuckBank(place, options or Options())
 
 
+def declared_keys(source: object) -> Keys | None:
+    """The keys that a SQLite or DuckDB file declares; None for any other source of tables."""
+    if isinstance(source, str | os.PathLike) and kind_of_bank(source) is not None:
+        return open_bank(source).keys()
+    return None
+
+
 def known_table(bank: Bank, name: str) -> str:
     """The name of a table that is there."""
     if name not in bank.names:

@@ -21,7 +21,7 @@ from nacre.table.database.arranging import Arranged, arranged
 from nacre.table.database.database import MAX_TABLES, Database
 from nacre.table.database.keys import MOST_ROWS, Key
 from nacre.table.database.matching import candidates, plain
-from nacre.table.database.rows import SourceRows, as_rows, key_names
+from nacre.table.database.rows import as_rows, key_names, of_source
 from nacre.table.imports.base import Relation
 from nacre.table.schema import Schema
 from nacre.table.sources.banks import Keys, open_bank
@@ -96,7 +96,7 @@ def draft_source(source: object, unit: str | None = None, public: Collection[str
             "open a folder with nacre.engines.open_tables(folder)"
         )
     bank = open_bank(source)
-    return draft_tables({name: SourceRows(bank.table(name)) for name in bank.names}, bank.keys(), unit, public)
+    return draft_tables({name: of_source(bank.table(name)) for name in bank.names}, bank.keys(), unit, public)
 
 
 class _Table:

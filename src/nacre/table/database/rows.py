@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
@@ -26,45 +26,31 @@ class Rows(Protocol):
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]: ...
 
 
-class FrameRows:
-    """A frame as rows."""
+class Held:
+    """Rows that something else holds and gives out."""
 
-    def __init__(self, frame: object):
-        self._table = to_arrow(frame)
+    def __init__(self, arrow_schema: pa.Schema, read: Callable[[Sequence[str] | None], Iterable[pa.RecordBatch]]):
+        self.arrow_schema, self._read = arrow_schema, read
 
     @property
     def column_names(self) -> list[str]:
-        return self._table.schema.names
-
-    @property
-    def arrow_schema(self) -> pa.Schema:
-        return self._table.schema
+        return self.arrow_schema.names
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        yield from map(plain, (self._table if columns is None else self._table.select(list(columns))).to_batches())
+        yield from map(plain, self._read(columns))
 
 
-class SourceRows:
+def of_source(source: Source) -> Rows:
     """One table of a file as rows."""
-
-    def __init__(self, source: Source):
-        self._source = source
-
-    @property
-    def column_names(self) -> list[str]:
-        return self._source.arrow_schema.names
-
-    @property
-    def arrow_schema(self) -> pa.Schema:
-        return self._source.arrow_schema
-
-    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        yield from map(plain, self._source.batches(columns))
+    return Held(source.arrow_schema, source.batches)
 
 
 def as_rows(table: object) -> Rows:
     """Rows as they are, or those of a frame."""
-    return table if isinstance(table, Rows) else FrameRows(table)
+    if isinstance(table, Rows):
+        return table
+    found = to_arrow(table)
+    return Held(found.schema, lambda columns: (found if columns is None else found.select(list(columns))).to_batches())
 
 
 def key_names(rows: Rows, column: str) -> pa.Array:

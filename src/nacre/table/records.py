@@ -7,7 +7,6 @@ each code. Which codes there are is a public list, never taken from the events.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +27,7 @@ _ICD9 = (  # first and last three-character category of each chapter: ICD-9-CM, 
 
 
 def patients(
-    events: Any, person: str, code: str, codes: Categorical | Sequence[str], *, level: int = 0, counts: bool = False
+    events: object, person: str, code: str, codes: Categorical | Sequence[str], *, level: int = 0, counts: bool = False
 ) -> pa.Table:
     """One row for each person of an event table, with a flag for each code, or with how often it occurs.
 
@@ -62,7 +61,7 @@ def patients_schema(person: str, codes: Categorical | Sequence[str], *, level: i
     return Schema({person: Identifier(text=True), **dict.fromkeys(rolled(codes, level), one)})
 
 
-def events(table: Any, person: str, code: str) -> pa.Table:
+def events(table: object, person: str, code: str) -> pa.Table:
     """The event table of one row for each person: a row for each flag that is set, or as many as were counted."""
     found = to_arrow(table)
     if person not in found.column_names:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,19 @@ from nacre.table.database import Database
 from nacre.table.database.forms import Form
 from nacre.table.encoding import Values
 from nacre.table.grid import Grid
+from nacre.typed import Json
+
 
 CHUNK = 50_000  # units whose classes are found at a time
 Logits = Mapping[str, NDArray[np.float32]]
+
+
+class Facts(TypedDict):
+    """What a file says of a model beside its arrays."""
+
+    units: int
+    types: int
+    root: Mapping[str, Json]
 
 
 @dataclass(frozen=True)
@@ -117,7 +127,7 @@ class NestedModel:
 
     # -- in and out -----------------------------------------------------------------------------------------
 
-    def parts(self) -> tuple[dict[str, Any], dict[str, NDArray]]:
+    def parts(self) -> tuple[Facts, dict[str, NDArray]]:
         """Facts as JSON has them, and arrays."""
         facts, arrays = self.root.parts()
         arrays = {f"root.{name}": array for name, array in arrays.items()}
@@ -129,7 +139,7 @@ class NestedModel:
 
     @classmethod
     def from_parts(
-        cls, database: Database, forms: Mapping[str, Form], facts: Mapping[str, Any], arrays: Mapping[str, NDArray]
+        cls, database: Database, forms: Mapping[str, Form], facts: Facts, arrays: Mapping[str, NDArray]
     ) -> NestedModel:
         """The model that `parts` describes; ReleaseFileError where that is none."""
         with reading_parts():

@@ -23,7 +23,6 @@ from nacre.table.encoding import Values
 from nacre.table.grid import Grid
 from nacre.typed import Json
 
-
 CHUNK = 50_000  # units whose classes are found at a time
 Logits = Mapping[str, NDArray[np.float32]]
 

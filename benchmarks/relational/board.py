@@ -7,6 +7,7 @@ and all that it owns.
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,7 @@ EPSILONS = (1.0, 3.2)
 PLAIN = ("real", "bootstrap", "hma")  # without a budget
 LIMIT_S = 1_800
 HMA = ENVIRONMENTS / "sdv" / "bin" / "python"
-HMA_SEEDS = 1  # its seconds are many, and it promises nothing
+HMA_SEEDS, HMA_UNITS = 1, 2_000  # it promises nothing, and takes minutes to draw so many units
 ONLY = (*DATABASES, *METHODS, "hma")
 QUICK_UNITS = 1_500
 RUNS = WORK / "relational"
@@ -62,8 +63,9 @@ def _case(dataset: str, method: str, epsilon: float | None) -> str:
     return f"{dataset}/{method}/{epsilon}"
 
 
-def _few(data: Relational) -> Relational:
-    few = np.arange(len(data.frames[data.database.unit])) < QUICK_UNITS
+def _few(data: Relational, units: int = QUICK_UNITS) -> Relational:
+    """The first units of a split."""
+    few = np.arange(len(data.frames[data.database.unit])) < units
     return Relational(data.name, data.some(few), data.database, data.events, data.planted)
 
 
@@ -72,10 +74,14 @@ def _one(results: Results, judge: Judge, what: tuple[str, float | None, int], pl
     data = judge.data
     case = _case(data.name, method, epsilon)
     folder = place / f"{method}-{epsilon}"
+    given, name = place / "private", data.name
+    if method == "hma":
+        given, name = place / "private-few", f"{data.name} from {HMA_UNITS:,} units"
+        save(_few(replace(data, frames=load(place / "private", data.database)), HMA_UNITS).frames, given)
     try:
-        told = _made(data, method, epsilon, seed, (place / "private", folder))
+        told = _made(data, method, epsilon, seed, (given, folder))
     except (ChildFailed, subprocess.TimeoutExpired) as failed:
-        why = failed.why if isinstance(failed, ChildFailed) else f"did not finish within {LIMIT_S:,} s"
+        why = _why(failed) if isinstance(failed, ChildFailed) else f"did not finish within {LIMIT_S:,} s"
         results.tell(case, {"method": method, "dataset": data.name, "epsilon": epsilon, "outcome": why})
         print(case, seed, why, flush=True)
         return
@@ -83,13 +89,19 @@ def _one(results: Results, judge: Judge, what: tuple[str, float | None, int], pl
     figures = judge.score(load(folder, data.database))
     figures[""] |= told["figures"]
     for event, found in figures.items():
-        dataset = f"{data.name}: {event}" if event else data.name
+        dataset = f"{name}: {event}" if event else name
         setting = Setting(method, dataset, epsilon, delta, told["guarantee"])
         results.add(setting, seed, found, case)
     results.write()
     shown = ("cardinality_tvd", "within_tvd2", "parent_child_tvd2", "consecutive_tvd2", "consecutive_same_tvd2",
              "planted_error", "auc_gap", "fit_s", "peak_mb")  # fmt: skip
     print(case, seed, {k: round(figures[""][k], 4) for k in shown if k in figures[""]}, flush=True)
+
+
+def _why(failed: ChildFailed) -> str:
+    """The error itself, where words follow it."""
+    errors = [line for line in str(failed).splitlines() if "Error: " in line]
+    return errors[-1].split(".")[-1].strip()[:200] if errors else failed.why
 
 
 def _made(data: Relational, method: str, epsilon: float | None, seed: int, folders: tuple) -> dict:

@@ -38,7 +38,7 @@ def make(private: str, folder: str, seed: int, tables: dict[str, dict[str, Any]]
     model = HMASynthesizer(metadata, verbose=False)
     model.fit(frames)
     fitted = time.perf_counter()
-    drawn = model.sample(scale=1.0)
+    drawn = model.sample_scale(scale=1.0)
     figures = {"fit_s": fitted - start, "sample_s": time.perf_counter() - fitted, "run_s": time.perf_counter() - start}
     Path(folder).mkdir(parents=True, exist_ok=True)
     for name, table in tables.items():

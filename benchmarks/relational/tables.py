@@ -223,10 +223,7 @@ def tpch(scale: str = "0.1") -> Relational:
         public=["part", "supplier"],
     )
     frames = {name: frames[name][list(columns)] for name, columns in tables.items()}
-    events = (
-        Event("next exists", "orders"),
-        Event("urgent next", "orders", "o_orderpriority", ("1-URGENT", "2-HIGH")),
-    )
+    events = (Event("next exists", "orders"),)  # nothing else of an order tells of the next
     return Relational(f"tpch-{scale}", frames, database, events)
 
 

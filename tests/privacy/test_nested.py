@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from benchmarks.nested.exact import exact_tables
 from tests.privacy_contract import nesting
@@ -14,6 +16,7 @@ from nacre.privacy.nested import keys
 from nacre.privacy.nested.curator import NestedCurator
 from nacre.privacy.nested.units import Left
 from nacre.privacy.nested.views import View
+from nacre.table.values import labels
 
 
 def clean(seed: int, patients: int = 12) -> nesting.Tables:
@@ -225,3 +228,53 @@ def test_exact_tables_are_those_of_the_door_without_noise():
     frames["drugs"] = None
     found = exact_tables(frames, nesting.DATABASE, nesting.FORMS, nesting.ENTRY)
     assert same(found, nesting.answers(tables))
+
+
+# ---------------------------------------------------------------------------------------------------------- the names
+
+IDS = (
+    "0",
+    "7",
+    "007",
+    "-7",
+    "-0",
+    "+7",
+    "7.0",
+    "7.5",
+    "1e3",
+    "x",
+    "ü",
+    "123456789012345678",
+    "1234567890123456789",
+    " 7",
+)
+
+
+def test_an_id_has_one_name_whatever_stores_it():
+    texts = pa.array([*IDS, None, ""])
+    names, there = keys.named(texts, b"k")
+    assert there.tolist() == [True] * len(IDS) + [False, False]
+    expected = labels.names(texts).to_pylist()[: len(IDS)]
+    for i, j in itertools.combinations(range(len(IDS)), 2):
+        assert (names[i] == names[j]).all() == (expected[i] == expected[j]), (IDS[i], IDS[j])
+    for stored in (
+        pa.array([0, 7, -7, 123456789012345678, 1234567890123456789]),
+        pa.array([0, 7, -7]).cast(pa.int8()),
+        pa.array([0.0, 7.0, -7.0]),
+        pa.array([0, 7]).cast(pa.uint64()),
+        pa.array(["7", "x"]).dictionary_encode(),
+        pa.array([7, 0]).dictionary_encode(),
+        pa.array([-(2**63), 2**63 - 1]),
+    ):
+        told = labels.names(stored).to_pylist()
+        again = keys.named(pa.array(told), b"k")[0]
+        assert np.array_equal(keys.named(stored, b"k")[0], again), stored
+    assert not np.array_equal(keys.named(texts, b"other")[0][:7], names[:7]), "names are keyed"
+
+
+def test_names_that_share_half_are_told_apart():
+    names = np.array([[5, 1], [5, 2], [3, 9], [5, 3]], np.uint64)
+    index = keys.Index(names, np.arange(4, dtype=np.int32), "here")
+    asked = np.array([[5, 3], [5, 2], [5, 4], [3, 9], [2, 0], [9, 9], [5, 1]], np.uint64)
+    there = np.array([True] * 6 + [False])
+    assert index.find(asked, there).tolist() == [3, 1, -1, 2, -1, -1, -1]

@@ -5,19 +5,26 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from nacre.errors import BudgetError, NacreError, PlanError
+from nacre.errors import BudgetError, CertificateError, NacreError, PlanError
+from nacre.privacy.accounting import accountant
+from nacre.privacy.accounting.events import Gaussian
 from nacre.privacy.budget import Budget
+from nacre.privacy.certificate.statement import Certificate, certify
+from nacre.privacy.certificate.verification import verify
 from nacre.privacy.doors import entry_from_json
 from nacre.privacy.doors.entry import Scope
 from nacre.privacy.doors.nested import Nested
 from nacre.privacy.nested.views import View, worst
+from nacre.privacy.noise import ENTROPY
 from nacre.privacy.plan import Plan
+from nacre.table import Categorical, Schema
 
 UNITS = View("units", "patients")
 STAYS = View("stays", "stays", own=((64, 45, 36),), of=64)
@@ -235,3 +242,61 @@ def test_an_entry_says_what_was_asked():
         "most 0.5 noise standard deviations, or is left out"
     )
     assert entry().sheet == ("4", "3")
+
+
+# -------------------------------------------------------------------------------------------------------- certificates
+
+
+@dataclass(frozen=True)
+class Method:
+    """What a method that opens the door declares."""
+
+    guarantee: str = "proven"
+    opens: Mapping[str, str] = field(default_factory=lambda: {"tables": "nested"})
+    needs: tuple[tuple[str, ...], ...] = (("tables",),)
+    chosen: Mapping[str, str] = field(default_factory=dict)
+    says: Mapping[str, str | None] = field(default_factory=dict)
+    rests: tuple[str, ...] = ("it holds",)
+
+
+def certificate(relation: str = "add_or_remove_one") -> Certificate:
+    plan = Plan("nested", (entry(),), Budget(2.6, 1e-6, relation))
+    schema = Schema({"sex": Categorical(("f", "m"))})
+    return certify(plan, schema, seeded=False, noise=ENTROPY, assumptions=("it holds",))
+
+
+@pytest.mark.parametrize("relation", ("add_or_remove_one", "zero_out"))
+def test_a_certificate_with_the_door_is_recomputed(relation):
+    made = certificate(relation)
+    assert "tables, through `nested`: 4 tables over units" in str(made) and made.guarantee == "proven"
+    again = Certificate.from_json(json.loads(json.dumps(made.to_json())))
+    assert json.dumps(verify(again, Method()).to_json()) == json.dumps(made.to_json())
+    (told,) = (e for d, e in made.curve if d == 1e-6)
+    assert told == pytest.approx(accountant.epsilon_at([Gaussian(0.5)], 1e-6))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    (
+        ({"mu": 0.6}, "costs"),
+        ({"mu": -0.5}, "above 0"),
+        ({"mu": "NaN"}, "no plan holds"),
+        ({"mu": None}, "no plan holds"),
+        ({"views": []}, "one or more"),
+        ({"cliques": [[], [], []]}, "a table or more"),
+        ({"sigmas": [[3.0, 4.0], [0.0], [6.0]]}, "above 0"),
+        ({"sigmas": [[3.0, 4.0], [5.0]]}, "for each"),
+        ({"views": [{"name": "v", "table": "t", "own": [[-1]]}] * 3}, "whole numbers"),
+        ({"more": 1}, "not an entry"),
+    ),
+)
+def test_forged_entries_are_refused(change, words):
+    told = json.loads(json.dumps(certificate().to_json()))
+    told["entries"][0].update(change)
+    with pytest.raises(CertificateError, match=words):
+        verify(Certificate.from_json(told), Method())
+
+
+def test_a_replacement_costs_more_than_a_removal():
+    with pytest.raises(BudgetError):
+        certificate("replace_one")

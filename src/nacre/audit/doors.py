@@ -8,21 +8,22 @@ none does (absent). The tests are fixed beforehand: a threshold half way between
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
-from typing import Any
+from typing import overload
 
 import numpy as np
 import pyarrow as pa
 
 from nacre.audit.bounds import Bound, Guesses
-from nacre.audit.rooms import MadeUpRoom
+from nacre.audit.rooms import MadeUpRoom, MadeUpUnits
 from nacre.engines import MemoryRows
 from nacre.errors import NacreError
 from nacre.privacy.budget import Budget
 from nacre.privacy.doors import DOORS, descend
-from nacre.privacy.doors.entry import Entry, Trial
+from nacre.privacy.doors.entry import Entry, MadeUp, Trial
 from nacre.privacy.plan import Plan
 from nacre.table import Schema
+from nacre.table.database import Database
+from nacre.table.database.forms import forms
 
 
 def doors_of(metric: str) -> tuple[str, ...]:
@@ -90,5 +91,17 @@ def _worlds(trial: Trial, scale: float, draws: int) -> tuple[np.ndarray, np.ndar
     return np.concatenate(present), np.concatenate(absent)
 
 
-def _opened(entry: Entry, rows: Mapping[str, Any], schema: Schema) -> MadeUpRoom:
-    return MadeUpRoom(MemoryRows(pa.table(dict(rows))), Plan("audit", (entry,), Budget(None)), schema)
+@overload
+def _opened(entry: Entry, rows: MadeUp, schema: Schema) -> MadeUpRoom: ...
+
+
+@overload
+def _opened(entry: Entry, rows: MadeUp, schema: Database) -> MadeUpUnits: ...
+
+
+def _opened(entry: Entry, rows: MadeUp, schema: Schema | Database) -> MadeUpRoom | MadeUpUnits:
+    plan = Plan("audit", (entry,), Budget(None))
+    if isinstance(schema, Schema):
+        return MadeUpRoom(MemoryRows(pa.table(dict(rows))), plan, schema)
+    sources = {table: MemoryRows(pa.table(dict(columns))) for table, columns in rows.items()}
+    return MadeUpUnits(sources, plan, schema, forms(schema, {}))

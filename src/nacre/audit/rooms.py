@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from nacre.privacy.curator import Curator
+from nacre.privacy.nested.curator import NestedCurator
 
 
 class MadeUpRoom(Curator):
     """A curator for audits on made-up tables, which may run where a ledger is mandatory for all others."""
+
+    def _pay(self) -> None:
+        pass
+
+
+class MadeUpUnits(NestedCurator):
+    """The same for the tables of a database."""
 
     def _pay(self) -> None:
         pass

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, overload
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from nacre.table import Numeric, Schema
 
 if TYPE_CHECKING:
     from nacre.privacy.curator import Curator
+    from nacre.privacy.nested.curator import NestedCurator
+    from nacre.table.database import Database
 
 LARGEST = 2**62
 
@@ -44,7 +46,17 @@ class Scope:
         return self.cap * (2.0 if self.neighbours == "replace_one" else 1.0)
 
 
-Opened = Callable[["Entry", Mapping[str, Any], Schema], "Curator"]  # an entry, made-up rows -> their curator
+MadeUp = Mapping[str, Any]  # rows: the values of each column, or the columns of each table
+
+
+class Opened(Protocol):
+    """An entry, made-up rows -> their curator."""
+
+    @overload
+    def __call__(self, entry: Entry, rows: MadeUp, schema: Schema) -> Curator: ...
+
+    @overload
+    def __call__(self, entry: Entry, rows: MadeUp, schema: Database) -> NestedCurator: ...
 
 
 @dataclass(frozen=True)

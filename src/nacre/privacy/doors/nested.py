@@ -16,7 +16,7 @@ import numpy as np
 from nacre.errors import PlanError
 from nacre.privacy.accounting.events import Event, Gaussian
 from nacre.privacy.certificate.rounding import down, up
-from nacre.privacy.doors.entry import Entry, Scope
+from nacre.privacy.doors.entry import Entry, Opened, Scope, Trial
 from nacre.privacy.nested.views import View
 from nacre.privacy.noise import MAX_SIGMA
 from nacre.privacy.passes.tables import MAX_CELLS, Clique
@@ -99,6 +99,16 @@ class Nested(Entry):
     def sheet(self) -> tuple[str, str]:
         listed = [s for own in self.sigmas for s in own]
         return str(len(listed)), down(min(listed))
+
+    @classmethod
+    def trial(cls) -> Trial | None:
+        return Trial(_seen, most=20_000)
+
+
+def _seen(opened: Opened, sigma: float, draws: int, here: bool) -> np.ndarray:
+    from nacre.privacy.nested import trial
+
+    return trial.seen(opened, sigma, draws, here)
 
 
 def _kind(view: View) -> str:

@@ -45,7 +45,7 @@ class TableCounter:
         for start in range(0, rows, _CHUNK):
             stop = min(start + _CHUNK, rows)
             chunk = {c: _legal(codes[c][start:stop], size) for c, size in self.sizes.items()}
-            self._add_chunk(chunk, stop - start, None if weights is None else weights[start:stop])
+            self._add_chunk(chunk, stop - start, None if weights is None else weights[start:stop].astype(np.float64))
 
     def _add_chunk(self, chunk: Mapping[str, np.ndarray], rows: int, weights: np.ndarray | None) -> None:
         tails: dict[Clique, np.ndarray] = {(): np.zeros(rows, dtype=np.int64)}

@@ -198,12 +198,12 @@ def shape_of(
 
 
 def _values(table: Table, drawn: drawing.Drawn, parents: int, rng: np.random.Generator) -> dict[str, Values]:
-    """The values of drawn groups; a value that a parent keeps is the same in all its rows."""
+    """The values of drawn groups. A label that a parent keeps is the same in all its rows; of numbers, the group is."""
     found = {}
     for (name, cells), groups, kept in zip(table.cells.items(), drawn.groups, drawn.kept):
         places, u = cells.place(groups, rng)
         here = np.flatnonzero(kept)
-        if len(here):
+        if len(here) and cells.grid.column.labelled:
             keeper = np.full(parents, -1)
             keeper[drawn.parent[here[::-1]]] = here[::-1]  # the first that keeps it
             source = keeper[drawn.parent[here]]

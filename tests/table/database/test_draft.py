@@ -262,7 +262,7 @@ def test_orphans_and_rows_beyond_the_cap_are_counted_once_each():
             {
                 "stay": ["10", "10", "12", "13", "99", None, "14", "11"],
                 "patient": [1, 2, 1, 9, 1, 1, 2, None],
-                "drug": ["a"] * 8, "at": [None] * 8, "dose": [1.0] * 8,
+                "drug": ["a"] * 6 + [None, "z"], "at": [None] * 8, "dose": [1.0] * 8,
             }
         ),
         "drugs": pa.table({"id": ["a"], "name": ["x"]}),
@@ -277,7 +277,7 @@ def test_orphans_and_rows_beyond_the_cap_are_counted_once_each():
     assert found == {
         "patients": KeyCounts(4, repeated=1),
         "stays": KeyCounts(5, unnamed=1, dangling=1, most=2, beyond=1),
-        "codes": KeyCounts(8, unnamed=1, dangling=3, disagreeing=2, most=1),
+        "codes": KeyCounts(8, unnamed=1, dangling=3, disagreeing=2, most=1, strange=1),
     }
     assert key_lines(db, found) == [
         "patients: 1 rows whose 'id' another row has too",
@@ -285,9 +285,11 @@ def test_orphans_and_rows_beyond_the_cap_are_counted_once_each():
         "'patients' that belongs to a unit); 1 rows lie beyond the cap of 1 under one row of 'patients', which has up "
         "to 2",
         "codes: 6 of 8 rows belong to no unit and are left out (1 without 'stay'; 3 whose 'stay' names no row of "
-        "'stays' that belongs to a unit; 2 whose keys lead to different rows above)",
+        "'stays' that belongs to a unit; 2 whose keys lead to different rows above); 1 values name no row "
+        "of a public table, and are read as no label of theirs",
     ]
     none = {name: table.slice(0, 0) for name, table in tables.items()}
+    none["drugs"] = tables["drugs"]
     assert count_keys(db, none) == {name: KeyCounts(0) for name in db.owned}
 
 

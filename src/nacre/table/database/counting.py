@@ -25,6 +25,7 @@ class KeyCounts:
     disagreeing: int = 0  # whose keys lead to different units
     most: int = 0  # rows under one parent row
     beyond: int = 0  # rows beyond the cap
+    strange: int = 0  # names of rows of public tables that are not there
 
     @property
     def orphans(self) -> int:
@@ -32,17 +33,17 @@ class KeyCounts:
 
 
 def count_keys(database: Database, tables: Mapping[str, object]) -> dict[str, KeyCounts]:
-    """The counts of every owned table, from the unit table down. It holds all ids in memory."""
+    """The counts of every owned table, from the unit table down. All ids are held in memory."""
     found: dict[str, KeyCounts] = {}
     above: dict[str, _Owned] = {}
     for name in database.owned:
         rows = as_rows(tables[name])
         columns = {c: key_names(rows, c) for c in _needed(database, name)}
-        key = database.owner(name)
+        key, strange = database.owner(name), _strange(database, name, tables)
         if key is None:
             count = _count(rows, columns)
             above[name] = _Owned(columns, np.arange(count), {name: np.arange(count)})
-            found[name] = KeyCounts(count, _repeated(database.id(name), columns))
+            found[name] = KeyCounts(count, _repeated(database.id(name), columns), strange=strange)
             continue
         place, counts = _placed(database, key, columns, above)
         parents = above[key.parent]
@@ -54,6 +55,7 @@ def count_keys(database: Database, tables: Mapping[str, object]) -> dict[str, Ke
             repeated=_repeated(database.id(name), columns),
             most=int(own.max(initial=0)),
             beyond=int(np.maximum(own - (key.cap or 0), 0).sum()),
+            strange=strange,
         )
     return found
 
@@ -88,6 +90,15 @@ def _repeated(id: str | None, columns: Mapping[str, pa.Array]) -> int:
         return 0
     named = columns[id].drop_null()
     return len(named) - pc.count_distinct(named).as_py()
+
+
+def _strange(database: Database, table: str, tables: Mapping[str, object]) -> int:
+    found = 0
+    for key in database.references(table):
+        ids = key_names(as_rows(tables[key.parent]), key.parent_column)
+        named = key_names(as_rows(tables[table]), key.column).drop_null()
+        found += pc.sum(pc.invert(pc.is_in(named, value_set=ids))).as_py() or 0
+    return found
 
 
 def _placed(
@@ -132,5 +143,7 @@ def key_lines(database: Database, counts: Mapping[str, KeyCounts]) -> list[str]:
                 f"{found.beyond:,} rows lie beyond the cap of {key.cap:,} under one row of {key.parent!r}, which has "
                 f"up to {found.most:,}"
             )
+        if found.strange:
+            parts.append(f"{found.strange:,} values name no row of a public table, and are read as no label of theirs")
         lines += [f"{name}: {'; '.join(parts)}"] if parts else []
     return lines

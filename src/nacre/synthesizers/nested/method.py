@@ -36,9 +36,11 @@ from nacre.synthesizers.sketch.allocation import Allocation
 from nacre.synthesizers.sketch.coarse import Coarse
 from nacre.table.database import Database
 from nacre.table.database.forms import Form
+from nacre.table.grid import Grid
 from nacre.table.naming import choices
 
-FIRST = 0.1  # of μ² for single columns on fine grids
+FIRST, LITTLE = 0.1, 0.03  # of μ² for single columns: all on fine grids, all with few cells
+FINE = 24  # cells from which on a column is grouped by what is counted first
 TYPES = 4  # of units, where rows hang on rows
 USUAL = 12_000.0, 192  # units in noise units, and classes of rows that are fitted then
 FEW_AND_MANY = 64, 256  # classes of rows
@@ -60,7 +62,7 @@ class NestedSketch(Configured):
     types: int | None = whole(None, most=256)
     classes: int | None = whole(None, most=4096)
     rows: int | None = whole(None, most=4096)
-    steps: int = whole(500, most=1_000_000)
+    steps: int = whole(600, most=1_000_000)
     pull: float = between(1e5, 0.0, 1e9)
 
     def plan(
@@ -76,7 +78,7 @@ class NestedSketch(Configured):
             raise SchemaError("the database has no column to model: all are identifiers or follow from others")
         mu2 = gaussian_share(budget, Scope(budget.neighbours), before)
         tables = views.tables(database, forms, self.target)
-        share = FIRST if tables else 1.0
+        share = _first(forms) if tables else 1.0
         entries: list[Entry] = [views.entry("one-way", views.singles(database, forms), database, share * mu2)]
         if tables:
             entries.append(views.entry("tables", tables, database, (1 - share) * mu2))
@@ -103,6 +105,13 @@ class NestedSketch(Configured):
         effort = Effort(steps=self.steps, pull=self.pull / units**2)
         logits = fit(shapes, _shares(seen, shapes), seen, effort, rng, lambda *at: progress("fitting", *at))
         return _model(curator, logits, shapes, seen, coarse, units)
+
+
+def _first(forms: Mapping[str, Form]) -> float:
+    """The share of μ² for single columns: small cells need no groups, and their tables tell the rest."""
+    columns = [c for form in forms.values() for c in form.columns.values()]
+    fine = np.mean([bool(c.missing) or Grid.of(c).cells >= FINE for c in columns])
+    return LITTLE + (FIRST - LITTLE) * float(fine)
 
 
 def _classes(signal: float) -> int:

@@ -389,7 +389,7 @@ def test_demo_twice(call, tmp_path):
 
 def test_every_command_has_help_with_examples(call):
     commands = ["synth", "fit", "sample", "evaluate", "plan", "certificate", "methods", "demo"]
-    commands += ["sketch", "merge", "tables"]
+    commands += ["sketch", "merge", "tables", "patients"]
     commands += [f"schema {c}" for c in ("draft", "check", "attest", "show")]
     for command in commands:
         end = call(*command.split(), "--help")

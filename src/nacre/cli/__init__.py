@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
-from nacre.cli import audit, demo, evaluate, ledger, plan, schema, sketching, synth, tables
+from nacre.cli import audit, demo, evaluate, ledger, plan, records, schema, sketching, synth, tables
 from nacre.cli.shell import BUG, EXIT_CODES, INTERRUPTED, MISTAKE, OK, OWNER, WARNINGS, Interrupted, help_text, visible
 from nacre.cli.streams import close_all
 from nacre.errors import NacreError, OwnerWarning
@@ -29,7 +29,15 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 _COMMANDS = (synth.synth, synth.fit, synth.sample, evaluate.evaluate, plan.plan, plan.certificate, plan.methods)
-for _command in (*_COMMANDS, tables.tables, audit.audit, sketching.sketch, sketching.merge, demo.demo):
+for _command in (
+    *_COMMANDS,
+    tables.tables,
+    records.patients,
+    audit.audit,
+    sketching.sketch,
+    sketching.merge,
+    demo.demo,
+):
     app.command(help=help_text(_command))(_command)
 app.add_typer(schema.app, name="schema")
 app.add_typer(ledger.app, name="ledger")

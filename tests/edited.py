@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from nacre.privacy.certificate.assumed import of_table
+from nacre.privacy.certificate.assumed import of_run
 from nacre.table import Schema
 from nacre.table.sources.storage import told
 from nacre.table.values.decoding import arrow_schema
@@ -80,7 +80,7 @@ def audit(**changes: Any) -> dict[str, Any]:
 
 def assumed(schema: Schema) -> tuple[str, ...]:
     """What a run on a table of that schema rests on."""
-    return of_table(schema, told(arrow_schema(schema)), ())
+    return of_run(schema, told(arrow_schema(schema)), ())
 
 
 STORED = "column names and how the table stores its columns are public (text: age); nobody is in danger (proven)"

@@ -9,6 +9,7 @@ from nacre.cli.progress import Bars
 from nacre.cli.shell import Shell
 from nacre.owner import weights_line
 from nacre.privacy.certificate.rounding import exact
+from nacre.privacy.certificate.wording import whose
 
 if TYPE_CHECKING:
     from nacre.privacy.certificate.statement import Certificate
@@ -32,10 +33,10 @@ def promise_lines(certificate: Certificate) -> list[str]:
     if certificate.epsilon is None or certificate.delta is None:
         return ["NO PRIVACY GUARANTEE: treat the output as if it were the data.", *map(_because, certificate.reasons)]
     unit = certificate.unit
-    whose = f"all rows of one {unit['column']}, at most {unit['cap']}" if unit["column"] else "one row"
+    who = f"all rows of one {unit['column']}, at most {unit['cap']}" if unit["column"] else whose(unit)
     return [
         f"guarantee    {certificate.guarantee}: ({exact(certificate.epsilon)}, {exact(certificate.delta)})-"
-        f"differential privacy for {whose} ({certificate.neighbours})"
+        f"differential privacy for {who} ({certificate.neighbours})"
     ]
 
 

@@ -24,6 +24,7 @@ from nacre.privacy.ledger.payment import Account
 from nacre.privacy.plan import Plan
 from nacre.run.former import Former, Tell, account_of
 from nacre.run.session import session
+from nacre.run.subjects import OneTable
 from nacre.run.terms import Access, Terms
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         task.plan = Plan(training.name, training.entries(task), budget, rows=task.rows)
         rows = labelled.LabelledRows(x, labelled.label_codes(y, self.classes_))
         terms = Terms(budget.epsilon, budget.delta, budget.neighbours, seed=self.seed, noise_seed=self.noise_seed)
-        with session(rows, task.plan, schema, terms, access) as run:
+        with session(OneTable(rows, schema), task.plan, terms, access) as run:
             task.curator, task.noise = run.curator, run.noise
             parameters = training.train(task)
             self.certificate_: Certificate = run.certificate(schema, LEARNED, training.extras)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from nacre.privacy.certificate.rounding import exact, one_in, percent_up, up
 from nacre.privacy.certificate.wording import neighbours_words, rows_source
+from nacre.privacy.certificate.wording import whose as of_database
 
 if TYPE_CHECKING:
     from nacre.privacy.certificate.statement import Certificate
@@ -28,9 +29,9 @@ LEVELS = {
     "private data.",
 }
 NEIGHBOUR_WORDS = {
-    "add_or_remove_one": "the table with {whose} and the same table without",
-    "zero_out": "the table with {whose} and the same table in which {that} is left out of every count",
-    "replace_one": "the table with {whose} and the same table in which {that} is exchanged for any other",
+    "add_or_remove_one": "the {data} with {whose} and the same {data} without",
+    "zero_out": "the {data} with {whose} and the same {data} in which {that} is left out of every count",
+    "replace_one": "the {data} with {whose} and the same {data} in which {that} is exchanged for any other",
 }
 
 
@@ -45,6 +46,8 @@ class Words:
 
 def whose(unit: Mapping[str, Any]) -> str:
     """Whose data the promise is about."""
+    if "table" in unit:
+        return of_database(unit)
     if not unit.get("column"):
         return "one row"
     cap = unit.get("cap", 1)
@@ -82,7 +85,9 @@ def _promised(c: Certificate) -> Words:
     assert c.epsilon is not None and c.delta is not None  # a promise has both
     who, factor = whose(c.unit), math.exp(c.epsilon)
     that = "that row" if not c.unit.get("column") else f"that {c.unit['column']}"
-    pair = NEIGHBOUR_WORDS.get(c.neighbours, "two neighbouring tables").format(whose=who, that=that)
+    that = "that unit" if "table" in c.unit else that
+    pair = NEIGHBOUR_WORDS.get(c.neighbours, "two neighbouring tables")
+    pair = pair.format(whose=who, that=that, data="database" if "table" in c.unit else "table")
     sure = factor / (1 + factor)
     strength = " A factor this large rules out little by itself." if factor > 50 else ""
     epsilon, delta = f"epsilon\u00a0=\u00a0{exact(c.epsilon)}", f"Delta\u00a0=\u00a0{exact(c.delta)}"
@@ -116,7 +121,7 @@ def _limits(c: Certificate, who: str) -> tuple[str, ...]:
         "This page does not prove who made the release: what it lists was composed anew to make the page, but that the "
         "doors were opened so, and no others, only a signature of whoever made it can vouch for.",
     ]
-    if not c.unit.get("column"):
+    if not c.unit.get("column") and "table" not in c.unit:
         limits.insert(
             0,
             "The promise is for one row. A person with k rows is protected less: the factor above is raised to the "
@@ -139,7 +144,8 @@ def numbers(c: Certificate) -> list[tuple[str, str]]:
             ("Protected unit", whose(c.unit)),
         ]
     rows = c.schema.get("rows")
-    found += [("Rows", f"{rows:,}, {_source(c)}" if rows is not None else "not stated")]
+    what = "Units" if "table" in c.unit else "Rows"
+    found += [(what, f"{rows:,}, {_source(c)}" if rows is not None else "not stated")]
     return [*found, ("Source of the noise", c.noise), ("Fingerprint of the schema", str(c.schema.get("digest", "")))]
 
 

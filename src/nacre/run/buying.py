@@ -22,6 +22,7 @@ from nacre.privacy.transcript import Transcript
 from nacre.progress import Progress, silent
 from nacre.run.former import Former, account_of
 from nacre.run.session import session
+from nacre.run.subjects import OneTable
 from nacre.run.terms import Access, Terms
 from nacre.table import Schema
 from nacre.table.sources import storage
@@ -71,7 +72,7 @@ def bought(table: object, known: Schema | None, terms: Terms, access: Access) ->
     if not entries:
         raise SchemaError("the schema lacks nothing that could be bought; fit with it")
     plan = Plan(METHOD, entries, budget, known.unit.cap if known.unit else 1, known.rows)
-    with session(rows, plan, known, terms, access) as run:
+    with session(OneTable(rows, known), plan, terms, access) as run:
         found = discovery.buy_domain(run.curator, plan, discovery.buy_rows(run.curator, plan, known))
         found = discovery.paid_for(found, known, plan, run.noise.seeded)
         return BoughtSchema(found, run.certificate(found))

@@ -54,4 +54,4 @@ def check_rows(rows: Rows, schema: Schema) -> None:
 
 def assumptions(schema: Schema, rows: Rows, plan: Plan) -> tuple[str, ...]:
     """What the promise rests on besides the proofs."""
-    return assumed.of_table(schema, storage.told(rows.arrow_schema), stored(rows).assumptions, plan)
+    return assumed.of_run(schema, storage.told(rows.arrow_schema), stored(rows).assumptions, plan)

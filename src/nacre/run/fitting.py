@@ -13,6 +13,7 @@ from nacre.errors import DataError, TooLittleData
 from nacre.owner import OwnerNotes
 from nacre.privacy import discovery
 from nacre.privacy.budget import Budget, warn_weak_delta
+from nacre.privacy.curator import Curator
 from nacre.privacy.ledger.books import Ledger
 from nacre.privacy.ledger.payment import Account
 from nacre.privacy.transcript import Transcript
@@ -23,6 +24,7 @@ from nacre.run.former import Former, account_of, tell_as_before
 from nacre.run.job import Job, prepare
 from nacre.run.requests import in_the_loss, stating, with_hiding
 from nacre.run.session import Session, session
+from nacre.run.subjects import OneTable
 from nacre.run.terms import Access, AskedShares, Terms, check_seed
 from nacre.table import Schema
 from nacre.table.sources import Options, storage
@@ -108,7 +110,7 @@ def carry_out(table: object, schema: Schema | None, terms: Terms, access: Access
     check_columns(rows, job.schema, terms.beside)
     warn_weak_delta(budget, job.schema.rows)
     _warn_if_little(job, job.schema.rows, "declared")
-    with session(rows, job.plan, job.schema, terms, access) as run:
+    with session(OneTable(rows, job.schema, terms.beside), job.plan, terms, access) as run:
         found = _bought(run, job)
         model = job.synthesizer.fit(run.curator, job.plan.for_rows(found.rows), terms.seed, access.progress)
         found = discovery.paid_for(found, job.schema, job.plan, run.noise.seeded)
@@ -119,7 +121,7 @@ def carry_out(table: object, schema: Schema | None, terms: Terms, access: Access
     return Release(terms.method, found, model, certificate, None if weighing else terms.target_shares)
 
 
-def _bought(run: Session, job: Job) -> Schema:
+def _bought(run: Session[Curator], job: Job) -> Schema:
     """The complete schema, with what was lacking bought: the number of rows first, then kinds and domains."""
     curator, plan, target = run.curator, job.plan, job.terms.target
     schema = discovery.buy_rows(curator, plan, job.schema)

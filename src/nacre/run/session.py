@@ -11,52 +11,52 @@ import contextlib
 import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from nacre.engines import Rows, finished
-from nacre.privacy.certificate.statement import Certificate, certify
-from nacre.privacy.curator import Curator, Record
+from nacre.privacy.certificate.statement import Certificate, Described, certify
+from nacre.privacy.curator import Record
 from nacre.privacy.ledger.books import Reservation
 from nacre.privacy.ledger.payment import paid, stamped
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.plan import Plan
 from nacre.progress import of_rows
-from nacre.run.checks import assumptions, check_columns, check_persons
+from nacre.run.subjects import Subject
 from nacre.run.terms import Access, Terms
-from nacre.table import Schema
+
+C = TypeVar("C")
 
 
 @dataclass
-class Session:
+class Session(Generic[C]):
     """Rows that are paid for, behind a curator."""
 
-    curator: Curator
+    subject: Subject[C]
+    curator: C
     plan: Plan
-    rows: Rows
-    schema: Schema
     noise: NoiseSource
     held: Reservation | None
+    found: Described
 
     def certificate(
-        self, schema: Schema, rests_on: tuple[str, ...] | None = None, extras: Mapping[str, Any] | None = None
+        self, found: Described, rests_on: tuple[str, ...] | None = None, extras: Mapping[str, Any] | None = None
     ) -> Certificate:
-        """What was promised, on a table that turned out to be of this schema: the end of a run, whose debit is settled.
+        """What was promised, on rows that turned out to be described so: the end of a run, whose debit is settled.
         `rests_on`: its assumptions, where they are not those of any table."""
-        stated = assumptions(self.schema, self.rows, self.plan) if rests_on is None else rests_on
-        self.schema = schema
+        stated = self.subject.assumptions(self.plan) if rests_on is None else rests_on
+        self.found = found
         seeded = self.noise.seeded
-        made = certify(self.plan, schema, seeded=seeded, noise=self.noise.description, assumptions=stated)
+        made = certify(self.plan, found, seeded=seeded, noise=self.noise.description, assumptions=stated)
         return stamped(dataclasses.replace(made, extras={**made.extras, **(extras or {})}), self.held)
 
 
 @contextlib.contextmanager
-def session(rows: Rows, plan: Plan, schema: Schema, terms: Terms, access: Access) -> Iterator[Session]:
+def session(subject: Subject[C], plan: Plan, terms: Terms, access: Access) -> Iterator[Session[C]]:
     """A session for the doors of `plan`. When it has come to its end, the owner is told what was found on the way."""
-    check_columns(rows, schema, terms.beside)
+    subject.check()
     noise = NoiseSource(terms.noise_seed)
-    with finished(rows), paid(access.account, plan, schema.unit.column if schema.unit else None) as held:
-        check_persons(rows, schema)
-        curator = Curator(rows, plan, schema, noise, Record(access.transcript, held), of_rows(access.progress))
-        made = Session(curator, plan, rows, schema, noise, held)
+    with subject.finished(), paid(access.account, plan, subject.unit) as held:
+        subject.check_rows()
+        curator = subject.open(plan, noise, Record(access.transcript, held), of_rows(access.progress))
+        made = Session(subject, curator, plan, noise, held, subject.described)
         yield made
-    access.owner.hear(made.schema, curator.outside, curator.diagnostics)
+    subject.tell(access.owner, made.found, curator)

@@ -62,7 +62,7 @@ def covered(stated: Certificate, recipe: Recipe, sums: Sums) -> bool:
     That the site drew that noise is the site's word, as the whole certificate is.
     """
     schema = recipe.schema
-    unit = {"column": schema.unit.column, "cap": schema.unit.cap} if schema.unit else {"column": None, "cap": 1}
+    unit = schema.protected
     if stated.schema["digest"] != schema.digest() or dict(stated.unit) != unit or stated.guarantee not in LEVELS:
         return False
     if stated.guarantee == Level.NONE.label or stated.epsilon is None:

@@ -32,6 +32,7 @@ from nacre.release.release import SKETCH, Release
 from nacre.run.checks import check_columns
 from nacre.run.former import Former, account_of, tell_as_before
 from nacre.run.session import session
+from nacre.run.subjects import OneTable
 from nacre.run.terms import Access, Terms
 from nacre.sites.checks import LEVELS, METHOD, checked_ids, covered, possible, sound
 from nacre.synthesizers.pearl import common
@@ -136,7 +137,7 @@ def sketched(table: object, schema: Schema, terms: Terms, frequencies: int, acce
     rows = open_rows(table, options=Options().named(schema.names), engine=access.engine)
     check_columns(rows, schema)
     _warn_shortened(recipe)
-    with session(rows, plan, schema, terms, access) as run:
+    with session(OneTable(rows, schema), plan, terms, access) as run:
         run.curator.adopt(schema.inner)
         sums = common.measure(run.curator, plan, recipe)
         stated = run.certificate(schema)

@@ -160,6 +160,11 @@ class Schema(Written):
         return tuple(self.columns)
 
     @property
+    def protected(self) -> dict[str, Json]:
+        """Who is, as certificates state it."""
+        return self.unit.to_json() if self.unit else {"column": None, "cap": 1}
+
+    @property
     def modelled(self) -> tuple[str, ...]:
         """The columns a method learns: neither identifiers nor dependents."""
         dependents = {rule.dependent for rule in self.dependencies}

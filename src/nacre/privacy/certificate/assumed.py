@@ -6,20 +6,22 @@ A sentence left out, or one of somebody's own, makes a promise look stronger tha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
 from nacre.errors import CertificateError
 from nacre.privacy.certificate.rounding import up
-from nacre.table.schema import Purchase
+from nacre.table.naming import quoted
+from nacre.table.schema import Attestation, Purchase
 from nacre.table.sources.storage import KEYS, can_be_told
-
-if TYPE_CHECKING:
-    from nacre.table import Schema
 
 PER_ROW = "the promise is per row; declare a unit in the schema to protect persons with several rows"
 LEARNED = ("bounds of the features and the classes were not taken from these rows", "the promise is per row")
 ONE_SITE = "the rows of one unit are at one site only; whoever has rows at several pays at each of them"
+ONCE = (
+    "a name that rows hang on stands in its table once: a database in which one comes twice is refused, and that this "
+    "one was not is public"
+)
 _BOUGHT = "bought by an earlier run"
 _ATTESTED = "were read from the data and declared public by"
 _UNPRICED = "at a cost that the schema does not state; if from these rows, it adds to this promise"
@@ -39,9 +41,24 @@ _STORAGE = re.compile(
 _BUYS = {"kind": "kinds", "bounds": "kinds", "categories": "domain", "rows": "rows"}  # which entry buys a fact
 
 
-def of_table(schema: Any, stored: str, told: Iterable[str], plan: Any = None) -> tuple[str, ...]:
-    """What a run on a table rests on. `stored`: the types of its columns, in words; `told`: what its files add; `plan`:
-    whose promise it is."""
+class Sourced(Protocol):
+    """A schema or a database, with who answers for its facts."""
+
+    @property
+    def protected(self) -> Any: ...
+
+    @property
+    def attestations(self) -> tuple[Attestation, ...]: ...
+
+    @property
+    def purchases(self) -> tuple[Purchase, ...]: ...
+
+    def facts(self) -> dict[tuple[str | None, str], str]: ...
+
+
+def of_run(schema: Sourced, stored: str, told: Iterable[str], plan: Any = None) -> tuple[str, ...]:
+    """What a run on a table, or a database, rests on. `stored`: the types of the columns, in words; `told`: what the
+    files add; `plan`: whose promise it is."""
     earlier = bought(schema)
     promise = None if plan is None else (plan.budget.neighbours, plan.cap)
     return (
@@ -50,8 +67,20 @@ def of_table(schema: Any, stored: str, told: Iterable[str], plan: Any = None) ->
         *([f"{earlier} facts of the schema were {_BOUGHT}, {price(schema.purchases, promise)}"] if earlier else []),
         f"{_STORED} ({stored})",
         *told,
-        *([PER_ROW] if schema.unit is None else []),
+        *of_unit(schema.protected),
     )
+
+
+def of_unit(unit: Mapping[str, Any]) -> tuple[str, ...]:
+    """What follows from who is protected."""
+    if "table" not in unit:
+        return (PER_ROW,) if unit["column"] is None else ()
+    return (ONCE, *([_given(unit["public"])] if unit["public"] else []))
+
+
+def _given(tables: Sequence[str]) -> str:
+    """Of tables that are not protected."""
+    return f"the rows of {', '.join(map(quoted, tables))} are public: they are given as they are, and not protected"
 
 
 def of_sites(sites: int) -> tuple[str, ...]:
@@ -59,16 +88,16 @@ def of_sites(sites: int) -> tuple[str, ...]:
             ONE_SITE)  # fmt: skip
 
 
-def public(schema: Schema) -> str:
+def public(schema: Sourced) -> str:
     apart = ", those attested apart," if any(a.facts for a in schema.attestations) else ""
     return f"the facts marked public in the schema{apart} were not taken from this table"
 
 
-def attested(schema: Schema) -> tuple[str, ...]:
+def attested(schema: Sourced) -> tuple[str, ...]:
     return tuple(f"{len(a.facts)} facts {_ATTESTED} {a.by}, because: {a.why}" for a in schema.attestations)
 
 
-def bought(schema: Schema) -> int:
+def bought(schema: Sourced) -> int:
     return sum(source == "bought" for source in schema.facts().values())
 
 
@@ -86,11 +115,11 @@ def price(purchases: Sequence[Purchase], promise: tuple[str, int] | None = None)
     return f"{paid}: {_ADDS if same else _OTHER}"
 
 
-def check(stated: Any, schema: Any = None) -> None:
+def check(stated: Any, schema: Sourced | None = None) -> None:
     """CertificateError unless a promise on a table states all that its parts call for, and nothing else. Without a
     schema, what follows from the certificate alone."""
     said = stated.assumptions
-    wanted = [PER_ROW] if stated.unit["column"] is None else []
+    wanted = [*of_unit(stated.unit)]
     wanted += of_sites(stated.extras["sites"]) if "sites" in stated.extras else []
     if schema is not None:
         wanted += [public(schema), *attested(schema)]
@@ -108,11 +137,10 @@ def check(stated: Any, schema: Any = None) -> None:
             raise CertificateError(f"its certificate assumes what no promise of its kind rests on: {one[:200]}")
 
 
-def _is_ours(said: str, stated: Any, schema: Any) -> bool:
+def _is_ours(said: str, stated: Any, schema: Sourced | None) -> bool:
     """Whether a run can have said so: in a part of its own, a sentence says what follows from the rest."""
     if found := _STORAGE.fullmatch(said):
-        names = stated.schema["provenance"] if schema is None else schema.columns
-        return found["stored"] is None or can_be_told(found["stored"], names)
+        return found["stored"] is None or can_be_told(found["stored"], stated.schema["provenance"])
     known = (_PUBLIC, _EARLIER, *([_ATTESTATION] if schema is None else []))
     return any(form.fullmatch(said) for form in known)
 

@@ -149,7 +149,7 @@ def _provenance(where: str, value: object) -> None:
     for column, facts in value.items():
         _need(isinstance(facts, Mapping), where, facts, "an object of facts")
         for fact, source in facts.items():
-            one_of(*(FACTS[bool(column)]))(where, fact)
+            one_of(*FACTS[1], *FACTS[0])(where, fact) if column else one_of(*FACTS[0])(where, fact)
             one_of(*(p for p in PROVENANCES if p != "counted" or (column, fact) == ("", "rows")))(where, source)
 
 
@@ -220,6 +220,15 @@ def _cap(where: str, value: Any) -> None:
 
 def _unit(where: str, value: object) -> None:
     keys(where, value, {"column": or_none(_text), "cap": _cap})
+    if isinstance(value, Mapping) and "table" in value:  # of a database
+        keys(where, value, {"table": _text, "most": _most, "keys": texts, "public": texts})
+        _need((value["column"], value["cap"]) == (None, 1), where, value, "no column and no cap beside a table")
+
+
+def _most(where: str, value: Any) -> None:
+    _need(isinstance(value, Mapping), where, value, "tables and how many rows of a unit each has at most")
+    for table, most in value.items():
+        _cap(f"{where}.{table}", most)
 
 
 def _schema(where: str, value: object) -> None:

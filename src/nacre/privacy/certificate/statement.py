@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from nacre import notebook
 from nacre.privacy.accounting import accountant as accounting
@@ -15,12 +15,31 @@ from nacre.privacy.certificate.rounding import exact
 from nacre.privacy.certificate.wording import describe, whose
 from nacre.privacy.plan import Entry, Plan
 from nacre.table.columns import UNPROTECTED
+from nacre.table.schema import Attestation, Purchase
 from nacre.typed import Json
 
-if TYPE_CHECKING:
-    from nacre.table import Schema
-
 CURVE_DELTAS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
+
+
+class Described(Protocol):
+    """A schema, or a database: what a certificate says of it. Facts stand under the name of a column (in a database,
+    "table.column"), or under None."""
+
+    @property
+    def rows(self) -> int | None: ...
+
+    @property
+    def protected(self) -> dict[str, Any]: ...
+
+    @property
+    def attestations(self) -> tuple[Attestation, ...]: ...
+
+    @property
+    def purchases(self) -> tuple[Purchase, ...]: ...
+
+    def facts(self) -> dict[tuple[str | None, str], str]: ...
+
+    def digest(self) -> str: ...
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,14 +94,16 @@ class Certificate:
                               ("entry", "door"), [(e["name"], e["door"]) for e in self.entries])  # fmt: skip
 
 
-def certify(plan: Plan, schema: Schema, *, seeded: bool, noise: str, assumptions: tuple[str, ...] = ()) -> Certificate:
-    """The certificate of a run that opened the doors of `plan` on a table described by `schema`."""
+def certify(
+    plan: Plan, schema: Described, *, seeded: bool, noise: str, assumptions: tuple[str, ...] = ()
+) -> Certificate:
+    """The certificate of a run that opened the doors of `plan` on a table, or a database, described by `schema`."""
     level, reasons = plan.level, [e.unprotected for e in plan.entries if e.unprotected]
     reasons += caveats(plan.entries) if plan.budget.epsilon is not None else []
     if plan.budget.epsilon is None and not reasons:
         reasons.append("no budget was given (epsilon=None): the tables were released without noise")
     for source, words in UNPROTECTED.items():
-        if facts := schema.facts_from(source):
+        if facts := [where for where, found in schema.facts().items() if found == source]:
             level = Level.NONE
             told = ", ".join(f"{column or 'table'}.{fact}" for column, fact in facts[:6])
             reasons.append(f"these schema facts {words}: {told}" + ", ..." * (len(facts) > 6))
@@ -95,13 +116,13 @@ def certify(plan: Plan, schema: Schema, *, seeded: bool, noise: str, assumptions
         guarantee=level.label,
         reasons=tuple(reasons),
         neighbours=plan.budget.neighbours,
-        unit=unit_of(schema),
+        unit=schema.protected,
         # The promise is the budget that the plan was checked against, rounded up by nobody.
         epsilon=plan.budget.epsilon if private else None,
         delta=plan.budget.delta if private else None,
         curve=curve_of(plan.events()) if private else (),
         entries=tuple(e.to_json() if private else {"door": e.door, "name": e.name} for e in plan.entries),
-        schema={"digest": schema.digest(), "rows": schema.rows, "provenance": provenance_of(schema)},
+        schema=told_of(schema),
         assumptions=assumptions if private else (),
         noise=noise,
         versions=_versions(),
@@ -119,12 +140,12 @@ def curve_of(events: Sequence[Any]) -> tuple[tuple[float, float], ...]:
     return tuple((delta, epsilon) for delta, epsilon in found if math.isfinite(epsilon))
 
 
-def unit_of(schema: Schema) -> dict[str, Any]:
-    """Who is protected."""
-    return {"column": schema.unit.column, "cap": schema.unit.cap} if schema.unit else {"column": None, "cap": 1}
+def told_of(schema: Described) -> dict[str, Any]:
+    """What a certificate says of what it is about."""
+    return {"digest": schema.digest(), "rows": schema.rows, "provenance": provenance_of(schema)}
 
 
-def provenance_of(schema: Schema) -> dict[str, dict[str, str]]:
+def provenance_of(schema: Described) -> dict[str, dict[str, str]]:
     """column -> fact -> where it comes from; facts about the whole table stand under the empty name."""
     found: dict[str, dict[str, str]] = {}
     for (column, fact), source in schema.facts().items():

@@ -9,21 +9,18 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from nacre.errors import BudgetError, CertificateError, PlanError
 from nacre.privacy.accounting import accountant as accounting
 from nacre.privacy.budget import Budget, Level
 from nacre.privacy.certificate import assumed
 from nacre.privacy.certificate.rounding import exact, up
-from nacre.privacy.certificate.statement import CURVE_DELTAS, Certificate, caveats, provenance_of, unit_of
+from nacre.privacy.certificate.statement import CURVE_DELTAS, Certificate, Described, caveats, told_of
 from nacre.privacy.doors import entry_from_json
 from nacre.privacy.noise import ENTROPY, SEEDED
 from nacre.privacy.plan import Counts, Entry, Plan, Select
 from nacre.table.columns import UNPROTECTED
-
-if TYPE_CHECKING:
-    from nacre.table import Schema
 
 # What any run may open before its method.
 BUYING = {"rows": "counts", "readable": "bounds", "kinds": "bounds", "domain": "categories"}
@@ -66,7 +63,7 @@ class Declared(Protocol):
         ...
 
 
-def verify(stated: Certificate, declared: Declared | None, schema: Any = None) -> Certificate:
+def verify(stated: Certificate, declared: Declared | None, schema: Described | None = None) -> Certificate:
     """The certificate of a release of `schema` (None: what it says of that itself), with what follows from its entries
     as this machine's accountant gives it. CertificateError where it says more than that, or what cannot be."""
     if declared is None:
@@ -79,16 +76,15 @@ def verify(stated: Certificate, declared: Declared | None, schema: Any = None) -
     return _promised(stated, declared, schema)
 
 
-def _refuse_other_schema(stated: Certificate, schema: Schema) -> None:
-    told = {"digest": schema.digest(), "rows": schema.rows, "provenance": provenance_of(schema)}
-    for name, value in told.items():
+def _refuse_other_schema(stated: Certificate, schema: Described) -> None:
+    for name, value in told_of(schema).items():
         if stated.schema.get(name) != value:
             raise CertificateError(f"its certificate is that of another schema or unit: they differ in {name}")
     asked = [name for name, _ in stated.extras.get("target_shares") or ()]
     hidden = [name for names in stated.extras.get("hidden", {}).get("sets", ()) for name in names]
-    if strange := [name for name in (*asked, *hidden) if name not in schema.columns]:
+    if strange := [name for name in (*asked, *hidden) if name not in stated.schema["provenance"]]:
         raise CertificateError(f"its certificate names {strange[0]!r}, which is no column of its schema")
-    if dict(stated.unit) != unit_of(schema):
+    if dict(stated.unit) != schema.protected:
         raise CertificateError("its certificate is that of another schema or unit: they differ in who is protected")
 
 
@@ -119,7 +115,7 @@ def _without_promise(stated: Certificate) -> Certificate:
     return stated
 
 
-def _promised(stated: Certificate, declared: Declared, schema: Any) -> Certificate:
+def _promised(stated: Certificate, declared: Declared, schema: Described | None) -> Certificate:
     plan = _plan(stated, declared)
     level = min(e.level for e in plan.entries)
     if _reads(stated) or stated.noise != ENTROPY:
@@ -147,7 +143,7 @@ def _reads(stated: Certificate) -> bool:
     return bool(facts & {*UNPROTECTED}) or ("counted" in facts and not same)
 
 
-def _refuse_other_assumptions(stated: Certificate, declared: Declared, schema: Schema) -> None:
+def _refuse_other_assumptions(stated: Certificate, declared: Declared, schema: Described | None) -> None:
     if not declared.rests:
         assumed.check(stated, schema)
     elif stated.assumptions != declared.rests or stated.unit["column"] is not None:

@@ -33,7 +33,7 @@ FACTS = {
     "dependencies": "which columns follow from others",
     "impossible": "what never occurs together",
 }
-STORAGE = "of the table: the names and the order of its columns, and as what type each is stored"
+STORAGE = "of {where}: the names and the order of its columns, and as what type each is stored"
 UNPROVEN = (
     "Who made this: not proved by the text. What follows from the list above is composed anew wherever nacre loads it; "
     "that the doors were opened so, and no others, only a signature of whoever made it can vouch for"
@@ -48,6 +48,7 @@ def describe(c: Certificate) -> str:
         lines += [
             f"Promise: ({exact(c.epsilon)}, {exact(c.delta)})-differential privacy for {whose(c.unit)}",
             f"Neighbours: {c.neighbours} ({neighbours_words(c)})",
+            *keys_lines(c.unit),
         ]
         if c.curve:
             lines.append("The same promise at other deltas: " + ", ".join(curve_words(c)))
@@ -82,6 +83,9 @@ def label(c: Certificate) -> str:
 
 
 def whose(unit: Mapping[str, Any]) -> str:
+    if table := unit.get("table"):
+        most = ", ".join(f"{n:,} in {quoted(name)}" for name, n in unit["most"].items())
+        return f"one row of {quoted(table)} and all rows that it owns" + (f" (at most {most})" if most else "")
     return f"all rows of one {quoted(unit['column'])} (at most {unit['cap']:,})" if unit["column"] else "one row"
 
 
@@ -96,6 +100,8 @@ def rows_source(c: Certificate) -> str | None:
 
 def neighbours_words(c: Certificate) -> str:
     """What is compared, and what that and the schema mean for the number of rows."""
+    if "table" in c.unit:
+        return f"{NEIGHBOURS[c.neighbours]}; {_units_words(c)}"
     units = "how many units there are is not protected" if c.unit["column"] else ""
     if c.neighbours == "add_or_remove_one":
         rows = {
@@ -116,6 +122,24 @@ def neighbours_words(c: Certificate) -> str:
     return f"{NEIGHBOURS[c.neighbours]}; {rows}"
 
 
+def _units_words(c: Certificate) -> str:
+    """What is protected of the numbers of units, and of their rows."""
+    if c.neighbours != "add_or_remove_one":
+        return "how many units there are is not protected, how many rows each of them owns is"
+    if rows_source(c) == "public":
+        return "how many units there are was declared public, how many rows each of them owns is protected"
+    return "how many units there are, and how many rows each of them owns, is protected too"
+
+
+def keys_lines(unit: Mapping[str, Any]) -> list[str]:
+    """By which keys rows belong to a unit, and what was left out."""
+    if not unit.get("keys"):
+        return []
+    told = [f"  - {key}" for key in unit["keys"]]
+    return ["Rows belong to a unit by these keys; rows that hang on none, or lie beyond these numbers, were left out:",
+            *told]  # fmt: skip
+
+
 def _spent(entry: Mapping[str, Any]) -> str:
     return f": {entry_words(entry)}" if set(entry) - {"door", "name"} else ""
 
@@ -134,7 +158,7 @@ def facts_lines(c: Certificate) -> list[str]:
     for source, title in SOURCES.items():
         groups = facts_of(c.schema["provenance"], source)
         if source == "public":
-            groups = [(STORAGE, ()), *groups]
+            groups = [(STORAGE.format(where="every table" if "table" in c.unit else "the table"), ()), *groups]
         if not groups:
             continue
         lines.append(f"{title}:")

@@ -35,6 +35,7 @@ _HOMES = {
     "Identifier": "nacre.table",
     "Database": "nacre.table",
     "Key": "nacre.table",
+    "LongTable": "nacre.table.database.long",
     "Unit": "nacre.table",
     "Dependency": "nacre.table",
     "Between": "nacre.table",
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
         Text,
         Unit,
     )
+    from nacre.table.database.long import LongTable
     from nacre.targets import Labelled, Shares, Thinning, WeightColumn
 
 

@@ -10,7 +10,7 @@ from nacre.errors import CertificateError, DataError
 from nacre.learners.declared import TRAININGS
 from nacre.privacy.certificate.statement import Certificate
 from nacre.privacy.certificate.verification import Declared, verify
-from nacre.synthesizers.registry import METHODS
+from nacre.synthesizers.registry import DATABASES, METHODS
 from nacre.table.documents import read
 
 MOST = 8 << 20  # bytes
@@ -18,7 +18,7 @@ MOST = 8 << 20  # bytes
 
 def declared(method: str) -> Declared | None:
     """What a method may say in a certificate: of those that make tables, and of those that train."""
-    return METHODS.get(method) or TRAININGS.get(method)
+    return METHODS.get(method) or DATABASES.get(method) or TRAININGS.get(method)
 
 
 def verified(certificate: Any, schema: Any = None) -> Any:

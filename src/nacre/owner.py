@@ -6,39 +6,51 @@ one fate share a line, the worst first: 300 columns that were clamped are one me
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from nacre.table.values.misfits import Misfits
 
 if TYPE_CHECKING:  # the command line starts without NumPy and Arrow
-    from nacre.table import Column, Schema
+    from nacre.table import Column
 
 SHOWN = 8  # columns named in a line
 LOST = 0.5  # of the values of a column: from here on it is the column that could not be read
+
+
+class Described(Protocol):
+    """A schema; or a database, whose columns are called "table.column"."""
+
+    @property
+    def columns(self) -> Mapping[str, Column]: ...
 
 
 class OwnerNotes:
     """`nacre.fit(..., owner=notes)`, then `print(notes)`.
 
     `misfits` are values that did not fit the schema, by column; `rules` rows that broke a rule of it; `diagnostics` how
-    Markov chains mixed and what weighted rows are worth, by entry of the plan. Exact facts of private rows: for the
-    owner of the data alone.
+    Markov chains mixed and what weighted rows are worth, by entry of the plan; `dropped`, in words, rows of a database
+    that belong to nobody or lie beyond a cap. Exact facts of private rows: for the owner of the data alone.
     """
 
     def __init__(self) -> None:
-        self.schema: Schema | None = None
+        self.schema: Described | None = None
         self.misfits: dict[str, Misfits] = {}
         self.rules: dict[str, Misfits] = {}
         self.diagnostics: dict[str, dict[str, Any]] = {}
+        self.dropped: tuple[str, ...] = ()
 
-    def hear(self, schema: Schema, misfits: Mapping[str, Misfits], diagnostics: Mapping[str, dict[str, Any]]) -> None:
+    def hear(
+        self, schema: Described, misfits: Mapping[str, Misfits], diagnostics: Mapping[str, dict[str, Any]],
+        dropped: Sequence[str] = (),
+    ) -> None:  # fmt: skip
         """What a session found, in place of what an earlier one did."""
         self.schema = schema
         self.misfits = {name: n for name, n in misfits.items() if n and name in schema.columns}
         self.rules = {name: n for name, n in misfits.items() if n and name not in schema.columns}
         self.diagnostics = dict(diagnostics)
+        self.dropped = tuple(dropped)
 
     @property
     def unreadable(self) -> list[str]:
@@ -47,8 +59,11 @@ class OwnerNotes:
 
     @property
     def others(self) -> list[str]:
-        """Every other column that has values which did not fit, the worst first; then rules that rows broke."""
-        return [*misfit_lines(self.schema, self.misfits)[1], *rule_lines(self.rules)] if self.schema else []
+        """What was left out; every other column that has values which did not fit, the worst first; then rules that
+        rows broke."""
+        if self.schema is None:
+            return []
+        return [*self.dropped, *misfit_lines(self.schema, self.misfits)[1], *rule_lines(self.rules)]
 
     @property
     def figures(self) -> list[str]:
@@ -95,7 +110,7 @@ MISSING = (4, "is missing though none may be", "are missing though none may be",
            "counted nowhere")  # fmt: skip
 
 
-def misfit_lines(schema: Schema, found: Mapping[str, Misfits], would: bool = False) -> tuple[list[str], list[str]]:
+def misfit_lines(schema: Described, found: Mapping[str, Misfits], would: bool = False) -> tuple[list[str], list[str]]:
     """(what is said even with --quiet: columns that could not be read, everything else), each with the worst first."""
     lost: dict[str, Misfits] = {}
     fates: dict[Fate, Fate] = {}
@@ -125,7 +140,7 @@ def missing_lines(lacking: Mapping[str, int], rows: int) -> list[str]:
     return [fate.line(would=True)] if fate.cells else []
 
 
-def _lost(schema: Schema, lost: Mapping[str, Misfits], would: bool) -> list[str]:
+def _lost(schema: Described, lost: Mapping[str, Misfits], would: bool) -> list[str]:
     """Columns of which most could not be read, in one line."""
     if not lost:
         return []

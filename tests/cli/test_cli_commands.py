@@ -363,10 +363,10 @@ def test_a_terminal_is_not_told_what_a_file_says(call, release, tmp_path):
 
 
 def test_methods(call):
-    from nacre.synthesizers.registry import METHODS
+    from nacre.synthesizers.registry import DATABASES, METHODS
 
     end = call("methods", "--json")
-    assert set(end.json["methods"]) == set(METHODS)
+    assert set(end.json["methods"]) == {*METHODS, *DATABASES}
     assert end.json["methods"]["sketch"]["settings"]["wide"] > 0
     assert "sketch" in call("methods").out
 

@@ -293,9 +293,9 @@ def _job(asked: Mechanism, epsilon: str, path: str) -> Job:
 
 def _promised(path: str, job: Job) -> Release | Certificate:
     """The release or certificate, if the audit is about what it promises."""
-    from nacre.release.release import load
+    from nacre.release.release import load_table
 
-    kept = load(path) if path.endswith(".nacre") else load_certificate_of(path)
+    kept = load_table(path) if path.endswith(".nacre") else load_certificate_of(path)
     c = _certificate(kept)
     plan, budget = job.plan, job.plan.budget
     bought = any(e.name == "rows" and e.door == "counts" for e in plan.entries)  # their number is in no schema file

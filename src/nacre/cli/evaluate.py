@@ -95,6 +95,9 @@ def evaluate(
 ) -> None:
     """Say how useful a synthetic table is: distances, dependence, and models trained on it and tested on real rows.
 
+    Of a database (--schema says so) SYNTH and the real ones are folders, or SQLite or DuckDB files, and whole units are
+    compared: cardinalities, rows with their parents, consecutive rows, and what models foresee of the next.
+
     The report holds unprotected statistics of private rows. It is for the owner of the data and never travels with the
     synthetic table. How tables are written is said of the real ones; a synthetic CSV file is UTF-8 with commas.
 
@@ -102,9 +105,11 @@ def evaluate(
       nacre evaluate fake.csv --train people.csv --holdout kept.csv --schema people.json --target income
       nacre evaluate fake.csv --train people.csv --html report.html --json report.json
       nacre evaluate fake.csv --train people.csv --holdout kept.csv --target income --suite ten --suite strong
+      nacre evaluate fake.sqlite --train clinic.sqlite --schema clinic.json --html report.html
     """
     from nacre.cli.inputs import check_outputs
     from nacre.cli.progress import Bars
+    from nacre.cli.schema import described
     from nacre.evaluation.evaluate import ROWS
     from nacre.evaluation.evaluate import evaluate as measure
     from nacre.table import Schema
@@ -113,14 +118,15 @@ def evaluate(
     shell, how = Shell(to_stdout, files.quiet), reading.options()
     inputs = (file, real.train, real.holdout, real.schema, files.certificate)
     check_outputs(files.outputs, files.force, [f for f in inputs if f is not None])
+    known = None if real.schema is None else described(real.schema)
     try:
         with Bars(not files.quiet) as bars:
             report = measure(
                 table(file, how),
                 train=table(real.train, how),
                 holdout=table(real.holdout, how),
-                reading=reading.options(real.schema),
-                schema=None if real.schema is None else reading.described(Schema.load(real.schema)),
+                reading=reading.options(real.schema if isinstance(known, Schema) else None),
+                schema=reading.described(known) if isinstance(known, Schema) else known,
                 target=measured.target,
                 suites=measured.suite or ["default"],
                 seed=measured.seed,

@@ -134,12 +134,12 @@ class Reading:
         return dataclasses.replace(schema, columns=columns)
 
 
-def names_of(text: str) -> tuple[str, ...]:
+def names_of(text: str, option: str = "--columns") -> tuple[str, ...]:
     import csv
 
     names = next(csv.reader([text]), [])
     if not names or "" in names or len({*names}) < len(names):
-        raise NacreError(f"--columns {text!r}: expected names, each once, with commas between: a,b,c")
+        raise NacreError(f"{option} {text!r}: expected names, each once, with commas between: a,b,c")
     return tuple(names)
 
 
@@ -152,12 +152,46 @@ class Persons:
     cap: o.Cap = None
 
     def __post_init__(self) -> None:
-        if (self.unit is None) != (self.cap is None):
-            given, lacking = ("--unit", "--cap") if self.cap is None else ("--cap", "--unit")
+        if (self._named is None) != (self.cap is None):
+            given, lacking = (self._option, "--cap") if self.cap is None else ("--cap", self._option)
             raise NacreError(
-                f"{given} without {lacking}: '--unit patient_id --cap 5' protects all rows of a person together and "
-                "uses at most 5 rows of each"
+                f"{given} without {lacking}: '{self._option} patient_id --cap 5' protects all rows of a person "
+                "together and uses at most 5 rows of each"
             )
+
+    @property
+    def _named(self) -> str | None:
+        return self.unit
+
+    @property
+    def _option(self) -> str:
+        return "--unit"
+
+
+@dataclass(frozen=True)
+class Histories(Persons):
+    """The same, or persons whose rows hang together."""
+
+    person: o.Person = None
+    order: o.Order = None
+    constant: o.Constant = None
+
+    def __post_init__(self) -> None:
+        if self.person is not None and self.unit is not None:
+            raise NacreError("--person and --unit both say who is in the rows: with --person the rows of one hang "
+                             "together, with --unit each stands for itself; give one of them")  # fmt: skip
+        for option, value in (("--order", self.order), ("--constant", self.constant)):
+            if value is not None and self.person is None:
+                raise NacreError(f"{option} is about the rows of persons; add --person COLUMN and --cap")
+        super().__post_init__()
+
+    @property
+    def _named(self) -> str | None:
+        return self.person if self.person is not None else self.unit
+
+    @property
+    def _option(self) -> str:
+        return "--unit" if self.person is None else "--person"
 
 
 @dataclass(frozen=True)
@@ -166,12 +200,15 @@ class Declared:
 
     schema: o.SchemaFile = None
     rows: o.Rows = None
-    persons: Persons = field(default_factory=Persons)
+    persons: Histories = field(default_factory=Histories)
     reading: Reading = field(default_factory=Reading)
 
     @functools.cached_property
     def options(self) -> Options:
-        return self.reading.options(self.schema)
+        """How tables are written; of a database, whose tables have their own names, by what was said alone."""
+        from nacre.table.database.documents import describes
+
+        return self.reading.options(None if self.schema is None or describes(self.schema) else self.schema)
 
 
 # ---------------------------------------------------------------------------------------------------------- the promise
@@ -210,6 +247,10 @@ class Model:
     i_understand: o.Understand = False
     charge: Charge = field(default_factory=Charge)
     go_on: o.GoOn = False
+
+    def of_databases(self) -> Model:
+        """The same, where "sketch" is the method for databases of that kind."""
+        return dataclasses.replace(self, method="nested") if self.method == "sketch" else self
 
     def terms(self, epsilon: str) -> Terms:
         """All but the shares of a target, which are read by the schema."""

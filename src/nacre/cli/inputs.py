@@ -47,11 +47,12 @@ def parse_epsilon(text: str, large: bool | None = True) -> float | None:
 
 def parse_options(texts: Sequence[str], method: str) -> dict[str, Any]:
     """Hyperparameters of a method from NAME=VALUE texts, with their declared types."""
-    from nacre.synthesizers.registry import METHODS
+    from nacre.synthesizers.registry import DATABASES, METHODS
 
-    if not texts or method not in METHODS:
+    listed = METHODS.get(method) or DATABASES.get(method)
+    if not texts or listed is None:
         return {}
-    known = METHODS[method].load().options()
+    known = listed.load().options()
     found = {}
     for text in texts:
         name, equals, value = text.partition("=")

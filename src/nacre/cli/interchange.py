@@ -124,7 +124,7 @@ def export(
 
 def _subject(path: str, written: Written) -> tuple[Schema, Subject]:
     """The schema, and what is said of the table beside it: of a release also what it promises."""
-    from nacre.release.release import load
+    from nacre.release.release import load_table
     from nacre.table import Schema
     from nacre.table.exports import Subject
 
@@ -132,7 +132,7 @@ def _subject(path: str, written: Written) -> tuple[Schema, Subject]:
     data = None if written.data is None else (Path(written.data).name, _digest(written.data))
     if not zipfile.is_zipfile(path):
         return Schema.load(path), Subject(name, data=data)
-    release = load(path)
+    release = load_table(path)
     promise = f"Made by nacre, method {release.method}. {release.certificate.headline}"
     return release.schema, Subject(name, promise, data)
 

@@ -11,7 +11,9 @@ MODEL, TABLE, FILES, VOICE = "The promise and the method", "What is declared abo
 TableFile = Annotated[
     str,
     typer.Argument(
-        metavar="FILE", help="The private table: CSV, JSON Lines, Parquet, Arrow, Excel, 'parts/*.csv', or - (stdin)."
+        metavar="FILE",
+        help="The private table: CSV, JSON Lines, Parquet, Arrow, Excel, 'parts/*.csv', or - (stdin); or a database: "
+        "a folder, a SQLite or DuckDB file.",
     ),
 ]
 Epsilon = Annotated[
@@ -105,6 +107,18 @@ Unit = Annotated[
 ]
 Cap = Annotated[
     int | None, typer.Option(min=1, rich_help_panel=TABLE, help="At most so many rows of each unit are used.")
+]
+Person = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", rich_help_panel=TABLE, help="Whose rows are histories; needs --cap. See --order."),
+]
+Order = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", rich_help_panel=TABLE, help="By which the rows of a person stand in order."),
+]
+Constant = Annotated[
+    str | None,
+    typer.Option(metavar="NAMES", rich_help_panel=TABLE, help="Columns with one value for each person, a,b,c."),
 ]
 LedgerUrl = Annotated[
     str | None,

@@ -11,7 +11,7 @@ import typer
 from nacre.cli import options as o
 from nacre.cli import streams
 from nacre.cli.comparison import comparison_tables, pair_parts, spread
-from nacre.cli.groups import Declared, Model, Persons, Reading, grouped
+from nacre.cli.groups import Declared, Histories, Model, Reading, grouped
 from nacre.cli.shell import Shell, plain, table
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from nacre.privacy.certificate.statement import Certificate
     from nacre.privacy.plan import Plan
     from nacre.run.terms import Terms
+    from nacre.table.database import Database
+    from nacre.table.database.long import LongTable
 
 
 @dataclass(frozen=True)
@@ -39,10 +41,13 @@ class Planned:
     option: o.MethodOption = None
     i_understand: o.Understand = False
 
+    @property
+    def model(self) -> Model:
+        return Model(self.delta, self.target, self.method, self.neighbours, self.domain, self.hide, self.alpha,
+                     option=self.option, i_understand=self.i_understand)  # fmt: skip
+
     def terms(self) -> Terms:
-        model = Model(self.delta, self.target, self.method, self.neighbours, self.domain, self.hide, self.alpha,
-                      option=self.option, i_understand=self.i_understand)  # fmt: skip
-        return model.terms(self.epsilon)
+        return self.model.terms(self.epsilon)
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,7 @@ class Told:
     """What is known of the table."""
 
     rows: o.Rows = None
-    persons: Persons = field(default_factory=Persons)
+    persons: Histories = field(default_factory=Histories)
     reading: Reading = field(default_factory=Reading)
 
 
@@ -71,12 +76,15 @@ def plan(
     """Say what a run would cost and give, before anything is spent: noise, expected error, time and memory; how other
     methods and budgets compare, and what would help.
 
-    No row is read: everything follows from the schema (or the column names) and the declared number of rows.
+    No row is read: everything follows from the schema (or the column names) and the declared number of rows. Of a
+    database, name its schema, and with --columns-from its data where the ids of public tables are not declared.
 
     Examples:
       nacre plan people.json --rows 20000 --epsilon 1 --target income
       nacre plan people.csv --rows 20000 --epsilon 0.5
       nacre plan parts.parquet --rows 100000000 --engine ray:8
+      nacre plan clinic.json --columns-from clinic.sqlite --epsilon 1
+      nacre plan visits.json --person patient --order admitted --cap 8
     """
     from nacre.cli.conditions import parse_rebalance
     from nacre.cli.inputs import check_target_column, schema_for
@@ -84,6 +92,8 @@ def plan(
     from nacre.run.job import prepare
 
     shell = Shell(as_json)
+    if (known := _database(file, columns_from, told)) is not None:
+        return _plan_of_database(known, columns_from, asked.model.of_databases().terms(asked.epsilon), shell)
     schema, columns = _schema_and_columns(file, columns_from, told.reading)
     described = schema_for(columns, Declared(schema, told.rows, told.persons, told.reading))
     check_target_column(asked.target, described)
@@ -98,6 +108,32 @@ def plan(
         shell.show(part)
     beside = {"compared": [asdict(x) for x in others], "would_help": [asdict(x) for x in helping]}
     shell.document({**job.plan.to_json(), "notes": {**seen.to_json(), **beside}})
+
+
+def _database(file: str | None, columns_from: str | None, told: Told) -> Database | LongTable | None:
+    """The database, or the long table, that the plan is for; None where it is for a table of single rows."""
+    from nacre.table.database import Database
+    from nacre.table.database.documents import describes
+
+    if told.persons.person is not None:
+        from nacre.cli.databases import long_table
+
+        schema, _ = _schema_and_columns(file, columns_from, told.reading)
+        return long_table(columns_from or file, Declared(schema, told.rows, told.persons, told.reading))
+    if file is None or not file.lower().endswith(".json") or not describes(file):
+        return None
+    return Database.load(file)
+
+
+def _plan_of_database(known: Database | LongTable, data: str | None, terms: Terms, shell: Shell) -> None:
+    from nacre.cli import databases
+    from nacre.privacy.certificate.owned import Owned
+    from nacre.privacy.certificate.wording import whose
+
+    job = databases.plan(known, data, terms)
+    shell.show(f"{_headline(job.plan)} Protected is {whose(Owned(job.schema).protected)}.")
+    shell.show(_doors(job.plan))
+    shell.document(job.plan.to_json())
 
 
 def _beside(case: Case, seen: Forecast) -> tuple[tuple[Line, ...], tuple[Line, ...]]:
@@ -131,8 +167,8 @@ def _schema_and_columns(file: str | None, columns_from: str | None, reading: Rea
     return None, list(open_rows(source, options=reading.options(), look=False).column_names)
 
 
-def _tell(plan: Plan, seen: Forecast) -> list[Any]:
-    """The plan for people."""
+def _headline(plan: Plan) -> str:
+    """The plan in a line."""
     from nacre.privacy.certificate.rounding import exact
 
     budget = plan.budget
@@ -141,10 +177,12 @@ def _tell(plan: Plan, seen: Forecast) -> list[Any]:
         if budget.epsilon is None
         else f"epsilon {exact(budget.epsilon)}, delta {exact(budget.delta)}"
     )
-    parts: list[Any] = [
-        f"Plan of {plan.method}: {promise}, {budget.neighbours}. Nothing has been read or spent.",
-        _doors(plan),
-    ]
+    return f"Plan of {plan.method}: {promise}, {budget.neighbours}. Nothing has been read or spent."
+
+
+def _tell(plan: Plan, seen: Forecast) -> list[Any]:
+    """The plan for people."""
+    parts: list[Any] = [_headline(plan), _doors(plan)]
     if seen.columns:
         parts.append(_errors(seen))
     if seen.pair_tvd is not None and seen.verdict != "too little":
@@ -232,12 +270,12 @@ def methods(as_json: o.Json = False) -> None:
       nacre methods
       nacre methods --json
     """
-    from nacre.synthesizers.registry import METHODS
+    from nacre.synthesizers.registry import DATABASES, METHODS
 
     shell = Shell(as_json)
     made = table("method", "guarantee", "what it does", "settings (--option)")
     found = {}
-    for name, method in METHODS.items():
+    for name, method in {**METHODS, **DATABASES}.items():
         settings = method.load().defaults()
         told = ", ".join(f"{k}={_setting(v)}" for k, v in settings.items())
         made.add_row(name, method.guarantee, method.summary, told)

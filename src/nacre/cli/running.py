@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from nacre.cli.conditions import parse_rebalance
 from nacre.cli.groups import Declared
@@ -22,6 +23,8 @@ from nacre.run.requests import in_the_loss
 from nacre.run.terms import Access, Terms
 from nacre.table import Schema
 from nacre.table.naming import choices
+
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -54,17 +57,26 @@ def run(file: Any, asked: Request, shell: Shell, notes: OwnerNotes) -> Release:
     if isinstance(terms.weights, str) and terms.weights not in rows.column_names:
         others = choices(terms.weights, rows.column_names)
         raise DataError(f"--weights {terms.weights!r}: there is no such column; choose among {others}")
-    seen = transcript.Transcript()
     about = asked.declared.rows or estimated_rows(file)
+
+    def make(access: Access, bars: Bars) -> Release:
+        schema = _schema(rows, asked, bars)
+        shares = parse_rebalance(asked.shares, schema, "--target-shares") or None
+        return carry_out(rows, schema, replace(terms, target_shares=shares), access)
+
+    return carried(asked, about, (shell, notes), make)
+
+
+def carried(asked: Request, about: int | None, told: tuple[Shell, OwnerNotes], make: Callable[[Access, Bars], R]) -> R:
+    """What `make` makes of rows that are opened, about so many; whatever goes wrong, it is said what it has cost."""
+    (shell, notes), terms, seen = told, asked.terms, transcript.Transcript()
     with Bars(not shell.quiet, {"reading rows": about}) as bars:
         access = Access(asked.account, None, seen, bars, notes)
         try:
             with warnings.catch_warnings():
                 if not terms.go_on:
                     warnings.simplefilter("error", TooLittleData)
-                schema = _schema(rows, asked, bars)
-                shares = parse_rebalance(asked.shares, schema, "--target-shares") or None
-                made = carry_out(rows, schema, replace(terms, target_shares=shares), access)
+                made = make(access, bars)
         except KeyboardInterrupt:
             raise Interrupted(f"interrupted; nothing was written{_opened(seen, terms)}") from None
         except TooLittleData as error:

@@ -10,7 +10,7 @@ import typer
 
 from nacre.cli import interchange, streams
 from nacre.cli import options as o
-from nacre.cli.groups import Charge, Declared, Persons, Reading, Voice, grouped, names_of
+from nacre.cli.groups import Charge, Declared, Histories, Persons, Reading, Voice, grouped, names_of
 from nacre.cli.shell import Shell, help_text, plain, table
 from nacre.owner import misfit_lines, missing_lines, rule_lines
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from nacre.cli.progress import Bars
     from nacre.engines import Rows
     from nacre.table import Schema
+    from nacre.table.database import Database
     from nacre.table.values.misfits import Misfits
 
 app = typer.Typer(
@@ -57,7 +58,7 @@ def draft(
     rows = open_rows(source, options=how)
     with Bars(not voice.quiet, {"reading rows": estimated_rows(source)}) as bars:
         guess = Schema.draft(WatchedRows(rows, bars))
-    guess = schema_for(rows.column_names, Declared(persons=Persons(identifiers)), guess)
+    guess = schema_for(rows.column_names, Declared(persons=Histories(identifiers)), guess)
     if output in (None, streams.DASH):
         typer.echo(guess.to_json())
         return shell.tell_owner(["this draft was read from the data: it is as private as the table until reviewed"])
@@ -88,6 +89,11 @@ class Known:
     schema: o.SchemaFile = None
     persons: Persons = field(default_factory=Persons)
     reading: Reading = field(default_factory=Reading)
+
+    @property
+    def declared(self) -> Declared:
+        who = Histories(self.persons.identifiers, self.persons.unit, self.persons.cap)
+        return Declared(self.schema, None, who, self.reading)
 
 
 @dataclass(frozen=True)
@@ -120,7 +126,7 @@ def buy(
     shell, output = voice.shell(), files.output
     check_outputs({"--output": output, "--certificate": files.certificate}, force,
                   [f for f in (file, known.schema) if f])  # fmt: skip
-    declared = Declared(known.schema, None, known.persons, known.reading)
+    declared = known.declared
     source = streams.table(file, declared.options)
     rows = open_rows(source, options=declared.options)
     schema = schema_for(rows.column_names, declared)
@@ -152,13 +158,16 @@ def check(
       nacre schema check people.json
       nacre schema check people.json people.csv
     """
+    from nacre.cli import database_schemas
     from nacre.cli.inputs import estimated_rows
     from nacre.cli.progress import Bars
     from nacre.engines import open_rows
     from nacre.table import Schema
 
-    shell = voice.shell()
-    loaded = reading.described(Schema.load(schema))
+    shell, base = voice.shell(), described(schema)
+    if not isinstance(base, Schema):
+        return database_schemas.check(shell, base, (schema, file), reading.options())
+    loaded = reading.described(base)
     lacking = [f"{name}.{fact}" for name, fact in loaded.undeclared()]
     found = {"command": "schema check", "columns": len(loaded.columns), "undeclared": lacking}
     shell.show(f"{schema}: {len(loaded.columns)} columns, {len(loaded.modelled)} modelled; {_sources(loaded)}")
@@ -216,6 +225,7 @@ def attest(
       nacre schema attest people.json --by 'M. Curie' --why 'in the code book'
       nacre schema attest people.json --columns age,ward --by 'M. Curie' --why 'adults; the wards are on the website'
     """
+    from nacre.cli import database_schemas
     from nacre.cli.attesting import ask, refuse_long_lists
     from nacre.cli.inputs import check_outputs
     from nacre.table import Schema
@@ -223,6 +233,8 @@ def attest(
     shell = voice.shell()
     if output is not None:
         check_outputs({"--output": output}, force)
+    if not isinstance(described(schema), Schema):
+        return database_schemas.attest(shell, schema, claim, (output, yes, force))
     before = Schema.load(schema)
     named = None if claim.columns is None else names_of(claim.columns)
     attested = before.attest(named, claim.fact, by=claim.by, why=claim.why)
@@ -247,17 +259,20 @@ def show(
     """
     import zipfile
 
+    from nacre.cli import database_schemas
     from nacre.release.release import load
     from nacre.table import Schema
 
     shell = Shell(as_json)
-    loaded = load(schema).schema if zipfile.is_zipfile(schema) else Schema.load(schema)
+    loaded = load(schema).schema if zipfile.is_zipfile(schema) else described(schema)
+    if not isinstance(loaded, Schema):
+        return database_schemas.show(shell, loaded)
     shell.show(schema_table(loaded, schema))
     shell.document(json.loads(loaded.to_json()))
 
 
-def schema_table(schema: Schema, title: str) -> Any:
-    """Columns, kinds, domains and sources for people."""
+def schema_table(schema: Schema, title: str, rows: str | None = None) -> Any:
+    """Columns, kinds, domains and sources for people. `rows`: what its rows are, where that is not said by itself."""
     made = table("column", "kind", "domain", "null", "source", title=title)
     for name, column in schema.columns.items():
         sources = sorted(set(column.provenance.values()))
@@ -268,11 +283,21 @@ def schema_table(schema: Schema, title: str) -> Any:
             "yes" if column.nullable else "",
             ", ".join(sources),
         )
-    rows = f"{schema.rows:,} rows ({schema.provenance['rows']})" if schema.rows else "number of rows not declared"
+    if rows is None:
+        rows = f"{schema.rows:,} rows ({schema.provenance['rows']})" if schema.rows else "number of rows not declared"
     unit = f"; unit {schema.unit.column}, at most {schema.unit.cap} rows each" if schema.unit else ""
     made.caption = plain(rows + unit)  # type: ignore[assignment]
     made.caption_justify = "left"
     return made
+
+
+def described(path: str) -> Schema | Database:
+    """The schema, or the database, in a file."""
+    from nacre.table import Schema
+    from nacre.table.database import Database
+    from nacre.table.database.documents import describes
+
+    return Database.load(path) if describes(path) else Schema.load(path)
 
 
 def _sources(schema: Schema) -> str:

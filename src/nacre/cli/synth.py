@@ -15,9 +15,9 @@ from nacre.cli.groups import Declared, Model, Voice, Written, grouped
 from nacre.cli.shell import NOT_HIDDEN, Interrupted, Shell
 from nacre.cli.streams import Target, table
 from nacre.errors import NacreError
-from nacre.privacy.certificate.rounding import exact
 
 if TYPE_CHECKING:
+    from nacre.cli.databases import Base
     from nacre.cli.judging import Split
     from nacre.cli.running import Request
     from nacre.release.release import Release as Made
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 RowsOut = Annotated[
     int | None,
-    typer.Option(min=1, rich_help_panel=o.FILES, help="Rows to draw. Default: as many as declared or bought."),
+    typer.Option(
+        min=1, rich_help_panel=o.FILES, help="Rows (or units of a database) to draw. Default: as declared or bought."
+    ),
 ]
 Release = Annotated[str | None, typer.Option(metavar="FILE", rich_help_panel=o.FILES, help="Keep the release as well.")]
 CertificateFile = Annotated[
@@ -101,7 +103,8 @@ class Drawing:
     """Which rows of a release."""
 
     rows: Annotated[
-        int | None, typer.Option(min=1, help="Rows to draw. Default: as many as the release says, declared or bought.")
+        int | None,
+        typer.Option(min=1, help="Rows (or units) to draw. Default: as many as the release says, declared or bought."),
     ] = None
     where: Annotated[
         list[str] | None,
@@ -138,13 +141,18 @@ def synth(
       nacre synth people.csv -o fake.csv -e 1 --target income --report report.html --sheet sheet.html
       nacre synth people.csv -o fake.csv -e none --method ppem --hide income --report report.html
       nacre synth 'parts/*.parquet' -o fake.parquet -e 1 --schema people.json --engine ray
+      nacre synth clinic.sqlite -o fake.sqlite -e 1 --schema clinic.json
+      nacre synth visits.csv -o fake.csv -e 1 --person patient --order admitted --cap 8 --constant sex,born
       nacre synth personen.csv.gz -o fake.csv -e 1 --encoding cp1252 --delimiter ';' --decimal , --null k.A.
       zcat people.csv.gz | nacre synth - -o - -e 1 > fake.csv
     """
     from nacre.cli.judging import judge
     from nacre.cli.running import run
+    from nacre.cli.writing import keep
     from nacre.owner import OwnerNotes
 
+    if (base := _base(file, declared)) is not None:
+        return base.synth(output, asked, files, voice)
     out = Target(output, files.written.output_format, voice.as_json)
     shell, force = voice.shell(out.to_stdout), files.written.force
     _check(out, output, [f for f in (file, declared.schema) if f is not None], files)
@@ -154,7 +162,7 @@ def synth(
     request = replace(request, fitted=1 - split.share) if split else request
     notes = OwnerNotes()
     made = run(split.train if split else source, request, shell, notes)
-    written = _keep(made, files.kept, force)
+    written = keep(made, files.kept, force)
     drawn = _drawn(made, out, files, shell, written)
     out.send()
     written = {"--output": out.path, **written}
@@ -169,6 +177,17 @@ def synth(
     _report(shell, made, {**written, "--output": out.name}, drawn, found)
     if found is not None and not all(h.told for h in found.hidden):
         raise typer.Exit(NOT_HIDDEN)
+
+
+def _base(file: str, declared: Declared) -> Base | None:
+    """The database that a command is about, if it is about one."""
+    from nacre.engines import holds_tables
+
+    if declared.schema is None and declared.persons.person is None and not holds_tables(file):
+        return None
+    from nacre.cli.databases import base_of
+
+    return base_of(file, declared)
 
 
 def _check(out: Target, output: str, inputs: list[str], files: SynthFiles) -> None:
@@ -224,14 +243,14 @@ def _control(split: Split, request: Request, shell: Shell, told: list[str]) -> M
 
 def _drawn(made: Made, out: Target, files: SynthFiles, shell: Shell, written: dict[str, str]) -> int:
     """Write the synthetic rows; returns how many."""
-    from nacre.cli.writing import draw
+    from nacre.cli.writing import draw, what_is_left
 
     try:
         drawing = files.written
         how = {"engine": drawing.engine, "spreadsheet": drawing.spreadsheet, "independent": drawing.independent}
         return draw(made, out.path, files.sample_rows, shell, files.written.force, **how)
     except KeyboardInterrupt:
-        raise Interrupted(f"interrupted while drawing rows; {_what_is_left(made, written, out.name)}") from None
+        raise Interrupted(f"interrupted while drawing rows; {what_is_left(made, written, out.name)}") from None
 
 
 def _pages(
@@ -271,12 +290,16 @@ def fit(
     Examples:
       nacre fit people.csv -o people.nacre --epsilon 1 --schema people.json
       nacre fit 'parts/*.parquet' -o people.nacre --epsilon 0.5 --rows 1000000
+      nacre fit clinic.sqlite -o clinic.nacre --epsilon 1 --schema clinic.json
       nacre fit --from-sketch all.sketch -o all.nacre
     """
     from nacre.cli.inputs import check_outputs
     from nacre.cli.running import run
+    from nacre.cli.writing import keep
     from nacre.owner import OwnerNotes
 
+    if file is not None and asked.from_sketch is None and (base := _base(file, declared)) is not None:
+        return base.fit(output, Asked(asked.epsilon or "", asked.model), files, voice)
     out = Target(output, None, voice.as_json, {"csv": ".nacre"})
     shell, sketch = voice.shell(out.to_stdout), asked.from_sketch
     kept = {"--certificate": files.certificate, "--save-schema": files.save_schema}
@@ -290,7 +313,7 @@ def fit(
         source = table(file, declared.options)
         request = _request(asked.epsilon or "", asked.model, declared, files.engine)
         made = run(source, request, shell, OwnerNotes())
-    written = _keep(made, {"--release": out.path, **kept}, files.force)
+    written = keep(made, {"--release": out.path, **kept}, files.force)
     out.send()
     _report(shell, made, {**written, "--release": out.name}, None)
 
@@ -320,23 +343,29 @@ def sample(
     how: Written,
     voice: Voice,
 ) -> None:
-    """Draw rows from a release. No data is touched and no budget is spent.
+    """Draw rows from a release, or units of a database with all that is theirs. No data is touched and no budget is
+    spent.
 
     Examples:
       nacre sample people.nacre -o fake.parquet --rows 1000000
       nacre sample people.nacre -o some.csv --where 'age=30..40' --where 'sex=F|M'
       nacre sample people.nacre -o even.csv --rebalance 'income=>50K:0.5,<=50K:0.5'
+      nacre sample clinic.nacre -o some.duckdb --rows 500 --where 'sex=F'
     """
     from nacre.cli.conditions import parse_rebalance, parse_where
     from nacre.cli.inputs import check_outputs, check_table_name
     from nacre.cli.writing import draw
-    from nacre.release.release import load
+    from nacre.release.release import Release, load
 
+    loaded = load(release)
+    if not isinstance(loaded, Release):
+        from nacre.cli import databases
+
+        return databases.sample(loaded, (release, output), drawing, how, voice)
     out = Target(output, how.output_format, voice.as_json)
     shell = voice.shell(out.to_stdout)
     check_table_name(out.path)
     check_outputs({"--output": output}, how.force, [release])
-    loaded = load(release)
     asked = {
         "where": parse_where(drawing.where or [], loaded.schema),
         "rebalance": None if drawing.rebalance is None else parse_rebalance(drawing.rebalance, loaded.schema),
@@ -354,43 +383,17 @@ def sample(
     shell.answer({"command": "sample", "release": release, "output": output, "rows": drawn})
 
 
-def _keep(made: Made, outputs: dict[str, str | None], force: bool) -> dict[str, str]:
-    """Write release, certificate and schema where asked. The release comes first: it is what the budget bought."""
-    from nacre.cli.writing import write_certificate
-
-    written = {}
-    for option, path in outputs.items():
-        if path is None:
-            continue
-        if option == "--release":
-            made.save(path, force)
-        elif option == "--save-schema":
-            made.schema.save(path, force)
-        else:
-            write_certificate(made.certificate, path, force)
-        written[option] = path
-    return written
-
-
-def _what_is_left(made: Made, written: dict[str, str], output: str) -> str:
-    if "--release" in written:
-        return f"{output} was not written, but {written['--release']} was: draw from it with `nacre sample`"
-    spent = "" if made.certificate.epsilon is None else f"; epsilon {exact(made.certificate.epsilon)} was spent"
-    kept = ", ".join(written.values())
-    return f"{output} was not written{spent}" + (f" ({kept} was written)" if kept else "")
-
-
 def _report(shell: Shell, made: Made, written: dict[str, str], drawn: int | None, found: Report | None = None) -> None:
     from nacre.cli.judging import summary_lines
     from nacre.cli.schema import schema_table
-    from nacre.cli.writing import promise_lines
+    from nacre.cli.writing import LABELS, promise_lines
 
     if any(source != "public" for (column, _), source in made.schema.facts().items() if column is not None):
         shell.show(schema_table(made.schema, "The schema of the release, and where each fact comes from"))
         shell.say("What you know from elsewhere costs nothing and is better: write it in a schema (--save-schema).")
     for option, path in written.items():
         size = f" ({drawn:,} rows, {len(made.schema.columns)} columns)" if option == "--output" else ""
-        shell.show(f"{_LABELS[option]:12} {path}{size}")
+        shell.show(f"{LABELS[option]:12} {path}{size}")
     for line in promise_lines(made.certificate):
         shell.show(line)
     if found:
@@ -405,7 +408,3 @@ def _report(shell: Shell, made: Made, written: dict[str, str], drawn: int | None
         "certificate": made.certificate.to_json(),
         "schema": json.loads(made.schema.to_json()),
     })  # fmt: skip
-
-
-_LABELS = {"--output": "synthetic", "--release": "release", "--certificate": "certificate", "--save-schema": "schema",
-           "--sheet": "sheet", "--report": "report"}  # fmt: skip

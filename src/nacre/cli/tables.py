@@ -33,10 +33,10 @@ def tables(
       nacre tables people.nacre "age by region" --edges age=18,40,65
       nacre tables people.nacre "sex by income" --json
     """
-    from nacre.release.release import load
+    from nacre.release.release import load_table
 
     shell = voice.shell()
-    loaded = load(release)
+    loaded = load_table(release)
     cuts = dict(_cut(text, loaded.schema.names) for text in edges or ())
     typed = {
         name: [loaded.schema.columns[name].parsed(v, f"--edges {name}={','.join(cut)}") for v in cut]

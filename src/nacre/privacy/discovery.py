@@ -12,6 +12,7 @@ import dataclasses
 import math
 import warnings
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from nacre.privacy.budget import Budget
 from nacre.privacy.certificate.rounding import exact
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Bounds, Categories, Counts, Entry, Plan, Scope, gaussian_share
-from nacre.table import Categorical, Identifier, Schema
+from nacre.table import Categorical, Identifier, Numeric, Schema
 from nacre.table.naming import is_index
 from nacre.table.schema import MAX_COLUMNS, Purchase
 from nacre.table.sources import storage
@@ -37,6 +38,7 @@ _FAILURE = 0.1  # of δ for texts that nobody else has
 READABLE = 0.01  # of μ² for how many values of declared columns cannot be read as they are declared
 UNREAD = 0.05  # share of such values from which a run stops
 ENTRIES = ("rows", "kinds", "domain")
+FEW = 4  # rows of a unit in one table of a database that its schema is bought from
 FAINT_ROWS = 10_000  # at most so many rows where their noisy number does not stand out of the noise
 
 
@@ -53,6 +55,11 @@ def unknown(names: Sequence[str]) -> Schema:
 @dataclasses.dataclass(frozen=True)
 class Undeclared(Categorical):
     """A column of which not even the kind is known yet."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Unmeasured(Numeric):
+    """A column by which rows stand in order, of which it is not known yet whether it holds numbers or moments."""
 
 
 def rows_are_public(schema: Schema, budget: Budget) -> bool:
@@ -79,6 +86,37 @@ def entries(schema: Schema, budget: Budget, written: Collection[str] = ()) -> tu
     if asked := _to_be_read(schema, written):
         found = (Bounds("readable", sigmas=(math.sqrt(len(asked) / (READABLE * whole)),) * len(asked)), *found)
     return (*_rows_entry(schema, budget, ROWS * whole), *found)
+
+
+def table_entries(
+    lacking: Mapping[str, Schema], rows: Mapping[str, int], every: int, budget: Budget
+) -> tuple[Entry, ...]:
+    """The doors that buy what tables of a database lack: of each the columns that do, and the most rows of a unit.
+    `every`: how many columns are modelled in all. A few rows of a unit tell as much as all of them: noise grows with
+    their number as counts do."""
+    found: list[Entry] = []
+    shared = dataclasses.replace(budget, delta=budget.delta / max(len(lacking), 1))
+    for table, schema in lacking.items():
+        most, columns = min(rows[table], FEW), _lacking(schema)
+        whole = gaussian_share(budget, Scope(budget.neighbours, most))
+        made = _domain_entries(columns, shared, most, whole * SHARE * len(columns) / every)
+        found += [dataclasses.replace(entry, name=f"{entry.name} of {table}", most=most) for entry in made]
+    return tuple(found)
+
+
+@dataclasses.dataclass(frozen=True)
+class Bought:
+    """The part of a plan that buys the schema of one table, by the names that its entries have in a plan of its own."""
+
+    plan: Plan
+    table: str | None = None
+
+    @property
+    def budget(self) -> Budget:
+        return self.plan.budget
+
+    def __getitem__(self, name: str) -> Any:
+        return self.plan[name if self.table is None else f"{name} of {self.table}"]
 
 
 def whole_entries(schema: Schema, budget: Budget) -> tuple[Entry, ...]:
@@ -169,10 +207,15 @@ def paid_for(schema: Schema, before: Schema, plan: Plan, seeded: bool) -> Schema
         return schema
     if seeded:
         return schema.with_provenance(dict.fromkeys(facts, "read"))
-    spent = [e for entry in plan.entries if entry.name in ENTRIES for e in entry.events(plan.scope)]
+    return dataclasses.replace(schema, purchases=(*schema.purchases, paid(plan)))
+
+
+def paid(plan: Plan) -> Purchase:
+    """What a plan spends on facts of schemas."""
+    buys = [entry for entry in plan.entries if entry.name.partition(" of ")[0] in ENTRIES]
+    spent = [e for entry in buys for e in entry.events(plan.scope)]
     delta = plan.budget.delta
-    cost = Purchase(accounting.epsilon_at(spent, delta), delta, plan.budget.neighbours, plan.cap)
-    return dataclasses.replace(schema, purchases=(*schema.purchases, cost))
+    return Purchase(accounting.epsilon_at(spent, delta), delta, plan.budget.neighbours, plan.cap)
 
 
 def buy_rows(curator: Curator, plan: Plan, schema: Schema) -> Schema:
@@ -189,8 +232,9 @@ def buy_rows(curator: Curator, plan: Plan, schema: Schema) -> Schema:
     return dataclasses.replace(schema, rows=rows, provenance={**schema.provenance, "rows": "bought"})
 
 
-def buy_domain(curator: Curator, plan: Plan, schema: Schema) -> Schema:
-    """The schema with kind, writing and domain of the columns that lacked them; `schema.rows` is known by now."""
+def buy_domain(curator: Curator, plan: Plan | Bought, schema: Schema) -> Schema:
+    """The schema with kind, writing and domain of the columns that lacked them; `schema.rows` is known by now, but for
+    one table of a database."""
     lacking = _lacking(schema)
     if not lacking:
         return schema
@@ -200,7 +244,8 @@ def buy_domain(curator: Curator, plan: Plan, schema: Schema) -> Schema:
     sigma = plan["kinds"].sigmas[0]
     found = {n: decide(votes[n], sigma, open_[n], storage.decimal_of(fields[n])) for n in lacking}
     columns = {name: schema.columns[name] for name in lacking}
-    columns |= {n: found[n].sourced("bought") for n, c in columns.items() if isinstance(c, Undeclared)}
+    unknown = {n for n, c in columns.items() if isinstance(c, Undeclared | Unmeasured)}
+    columns |= {n: found[n].sourced("bought") for n in unknown}
     probes = {n: probe.of_column(c) for n, c in columns.items() if c.probe is not None}
     histograms = curator.bounds(plan["domain"], probes)
     texts = curator.categories(plan["domain"], [n for n, c in columns.items() if c.labelled and c.missing])
@@ -211,9 +256,9 @@ def buy_domain(curator: Curator, plan: Plan, schema: Schema) -> Schema:
         if column.probe is not None:  # the last cell holds what could not be read
             columns[name] = column.bounded_by(histograms[name][:-1], sigma)
         elif isinstance(column, Categorical) and column.missing:
-            columns[name] = buying.with_labels(column, seen[name], isinstance(schema.columns[name], Undeclared))
+            columns[name] = buying.with_labels(column, seen[name], name in unknown)
         declared = schema.columns[name]
-        if not isinstance(declared, Undeclared):
+        if name not in unknown:
             columns[name] = buying.completed(declared, columns[name], found[name].nullable)
     return dataclasses.replace(schema, columns={**schema.columns, **columns})
 
@@ -221,7 +266,7 @@ def buy_domain(curator: Curator, plan: Plan, schema: Schema) -> Schema:
 _MANY = 3  # columns of texts that lose most of their values, from which a table may be too small
 
 
-def _warn_of_lost(texts: Mapping[str, buying.Texts], plan: Plan) -> None:
+def _warn_of_lost(texts: Mapping[str, buying.Texts], plan: Plan | Bought) -> None:
     """Say so where most columns of texts keep less than half of their values: by what was bought, nothing else."""
     lost = [name for name, seen in texts.items() if seen.lost]
     if len(lost) < _MANY or 2 * len(lost) <= len(texts):
@@ -236,10 +281,10 @@ def _warn_of_lost(texts: Mapping[str, buying.Texts], plan: Plan) -> None:
     )
 
 
-def _texts(counts: Mapping[str, int], votes: np.ndarray, plan: Plan, schema: Schema) -> buying.Texts:
+def _texts(counts: Mapping[str, int], votes: np.ndarray, plan: Plan | Bought, schema: Schema) -> buying.Texts:
     """The texts bought of one column, and how many values there are by the noisy number of rows and of nulls."""
     nulls, each = plan["kinds"].sigmas[0], plan["domain"].sigmas[0]
-    rows = plan["rows"].sigmas[0] if "rows" in [e.name for e in plan.entries] else 0.0
+    rows = plan["rows"].sigmas[0] if isinstance(plan, Plan) and "rows" in [e.name for e in plan.entries] else 0.0
     # A declared number of rows counts rows that a cap on the rows of a unit leaves out.
     known = schema.rows is not None and (schema.unit is None or rows > 0)
     missing = max(float(votes[NULL]), 0.0)

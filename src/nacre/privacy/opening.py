@@ -53,6 +53,11 @@ class Opener:
         self._progress = record.progress or (lambda rows: None)
         self._opened: dict[str, list[str] | None] = {}  # columns spent so far, or None for all of the entry
 
+    def _share(self, whole: Opener) -> None:
+        """Be a part of another run: of its plan, payment, noise and record, and of what it has opened."""
+        self._paid, self._plan, self._noise = whole._paid, whole._plan, whole._noise
+        self._transcript, self._progress, self._opened = whole._transcript, whole._progress, whole._opened
+
     @property
     def opened(self) -> frozenset[str]:
         """The entries spent so far."""

@@ -44,6 +44,9 @@ class Room(Opener):
     ):
         super().__init__(plan, noise, record)
         self._progress = progress or self._progress
+        self._hold(rows, schema)
+
+    def _hold(self, rows: Rows, schema: Schema) -> None:
         self._rows = rows
         self._code_cache: list[tuple[Mapping[str, np.ndarray], int]] | None = None
         self.outside: work.Outside = {}  # values outside the declared domain, for the owner only
@@ -54,8 +57,8 @@ class Room(Opener):
     # The schema may be bought through the doors first and adopted afterwards: it is public by then.
     def adopt(self, schema: Schema) -> None:
         """Describe the rows by `schema` from now on."""
-        if (schema.unit.cap if schema.unit else 1) != self._plan.cap:
-            raise PlanError(f"the plan allows {self._plan.cap} rows per unit; the schema's unit is {schema.unit}")
+        if (schema.unit.cap if schema.unit else 1) != self._most:
+            raise PlanError(f"the plan allows {self._most} rows per unit; the schema's unit is {schema.unit}")
         if self.schema.unit != schema.unit:
             raise PlanError(f"the unit was {self.schema.unit}; a schema adopted later must keep it, not {schema.unit}")
         if self.schema.columns != schema.columns:
@@ -63,6 +66,11 @@ class Room(Opener):
         self.schema = schema
         self._coder = work.Coder(schema)
         self.grids = self._coder.grids
+
+    @property
+    def _most(self) -> int:
+        """The rows of one unit that the plan allows."""
+        return self._plan.cap
 
     @property
     def storage(self) -> pa.Schema:
@@ -80,7 +88,7 @@ class Room(Opener):
     @property
     def _cap(self) -> Cap:
         who = self.schema.unit.column if self.schema.unit else None
-        return Cap(who, self._plan.cap, self._key if who else b"")
+        return Cap(who, self._most, self._key if who else b"")
 
     def _fold(self, what: Work) -> Any:
         return fold(self._rows, what, self._cap, self._progress)

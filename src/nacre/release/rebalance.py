@@ -7,17 +7,17 @@ needed twice (specs/importance_weighted.md 14).
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from nacre.errors import NacreError
+from nacre.release.conditions import on_determinants
 from nacre.table import Condition, Schema
-from nacre.table.encoding import Encoded, Values
-from nacre.table.values.decoding import decode
 from nacre.targets import Shares, Target, raking
 from nacre.targets.weights import LEAST, resample
 
@@ -26,27 +26,42 @@ LARGEST = 1 << 20  # most
 GROWTH = 4
 
 Where = Mapping[str, Condition]
-Draw = Callable[[int, np.random.Generator], Encoded]
 TellWeights = Callable[[dict[str, float]], None]
+D_co = TypeVar("D_co", covariant=True)
+D = TypeVar("D")  # what is drawn: rows, or units with the rows they own
 
 
-class Source(Protocol):
-    """What a release must have."""
+class Draw(Protocol[D_co]):
+    """So many of them."""
+
+    def __call__(self, size: int, rng: np.random.Generator, /) -> D_co: ...
+
+
+class Source(Protocol[D]):
+    """What is drawn from, and whose columns may be asked for."""
 
     @property
     def schema(self) -> Schema: ...
 
-    @property
-    def model(self) -> Any: ...
+    def possible(self, size: int, rng: np.random.Generator, where: Where) -> D:
+        """So many that meet `where`."""
+        ...
 
-    def possible(self, rows: int, rng: np.random.Generator, where: Mapping[str, Condition]) -> Encoded: ...
+    def tilted(self, asked: list, where: Where) -> Draw[D] | None:
+        """The same of the nearest law in which columns have other shares; None where they must be drawn and weighed.
+        `asked`: per column, (share, condition)."""
+        ...
 
-    def asked(self, where: Mapping[str, Condition]) -> tuple[dict[str, Condition], dict[str, Condition]]: ...
+    def taken(self, parts: Sequence[D], order: np.ndarray) -> D:
+        """Those of all parts, one after the other, at these places."""
+        ...
 
-    def on_determinants(self, where: Mapping[str, Condition]) -> dict[str, Condition]: ...
+    def table(self, drawn: D, rng: np.random.Generator) -> Any:
+        """Their rows with the columns of `schema`, as they will be written."""
+        ...
 
 
-def balanced(source: Source, target: object, where: Where, tell: TellWeights | None = None) -> Draw:
+def balanced(source: Source[D], target: object, where: Where, tell: TellWeights | None = None) -> Draw[D]:
     """A function that draws so many rows of the release that meet `where` and stand for the target. `tell` gets what
     the weights of a pool are worth, where one is needed."""
     if target is None or (isinstance(target, Mapping) and not target):
@@ -62,10 +77,11 @@ def balanced(source: Source, target: object, where: Where, tell: TellWeights | N
 
 
 def _by_shares(
-    source: Source, shares: Mapping[str, Mapping[Condition, float]], where: Where, tell: TellWeights | None
-) -> Draw:
+    source: Source[D], shares: Mapping[str, Mapping[Condition, float]], where: Where, tell: TellWeights | None
+) -> Draw[D]:
+    determined = functools.partial(on_determinants, source.schema)
     for name, own in shares.items():
-        fixed = {c for value in own for c in source.on_determinants({name: value})}
+        fixed = {c for value in own for c in determined({name: value})}
         if taken := fixed & set(where):
             raise NacreError(
                 f"rebalance, or the target that the release was fitted for, and where both name {min(taken)!r}; use "
@@ -73,32 +89,31 @@ def _by_shares(
             )
     if len(shares) == 1:
         ((name, own),) = shares.items()
-        parts = [(share, source.on_determinants({name: value})) for value, share in own.items()]
+        parts = [(share, determined({name: value})) for value, share in own.items()]
         return lambda rows, rng: _by_value(source, parts, where, rows, rng)
-    if not source.schema.impossible and not source.schema.rules:
-        asked = [[(share, source.on_determinants({n: v})) for v, share in own.items()] for n, own in shares.items()]
-        if (draw := source.model.tilted(asked, where)) is not None:
-            return lambda rows, rng: Encoded(draw(rows, rng), rows)
+    asked = [[(share, determined({n: v})) for v, share in own.items()] for n, own in shares.items()]
+    if (draw := source.tilted(asked, where)) is not None:
+        return draw
     return lambda rows, rng: _from_pool(source, Shares(shares), where, tell, rows, rng)
 
 
-def _by_value(source: Source, parts: list, where: Where, rows: int, rng: np.random.Generator) -> Encoded:
+def _by_value(source: Source[D], parts: list, where: Where, rows: int, rng: np.random.Generator) -> D:
     """Exactly: how many rows have each value, then that many rows given it."""
     shares = np.array([share for share, _ in parts])
     sizes = rng.multinomial(rows, shares / shares.sum())
     drawn = [source.possible(int(n), rng, {**where, **fixed}) for n, (_, fixed) in zip(sizes, parts) if n]
-    return _taken(drawn, rng.permutation(rows))
+    return source.taken(drawn, rng.permutation(rows))
 
 
-def _from_pool(source: Source, target: Target, where: Where, tell: TellWeights | None, rows: int,
-               rng: np.random.Generator) -> Encoded:  # fmt: skip
+def _from_pool(source: Source[D], target: Target, where: Where, tell: TellWeights | None, rows: int,
+               rng: np.random.Generator) -> D:  # fmt: skip
     """Importance resampling: rows of a pool by their weights; DataError where no pool is worth 50 equal rows."""
-    drawn: list[Encoded] = []
-    size = min(max(POOL, GROWTH * rows), max(LARGEST, rows))
+    drawn: list[D] = []
+    size, before = min(max(POOL, GROWTH * rows), max(LARGEST, rows)), 0
     while True:
-        drawn.append(source.possible(size - sum(d.rows for d in drawn), rng, where))
-        pool = _taken(drawn, np.arange(size))
-        weights = target.weights(decode(pool, source.schema, rng=rng), source.schema)
+        drawn.append(source.possible(size - before, rng, where))
+        pool = source.taken(drawn, np.arange(size))
+        weights = target.weights(source.table(pool, rng), source.schema)
         enough = rows * weights.largest <= size and weights.effective >= LEAST
         if enough or size >= LARGEST or weights.effective * LARGEST < LEAST * size:  # last: no pool would do
             weights.checked("rebalance", "ask for a target nearer to the release", private=False)
@@ -110,16 +125,5 @@ def _from_pool(source: Source, target: Target, where: Where, tell: TellWeights |
                 )
             if tell is not None:
                 tell(weights.facts())
-            return _taken([pool], resample(weights.values, rows, rng))
-        size = min(GROWTH * size, LARGEST)
-
-
-def _taken(drawn: list[Encoded], order: np.ndarray) -> Encoded:
-    """The rows of all parts, one after the other, at these places."""
-    columns = {
-        name: Values.of(
-            np.concatenate([d[name].values for d in drawn]), np.concatenate([d[name].null for d in drawn])
-        ).take(order)
-        for name in drawn[0].columns
-    }
-    return Encoded(columns, len(order))
+            return source.taken([pool], resample(weights.values, rows, rng))
+        before, size = size, min(GROWTH * size, LARGEST)

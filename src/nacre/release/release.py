@@ -8,35 +8,35 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from nacre import notebook
-from nacre.errors import CertificateError, ConvergenceError, NacreError, ReleaseFileError
+from nacre.errors import CertificateError, NacreError, ReleaseFileError
 from nacre.privacy.certificate.statement import Certificate
 from nacre.privacy.certificate.verification import verify
-from nacre.release.conditions import breakable, on_determinants
+from nacre.release.conditions import on_determinants
+from nacre.release.drawing import CHUNK, RowSource
 from nacre.release.rebalance import Draw, TellWeights, balanced
 from nacre.synthesizers.base import Model
-from nacre.synthesizers.registry import METHODS
+from nacre.synthesizers.registry import DATABASES, METHODS
 from nacre.table import Schema
 from nacre.table.conditions import Condition, parsed
 from nacre.table.documents import UNFIT
 from nacre.table.encoding import Encoded
 from nacre.table.formulas import some_risky
-from nacre.table.rules import Rule, violations
 from nacre.table.sources.frames import from_arrow
 from nacre.table.values.decoding import arrow_schema, decode
 from nacre.table.writing import TableWriter
 from nacre.targets import Target
 from nacre.targets.raking import checked, from_json, to_json
 
-CHUNK = 250_000  # rows drawn at a time: memory does not grow with the number of rows asked for
 CHUNK_NUMBERS = 10_000_000  # of arrays in such a chunk
+if TYPE_CHECKING:
+    from nacre.release.databases import DatabaseRelease
+
 SKETCH = "shared sketch"  # stands for the method in the file of a sketch (nacre.sites.shared)
-_ROUNDS = 200  # redraws of rows that break a declared impossibility
-_TRIES = 64  # rows drawn for each that does not meet a condition
 
 
 class Chunk(NamedTuple):
@@ -173,9 +173,11 @@ class Release:
         if isinstance(wanted, bool) or not isinstance(wanted, int | np.integer) or wanted < 0:
             raise NacreError(f"rows={rows!r}: expected a whole number of rows, zero or more")
         entropy = np.random.SeedSequence(seed).entropy
-        where = self.on_determinants(parsed(where or {}, self.schema.columns, "where"))
+        where = on_determinants(self.schema, parsed(where or {}, self.schema.columns, "where"))
         shares = self.shares if rebalance is None else rebalance
-        draw = balanced(self, shares, where, tell_weights)  # refuses what cannot be drawn before anything is
+        draw = balanced(
+            RowSource(self.schema, self.model), shares, where, tell_weights
+        )  # refuses what cannot be drawn before anything is
         if wanted == 0:
             yield arrow_schema(self.schema).empty_table()
         chunk = self._chunk()
@@ -192,65 +194,17 @@ class Release:
             yield from in_order(cluster.each(self._chunk_table, given))
 
     def _chunk_table(
-        self, chunk: Chunk, where: Mapping[str, Condition], shares: object, draw: Draw | None = None
+        self, chunk: Chunk, where: Mapping[str, Condition], shares: object, draw: Draw[Encoded] | None = None
     ) -> Any:
         """One chunk, its random numbers included: a function of its arguments. `draw` saves making it again."""
         rng = chunk.rng()
-        drawn = (draw or balanced(self, shares, where))(chunk.rows, rng)
+        drawn = (draw or balanced(RowSource(self.schema, self.model), shares, where))(chunk.rows, rng)
         return decode(drawn, self.schema, chunk.start + 1, rng)
 
     def _chunk(self) -> int:
         """Rows at a time: fewer where they hold arrays."""
         numbers = sum(math.prod(c.shape) for c in self.schema.columns.values() if c.shape)
         return max(1, min(CHUNK, CHUNK_NUMBERS // max(1, numbers)))
-
-    def possible(self, rows: int, rng: np.random.Generator, where: Mapping[str, Condition]) -> Encoded:
-        """Rows of the table in which no declared impossibility occurs, and that meet conditions which are none on a
-        modelled column: the others are drawn again."""
-        rules, (direct, left) = breakable(self.schema), self.asked(where)
-        draw = self._drawing(rng, direct)
-        encoded = draw(rows)
-        broken = np.flatnonzero(self._wrong(encoded, rules, left))
-        for _ in range(_ROUNDS):
-            if not len(broken):
-                return encoded
-            times = min(_TRIES, CHUNK // len(broken) + 1) if left else 1  # conditions may be rare, rules are not
-            again = draw(times * len(broken))
-            good = np.flatnonzero(~self._wrong(again, rules, left))
-            slots, first = np.unique(good % len(broken), return_index=True)
-            for name, values in encoded.columns.items():
-                values.values[broken[slots]] = again[name].values[good[first]]
-                values.null[broken[slots]] = again[name].null[good[first]]
-            broken = np.delete(broken, slots)
-        words = ", ".join(map(repr, left))
-        raise ConvergenceError(
-            f"after {_ROUNDS} rounds {len(broken)} of {rows} rows still break "
-            f"{f'the condition on {words}' if left else 'a declared impossibility'}; "
-            "the condition asked for leaves almost nothing possible: widen it"
-        )
-
-    def asked(self, where: Mapping[str, Condition]) -> tuple[dict[str, Condition], dict[str, Condition]]:
-        """(conditions that the model meets, those that rows are drawn again for)."""
-        row_map = self.schema.inner.row_map
-        return (dict(where), {}) if row_map is None else row_map.asked(where)
-
-    def _drawing(self, rng: np.random.Generator, where: Mapping[str, Condition]) -> Callable[[int], Encoded]:
-        """A function that draws so many rows of the table under conditions that the model meets."""
-        row_map = self.schema.inner.row_map
-        if row_map is None:
-            return lambda rows: Encoded(self.model.draw(rows, rng, where), rows)
-        donors = row_map.donors(lambda rows: self.model.draw(rows, rng, {}))
-        return lambda rows: row_map.decode(Encoded(self.model.draw(rows, rng, where), rows), donors)
-
-    def _wrong(self, encoded: Encoded, rules: Sequence[Rule], left: Mapping[str, Condition]) -> np.ndarray:
-        wrong = violations(encoded, rules)
-        for name, condition in left.items():
-            wrong |= ~condition.matches(encoded[name])
-        return wrong
-
-    def on_determinants(self, where: Mapping[str, Condition]) -> dict[str, Condition]:
-        """Conditions on dependent columns as conditions on the columns that determine them."""
-        return on_determinants(self.schema, where)
 
     def expected(
         self, columns: str | Sequence[str], *, edges: Mapping[str, Sequence[Any]] | None = None, as_: str = "pandas"
@@ -308,15 +262,32 @@ class Release:
         pack(path, documents, arrays, force)
 
 
-def load(path: str | os.PathLike) -> Release:
-    """Read a release file. Runs no code from it; anything unexpected is a ReleaseFileError.
+def load(path: str | os.PathLike) -> Release | DatabaseRelease:
+    """Read a release file, of a table or of a database. Runs no code from it; anything unexpected is a
+    ReleaseFileError.
 
     What its certificate promises is composed once more from what it lists (CertificateError where they differ). Who
     made the file, and that the doors were opened as listed, only a signature of theirs could prove.
     """
     from nacre.release.file import unpack
 
-    return made_of(path, *unpack(path))
+    documents, arrays = unpack(path)
+    if documents["model.json"].get("method") in DATABASES:
+        from nacre.release import databases
+
+        return databases.made_of(path, documents, arrays)
+    return made_of(path, documents, arrays)
+
+
+def load_table(path: str | os.PathLike) -> Release:
+    """The release of one table in a file."""
+    made = load(path)
+    if not isinstance(made, Release):
+        raise ReleaseFileError(
+            f"{path}: a release of a database of {len(made.schema.tables)} tables, and this takes single tables; draw "
+            "from it with `nacre sample`"
+        )
+    return made
 
 
 def made_of(path: str | os.PathLike, documents: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Release:

@@ -6,7 +6,7 @@ import dataclasses
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from nacre.engines import Rows, open_rows
 from nacre.errors import DataError, TooLittleData
@@ -19,7 +19,8 @@ from nacre.privacy.ledger.payment import Account
 from nacre.privacy.transcript import Transcript
 from nacre.progress import Progress, silent
 from nacre.release.release import Release
-from nacre.run.checks import check_columns
+from nacre.run.checks import check_columns, read_missing
+from nacre.run.described import Given, described
 from nacre.run.former import Former, account_of, tell_as_before
 from nacre.run.job import Job, prepare
 from nacre.run.requests import in_the_loss, stating, with_hiding
@@ -27,19 +28,30 @@ from nacre.run.session import Session, session
 from nacre.run.subjects import OneTable
 from nacre.run.terms import Access, AskedShares, Terms, check_seed
 from nacre.table import Schema
+from nacre.table.database import Database
+from nacre.table.database.long import LongTable
 from nacre.table.sources import Options, storage
 from nacre.targets import Target
 
 if TYPE_CHECKING:
     from nacre.engines.cluster import Cluster
+    from nacre.release.databases import DatabaseRelease
 
 
-def fit(
+@overload
+def fit(table: object, *, schema: Database | LongTable, **asked: object) -> DatabaseRelease: ...
+
+
+@overload
+def fit(table: object, *, schema: Schema | str | os.PathLike | None = None, **asked: object) -> Release: ...
+
+
+def fit(  # type: ignore[reportInconsistentOverload]  # the keywords of both stand here alone
     table: object,
     *,
     epsilon: float | None,
     delta: float | None = None,
-    schema: Schema | str | os.PathLike | None = None,
+    schema: Given | None = None,
     target: str | None = None,
     method: str = "sketch",
     neighbours: str = "add_or_remove_one",
@@ -59,12 +71,14 @@ def fit(
     engine: str | Cluster | None = None,
     go_on: bool = False,
     **former: Unpack[Former],
-) -> Release:
-    """Fit a private model of a table and return a release with its certificate.
+) -> Release | DatabaseRelease:
+    """Fit a private model of a table, or of a database, and return a release with its certificate.
 
     `table` is a pandas, polars or Arrow table, a path or list of paths, or `Rows`; `schema` a `Schema` or the path of
-    one (docs/schema.md). What the schema does not declare is bought with part of the budget (`domain="buy"`), refused
-    ("declared") or read from the data ("from-data", guarantee `none`). `epsilon=None` asks for a non-private run.
+    one (docs/schema.md). Of a database (`schema` a `Database`, or the path of one; docs/relational.md) it is a dict of
+    tables, a folder, a SQLite or a DuckDB file; of rows of persons (`schema` a `LongTable`) one table. What the schema
+    does not declare is bought with part of the budget (`domain="buy"`), refused ("declared") or read from the data
+    ("from-data", guarantee `none`). `epsilon=None` asks for a non-private run.
     `seed` fixes public randomness only; `noise_seed` makes the noise repeatable and the guarantee `none`. `owner` gets
     what only the owner of the data may know: how many values did not fit the schema, how Markov chains mixed, what
     weighted rows are worth (`nacre.OwnerNotes`). `hide` names
@@ -82,14 +96,19 @@ def fit(
     stored as text cannot be read as declared; with `go_on` nothing is spent on that question and such values are
     missing.
     """
-    schema = None if schema is None else Schema.given(schema)
+    known = described(schema, table)
     terms = Terms(
         epsilon, delta, neighbours, large, method, target, domain, with_hiding(method, options, hide, alpha),
         target_shares, weights, seed, noise_seed, go_on,
     )  # fmt: skip
     notes = OwnerNotes() if owner is None else owner
     access = Access(account_of(ledger, former), engine, transcript, progress, notes)
-    made = carry_out(table, schema, terms, access)
+    if known is None or isinstance(known, Schema):
+        made = carry_out(table, known, terms, access)
+    else:
+        from nacre.run import databases
+
+        made = databases.carry_out(table, known, terms, access)
     tell_as_before(notes, former)
     return made
 
@@ -104,7 +123,7 @@ def carry_out(table: object, schema: Schema | None, terms: Terms, access: Access
     rows = open_rows(table, options=Options().named(schema and schema.names), engine=access.engine)
     schema = schema and storage.as_stored(schema, rows.arrow_schema)
     if terms.reads:
-        schema = _read_missing(schema, rows)
+        schema = read_missing(schema, rows)
     written = () if terms.go_on else [f.name for f in rows.arrow_schema if storage.family(f.type) == "text"]
     job = prepare(rows.column_names, _count_public_rows(schema, rows, budget), terms, written)
     check_columns(rows, job.schema, terms.beside)
@@ -167,24 +186,3 @@ def _count_public_rows(schema: Schema | None, rows: Rows, budget: Budget) -> Sch
     provenance = {**schema.provenance, "rows": "counted" if public else "read"}
     counted = sum(b.num_rows for b in rows.batches(rows.column_names[:1]))
     return dataclasses.replace(schema, rows=counted, provenance=provenance)
-
-
-def _read_missing(schema: Schema | None, rows: Rows) -> Schema:
-    """The schema with what it lacks read from the data, and marked so: the guarantee will be `none`."""
-    if schema is None:
-        return Schema.draft(rows)
-    lacking = dict.fromkeys(name for name, _ in schema.undeclared())
-    if not lacking:
-        return schema
-    drafted = Schema.draft(rows).columns
-    columns = dict(schema.columns)
-    for name in lacking:
-        column, found = columns[name], drafted[name]
-        if found.kind != column.kind:
-            raise DataError(
-                f"column {name!r} is declared {column.kind} but looks {found.kind}; declare its {column.missing[0]}"
-            )
-        facts = {fact: getattr(found, fact) for fact in column.missing}
-        provenance = {**column.provenance, **dict.fromkeys(facts, "read")}
-        columns[name] = dataclasses.replace(column, provenance=provenance, **facts)
-    return dataclasses.replace(schema, columns=columns)

@@ -6,23 +6,28 @@ import dataclasses
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from nacre.engines import open_rows
-from nacre.errors import DomainNotDeclared, NacreError, SchemaError
+from nacre.errors import NacreError, SchemaError
 from nacre.privacy import discovery
 from nacre.privacy.plan import Plan
+from nacre.run.checks import refuse_read, refuse_undeclared
+from nacre.run.described import Given, described
 from nacre.run.requests import in_the_loss, share_target, with_hiding, without
 from nacre.run.terms import DOMAINS, Access, AskedShares, Terms
 from nacre.synthesizers.base import Synthesizer
 from nacre.synthesizers.registry import make
 from nacre.table import Schema
+from nacre.table.database import Database
+from nacre.table.database.long import LongTable
 from nacre.table.sources import Options
 
 if TYPE_CHECKING:
     from nacre.planning.costs import Place
     from nacre.planning.forecast import Forecast
     from nacre.release.release import Release
+    from nacre.run.databases import DatabaseJob
 
 
 @dataclass(frozen=True)
@@ -59,12 +64,24 @@ class Job:
         return carry_out(found, self.given, self.terms, access or Access())
 
 
-def plan(
+@overload
+def plan(table: Database | LongTable, **asked: object) -> DatabaseJob: ...
+
+
+@overload
+def plan(table: object, *, schema: Database | LongTable, **asked: object) -> DatabaseJob: ...
+
+
+@overload
+def plan(table: object, *, schema: Schema | str | os.PathLike | None = None, **asked: object) -> Job: ...
+
+
+def plan(  # type: ignore[reportInconsistentOverload]  # the keywords of all stand here alone
     table: object,
     *,
     epsilon: float | None,
     delta: float | None = None,
-    schema: Schema | str | os.PathLike | None = None,
+    schema: Given | None = None,
     target: str | None = None,
     method: str = "sketch",
     neighbours: str = "add_or_remove_one",
@@ -75,17 +92,21 @@ def plan(
     alpha: float | None = None,
     target_shares: AskedShares | None = None,
     seed: int = 0,
-) -> Job:
-    """Plan what `nacre.fit` would do, with its keywords. No row is read and nothing is spent.
+) -> Job | DatabaseJob:
+    """Plan what `nacre.fit` would do, with its keywords. No private row is read and nothing is spent.
 
-    `table` is what `nacre.fit` takes, of which only the names of columns are looked at, or a `Schema` alone. The job
-    has the doors it would open (`plan`), what to expect (`forecast()`, where the schema declares the number of rows),
-    and `fit()`.
+    `table` is what `nacre.fit` takes, of which only the names of columns are looked at, or a `Schema` or `Database`
+    alone. The job has the doors it would open (`plan`), what to expect (`forecast()`, where the schema declares the
+    number of rows), and `fit()`.
     """
-    found, schema = (None, table) if isinstance(table, Schema) else (table, schema)
-    given = None if schema is None else Schema.given(schema)
+    found, schema = (None, table) if isinstance(table, Schema | Database | LongTable) else (table, schema)
+    given = described(schema, found)
     options = with_hiding(method, options, hide, alpha)
     terms = Terms(epsilon, delta, neighbours, large, method, target, domain, options, target_shares, seed=seed)
+    if given is not None and not isinstance(given, Schema):
+        from nacre.run import databases
+
+        return databases.plan(found, given, terms)
     names = Options().named(given and given.names)
     columns = () if found is None else open_rows(found, options=names, look=False).column_names
     return dataclasses.replace(prepare(columns, given, terms), table=found)
@@ -100,9 +121,9 @@ def prepare(columns: Sequence[str], schema: Schema | None, terms: Terms, written
     budget, given = terms.budget, schema
     schema = without(schema or discovery.unknown(columns), terms.beside)
     target = share_target(terms, schema)
-    _refuse_undeclared(schema, terms)
+    refuse_undeclared(undeclared(schema), terms)
     schema = discovery.rows_by_promise(schema, budget)
-    _refuse_read(schema, terms)
+    refuse_read(schema, terms)
     synthesizer = make(terms.method, {"target": target, **terms.options, **in_the_loss(terms)})
     _refuse_mapped(schema, target)
     synthesizer.supports(schema.inner)
@@ -120,24 +141,7 @@ def _refuse_mapped(schema: Schema, target: str | None) -> None:
         )
 
 
-def _refuse_undeclared(schema: Schema, terms: Terms) -> None:
-    lacking = schema.undeclared()
-    if lacking and terms.domain == "declared":
-        name, fact = lacking[0]
-        fact = "kind" if isinstance(schema.columns[name], discovery.Undeclared) else fact
-        more = f" (and {len(lacking) - 1} more)" if len(lacking) > 1 else ""
-        raise DomainNotDeclared(
-            f"column {name!r}: {fact} not declared{more}; declare them in the schema, let a part of the budget buy "
-            "them (domain buy), or read them from the data and lose the guarantee (domain from-data)"
-        )
-
-
-def _refuse_read(schema: Schema, terms: Terms) -> None:
-    if (found := schema.unprotected) and not terms.reads:
-        name, fact = found[0]
-        source = {"read": "the data"}.get(schema.facts()[found[0]], "another document")
-        raise DomainNotDeclared(
-            f"{f'column {name!r}' if name else 'table'}: {fact} was read from {source} ({len(found)} such facts); "
-            "review and attest them (schema.attest, `nacre schema attest`), or accept a release without a guarantee "
-            "with domain from-data"
-        )
+def undeclared(schema: Schema) -> list[tuple[str, str]]:
+    """(column, fact) that the schema lacks: a kind, or what a column of a kind must state."""
+    unknown = {name for name, column in schema.columns.items() if isinstance(column, discovery.Undeclared)}
+    return [(name, "kind" if name in unknown else fact) for name, fact in schema.undeclared()]

@@ -56,7 +56,7 @@ def session(subject: Subject[C], plan: Plan, terms: Terms, access: Access) -> It
     noise = NoiseSource(terms.noise_seed)
     with subject.finished(), paid(access.account, plan, subject.unit) as held:
         subject.check_rows()
-        curator = subject.open(plan, noise, Record(access.transcript, held), of_rows(access.progress))
+        curator = subject.open(plan, noise, Record(access.transcript, held, of_rows(access.progress)))
         made = Session(subject, curator, plan, noise, held, subject.described)
         yield made
     subject.tell(access.owner, made.found, curator)

@@ -11,7 +11,6 @@ from nacre.owner import OwnerNotes
 from nacre.privacy.certificate.statement import Described
 from nacre.privacy.curator import Curator, Record
 from nacre.privacy.noise import NoiseSource
-from nacre.privacy.passes.folding import Progress
 from nacre.privacy.plan import Plan
 from nacre.run.checks import assumptions, check_columns, check_persons
 from nacre.table import Schema
@@ -38,7 +37,7 @@ class Subject(Protocol[C]):
         """Refuse what only rows show. With a ledger it comes after the debit."""
         ...
 
-    def open(self, plan: Plan, noise: NoiseSource, record: Record, progress: Progress) -> C: ...
+    def open(self, plan: Plan, noise: NoiseSource, record: Record) -> C: ...
 
     def assumptions(self, plan: Plan) -> tuple[str, ...]:
         """What the promise rests on besides the proofs."""
@@ -71,8 +70,8 @@ class OneTable:
     def check_rows(self) -> None:
         check_persons(self.rows, self.described)
 
-    def open(self, plan: Plan, noise: NoiseSource, record: Record, progress: Progress) -> Curator:
-        return Curator(self.rows, plan, self.described, noise, record, progress)
+    def open(self, plan: Plan, noise: NoiseSource, record: Record) -> Curator:
+        return Curator(self.rows, plan, self.described, noise, record)
 
     def assumptions(self, plan: Plan) -> tuple[str, ...]:
         return assumptions(self.described, self.rows, plan)

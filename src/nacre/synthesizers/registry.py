@@ -5,17 +5,20 @@ from __future__ import annotations
 import dataclasses
 import importlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from nacre.errors import NacreError
 from nacre.table.naming import choices
 
 if TYPE_CHECKING:
     from nacre.synthesizers.base import Synthesizer
+    from nacre.synthesizers.nested.method import NestedSketch
+
+K = TypeVar("K", bound="Synthesizer | NestedSketch")
 
 
 @dataclasses.dataclass(frozen=True)
-class Method:
+class Method(Generic[K]):
     """One line of the list of methods, known without importing the method.
 
     `opens`, `needs` and `says` are what a certificate of it may state (`privacy.verification.Declared`): its entries
@@ -39,12 +42,12 @@ class Method:
         """The extras of its own that are the same in every certificate."""
         return {name: text for name, text in self.says.items() if text is not None}
 
-    def load(self) -> type[Synthesizer]:
+    def load(self) -> type[K]:
         module, _, name = self.path.partition(":")
         return getattr(importlib.import_module(module), name)
 
 
-METHODS: dict[str, Method] = {
+METHODS: dict[str, Method[Synthesizer]] = {
     "sketch": Method(
         "nacre.synthesizers.sketch.method:Sketch",
         "proven",
@@ -161,11 +164,35 @@ METHODS: dict[str, Method] = {
 }
 
 
+DATABASES: dict[str, Method[NestedSketch]] = {  # methods for several tables with keys
+    "nested": Method(
+        "nacre.synthesizers.nested.method:NestedSketch",
+        "proven",
+        "databases: weighted tables over units and the rows they own, nested particles fitted to them",
+        {"units": "nested", "one-way": "nested", "tables": "nested"},
+        (("one-way",),),
+    ),
+}
+
+
 def make(method: str, options: Mapping[str, Any]) -> Synthesizer:
     """The method of that name with the given hyperparameters; unknown ones are refused with the known ones named."""
-    if method not in METHODS:
-        raise NacreError(f"method {method!r} is not known; choose one of {choices(method, METHODS, len(METHODS))}")
-    kind = METHODS[method].load()
+    if method in DATABASES:
+        raise NacreError(f"method {method!r} makes databases, and this is one table; 'sketch' is the default there")
+    return _made(method, METHODS, options)
+
+
+def make_for_databases(method: str, options: Mapping[str, Any]) -> NestedSketch:
+    """The same of the methods for databases, of which the default is called "sketch" as well."""
+    if method in METHODS and method != "sketch":
+        raise NacreError(f"method {method!r} makes single tables; for databases choose one of {', '.join(DATABASES)}")
+    return _made("nested" if method == "sketch" else method, DATABASES, options)
+
+
+def _made(method: str, methods: Mapping[str, Method[K]], options: Mapping[str, Any]) -> K:
+    if method not in methods:
+        raise NacreError(f"method {method!r} is not known; choose one of {choices(method, methods, len(methods))}")
+    kind = methods[method].load()
     known = ["target", *kind.options()]
     for option in options:
         if option not in known:

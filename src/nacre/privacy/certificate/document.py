@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, TypeAlias
 
 from nacre.privacy.budget import NEIGHBOURS, Level
 from nacre.privacy.doors import DOORS
 from nacre.privacy.plan import MOST_ENTRIES
 from nacre.table.checking import HIDDEN
 from nacre.table.columns import KINDS, PROVENANCES
+from nacre.table.database.database import DATABASE_FACTS
 from nacre.table.schema import SCHEMA_FACTS
 
 # Facts by name: about the table, and about a column.
 FACTS = SCHEMA_FACTS, tuple(sorted({fact for kind in KINDS.values() for fact in kind.fact_names}))
 VIEWS = ("white box", "black box", "one run")  # of an audit
+_SIZES = ("", "rows"), ("", "units")  # what may have been counted
 _VERSION = re.compile(r"[A-Za-z0-9][\w.+!-]{0,60}|not installed", re.ASCII)
 _NAME = re.compile(r"[0-9A-Za-z-]{1,64}")  # of a ledger, of a row in it
 _TARGET = re.compile(
@@ -30,6 +32,7 @@ MOST_ITEMS = 1 << 18  # of one list or object: a table for each of 700 columns' 
 DEPTH = 12
 LARGEST = 2**63
 LARGEST_CAP = 10**9
+Check: TypeAlias = Callable[[str, Any], None]  # of a place and what stands there
 MOST_EPSILON = 100.0  # the errors of the noise sampler count e^epsilon times: no promise reaches half of that
 
 
@@ -39,7 +42,9 @@ def checked(data: Any) -> dict[str, Any]:
     sound(data, "certificate")
     for name in data:
         _need(name in _FIELDS, "certificate", name, f"only the keys {', '.join(_FIELDS)}")
-    for name, check in _FIELDS.items():
+    unit = data.get("unit")
+    owned = isinstance(unit, Mapping) and "table" in unit
+    for name, check in ({**_FIELDS, "schema": _database} if owned else _FIELDS).items():
         _need(name in data or name == "extras", "certificate", f"no {name!r}", "all of " + ", ".join(_FIELDS))
         check(name, data.get(name, {}))
     return {"extras": {}, **data}
@@ -112,7 +117,7 @@ def texts(where: str, value: Any) -> None:
         _text(where, one)
 
 
-def keys(where: str, value: Any, wanted: Mapping[str, Callable[[str, Any], None]]) -> None:
+def keys(where: str, value: Any, wanted: Mapping[str, Check]) -> None:
     """An object with all these keys, each as its check wants it."""
     _need(isinstance(value, Mapping), where, value, "an object")
     for key, check in wanted.items():
@@ -120,11 +125,11 @@ def keys(where: str, value: Any, wanted: Mapping[str, Callable[[str, Any], None]
         check(f"{where}.{key}", value[key])
 
 
-def or_none(check: Callable[[str, Any], None]) -> Callable[[str, Any], None]:
+def or_none(check: Check) -> Check:
     return lambda where, value: None if value is None else check(where, value)
 
 
-def one_of(*wanted: str) -> Callable[[str, Any], None]:
+def one_of(*wanted: str) -> Check:
     return lambda where, value: _need(value in wanted, where, value, f"one of {', '.join(wanted)}")
 
 
@@ -144,16 +149,21 @@ def _entries(where: str, value: Any) -> None:
         keys(where, one, {"name": _text, "door": one_of(*DOORS)})
 
 
-def _provenance(where: str, value: object) -> None:
-    _need(isinstance(value, Mapping), where, value, "an object")
-    for column, facts in value.items():
-        _need(isinstance(facts, Mapping), where, facts, "an object of facts")
-        for fact, source in facts.items():
-            one_of(*FACTS[1], *FACTS[0])(where, fact) if column else one_of(*FACTS[0])(where, fact)
-            one_of(*(p for p in PROVENANCES if p != "counted" or (column, fact) == ("", "rows")))(where, source)
+def _provenance(of_whole: Collection[str], of_part: Collection[str]) -> Check:
+    """Facts of these names about the whole, under the empty name, and about each part of it."""
+
+    def checked(where: str, value: Any) -> None:
+        _need(isinstance(value, Mapping), where, value, "an object")
+        for part, facts in value.items():
+            _need(isinstance(facts, Mapping), where, facts, "an object of facts")
+            for fact, source in facts.items():
+                one_of(*(of_part if part else of_whole))(where, fact)
+                one_of(*(p for p in PROVENANCES if p != "counted" or (part, fact) in _SIZES))(where, source)
+
+    return checked
 
 
-def _objects(check: Callable[[str, Any], None]) -> Callable[[str, Any], None]:
+def _objects(check: Check) -> Check:
     def every(where: str, value: Any) -> None:
         _need(isinstance(value, list | tuple) and len(value) <= MOST_ENTRIES, where, value, "a list")
         for one in value:
@@ -198,7 +208,7 @@ def _pair_of(where: str, value: object) -> None:
     _need(isinstance(value, list | tuple) and len(value) == 2 and isinstance(value[0], str), where, value, "a pair")
 
 
-EXTRAS: dict[str, Callable[[str, Any], None]] = {  # what is printed of `extras`; the rest is kept and not shown
+EXTRAS: dict[str, Check] = {  # what is printed of `extras`; the rest is kept and not shown
     "label": _text,
     "statement": _text,
     "target": _target,
@@ -232,7 +242,14 @@ def _most(where: str, value: Any) -> None:
 
 
 def _schema(where: str, value: object) -> None:
-    keys(where, value, {"digest": _text, "rows": or_none(whole), "provenance": _provenance})
+    """Of a table."""
+    keys(where, value, {"digest": _text, "rows": or_none(whole), "provenance": _provenance(*FACTS)})
+
+
+def _database(where: str, value: object) -> None:
+    """Of a database: facts of it, and of tables and "table.column"."""
+    facts = _provenance(DATABASE_FACTS, {*SCHEMA_FACTS, *FACTS[1]})
+    keys(where, value, {"digest": _text, "rows": or_none(whole), "provenance": facts})
 
 
 def _versions(where: str, value: Any) -> None:
@@ -241,7 +258,7 @@ def _versions(where: str, value: Any) -> None:
         _need(isinstance(text, str) and bool(_VERSION.fullmatch(text)), where, text, "packages and their versions")
 
 
-_FIELDS: dict[str, Callable[[str, Any], None]] = {
+_FIELDS: dict[str, Check] = {
     "method": _text, "guarantee": one_of(*(level.label for level in Level)), "reasons": texts,
     "neighbours": one_of(*NEIGHBOURS), "unit": _unit, "epsilon": or_none(_epsilon), "delta": or_none(_share),
     "curve": _pairs, "entries": _entries, "schema": _schema, "assumptions": texts, "noise": _text,

@@ -29,7 +29,7 @@ class Described(Protocol):
     def rows(self) -> int | None: ...
 
     @property
-    def protected(self) -> dict[str, Any]: ...
+    def protected(self) -> dict[str, Json]: ...
 
     @property
     def attestations(self) -> tuple[Attestation, ...]: ...
@@ -140,7 +140,7 @@ def curve_of(events: Sequence[Any]) -> tuple[tuple[float, float], ...]:
     return tuple((delta, epsilon) for delta, epsilon in found if math.isfinite(epsilon))
 
 
-def told_of(schema: Described) -> dict[str, Any]:
+def told_of(schema: Described) -> dict[str, object]:
     """What a certificate says of what it is about."""
     return {"digest": schema.digest(), "rows": schema.rows, "provenance": provenance_of(schema)}
 

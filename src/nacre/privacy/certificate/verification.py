@@ -153,9 +153,8 @@ def _refuse_other_assumptions(stated: Certificate, declared: Declared, schema: D
 def _plan(stated: Certificate, declared: Declared) -> Plan:
     """The entries of a promise, if its method can have opened them."""
     names = {e["name"] for e in stated.entries}
-    known = {**BUYING, **declared.opens}
     for e in stated.entries:
-        if e["door"] not in known.get(e["name"], "").split():
+        if e["door"] not in _doors(e["name"], stated, declared).split():
             raise CertificateError(
                 f"its certificate lists {e['name']!r} through the door {e['door']!r}, which method {stated.method!r} "
                 "never opens"
@@ -177,6 +176,15 @@ def _plan(stated: Certificate, declared: Declared) -> Plan:
     if blank := [e.name for e in entries if e.blank]:
         raise CertificateError(f"its certificate lists {blank[0]!r} without a table: what was asked there is not said")
     return made
+
+
+def _doors(entry: str, stated: Certificate, declared: Declared) -> str:
+    """Through which doors an entry of this name may have gone. What the schema of one table of a database is bought by
+    is called after it."""
+    what, of, table = entry.partition(" of ")
+    if of and what in BUYING and table in {stated.unit.get("table"), *stated.unit.get("most", ())}:
+        return BUYING[what]
+    return {**BUYING, **declared.opens}.get(entry, "")
 
 
 def _refuse_unchosen(entries: Sequence[Entry], declared: Declared) -> None:

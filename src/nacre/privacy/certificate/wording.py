@@ -30,6 +30,10 @@ FACTS = {
     "other": "the label for the rest",
     "rows": "the number of rows",
     "unit": "who is protected",
+    "units": "the number of units",
+    "keys": "by which keys rows are owned",
+    "caps": "how many rows of a unit count",
+    "public": "which tables are public",
     "dependencies": "which columns follow from others",
     "impossible": "what never occurs together",
 }
@@ -95,7 +99,8 @@ def curve_words(c: Certificate) -> list[str]:
 
 def rows_source(c: Certificate) -> str | None:
     """Where the number of rows in the schema came from; None where none is stated."""
-    return c.schema["provenance"].get("", {}).get("rows")
+    whole = c.schema["provenance"].get("", {})
+    return whole.get("rows") or whole.get("units")
 
 
 def neighbours_words(c: Certificate) -> str:
@@ -175,7 +180,8 @@ def facts_of(provenance: Mapping[str, Mapping[str, str]], source: str) -> list[t
     for column, facts in provenance.items():
         if names := [FACTS.get(f, f) for f, how in facts.items() if SAME.get(how, how) == source]:
             told = ", ".join(names)
-            groups.setdefault(told if column else f"of the table: {told}", []).extend([column] if column else [])
+            whole = "database" if {"keys", "public"} & {*facts} else "table"
+            groups.setdefault(told if column else f"of the {whole}: {told}", []).extend([column] if column else [])
     return sorted(((told, tuple(columns)) for told, columns in groups.items()), key=lambda group: bool(group[1]))
 
 

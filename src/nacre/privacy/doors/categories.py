@@ -41,9 +41,10 @@ class Categories(Tables):
     def events(self, scope: Scope) -> list[Event]:
         from scipy.special import ndtr
 
-        missed = math.fsum(ndtr(-(self.threshold - scope.cap - 0.5) / s) for s in self.sigmas)
+        cap = self.held(scope).cap
+        missed = math.fsum(ndtr(-(self.threshold - cap - 0.5) / s) for s in self.sigmas)
         units = 2 if scope.neighbours == "replace_one" else 1
-        return [*super().events(scope), Failure(units * scope.cap * missed)]
+        return [*super().events(scope), Failure(units * cap * missed)]
 
     @property
     def words(self) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -27,26 +27,38 @@ Groups = Mapping[str, np.ndarray]  # column -> the group of every fine cell of i
 
 @dataclass(frozen=True)
 class Tables(Entry):
-    """Whatever is counted in tables, with noise σ_j on table j."""
+    """Whatever is counted in tables, with noise σ_j on table j. `most`: rows of one unit in what is counted, where that
+    is one table of a database."""
 
     sigmas: tuple[float, ...] = ()
+    most: int = field(default=1, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.sigmas, tuple | list):
             raise PlanError(f"entry {self.name!r}: sigmas {self.sigmas!r}; expected a list of numbers")
         self._check_scales(sigmas=self.sigmas)
+        self._check_whole(most=self.most)
+
+    def held(self, scope: Scope) -> Scope:
+        """The scope with the rows that a unit has here."""
+        return replace(scope, cap=scope.cap * self.most)
 
     def events(self, scope: Scope) -> list[Event]:
-        """m tables with noise σ_j: one record moves table j by at most Δ in L2, so μ² = Δ²·Σ σ_j⁻²."""
-        return [Gaussian(scope.table * math.sqrt(math.fsum(s**-2 for s in self.sigmas)))]
+        """m tables with noise σ_j: one unit moves table j by at most Δ in L2, so μ² = Δ²·Σ σ_j⁻²."""
+        return [Gaussian(self.held(scope).table * math.sqrt(math.fsum(s**-2 for s in self.sigmas)))]
+
+    def to_json(self) -> dict[str, Any]:
+        told = super().to_json()
+        return told if self.most > 1 else {name: value for name, value in told.items() if name != "most"}
 
     @property
     def words(self) -> str:
         low, high = down(min(self.sigmas, default=0.0), 4), down(max(self.sigmas, default=0.0), 4)
         spread = low if low == high else f"{low} to {high}"
         several = "table" if len(self.sigmas) == 1 else "tables"
-        return f"{len(self.sigmas):,} {several}, noise {spread} counts per cell"
+        rows = f", of at most {self.most:,} rows of a unit" if self.most > 1 else ""
+        return f"{len(self.sigmas):,} {several}, noise {spread} counts per cell{rows}"
 
     @property
     def sheet(self) -> tuple[str, str]:

@@ -8,10 +8,12 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from nacre.engines import Rows
+from nacre.engines.owned import UNIT, OwnedRows
 from nacre.errors import DataError, PlanError
 from nacre.privacy.doors import nested as door
 from nacre.privacy.nested.keys import refuse_repeated_ids
 from nacre.privacy.nested.reading import TooMany
+from nacre.privacy.nested.table import TableCurator
 from nacre.privacy.nested.units import Gathering, Left, Units
 from nacre.privacy.noise import NoiseSource
 from nacre.privacy.opening import Opener, Record
@@ -20,6 +22,7 @@ from nacre.privacy.plan import Plan
 from nacre.table.grid import Grid
 
 if TYPE_CHECKING:
+    from nacre.table import Schema
     from nacre.table.database import Database
     from nacre.table.database.forms import Form
 
@@ -64,6 +67,24 @@ class NestedCurator(Opener):
 
     room: ClassVar[int] = ROOM
     nested = door.nested
+
+    def table(self, name: str, schema: Schema) -> TableCurator:
+        """The doors of one table, whose columns `schema` describes as far as they are known; below the unit table, with
+        a unit (`nacre.engines.owned.UNIT`)."""
+        rows = self._sources[name]
+        if name != self.database.unit:
+            if schema.unit is None or schema.unit.column != UNIT:
+                raise PlanError(f"table {name!r}: its rows belong to units; expected a schema with the unit {UNIT!r}")
+            rows = OwnedRows(self._sources, self.database, name)
+        return TableCurator(self, rows, schema)
+
+    def adopt(self, database: Database, forms: Mapping[str, Form]) -> None:
+        """Describe the rows so from now on: what was bought is public by then."""
+        if {*self._opened} & {e.name for e in self._plan.entries if isinstance(e, door.Nested)}:
+            raise PlanError("tables were counted before; a database is adopted before that")
+        self.database, self.forms = database, forms
+        for made in ("grids", "_gathering"):
+            self.__dict__.pop(made, None)
 
     @functools.cached_property
     def grids(self) -> dict[str, Grid]:

@@ -161,3 +161,24 @@ def test_mistakes_are_said_before_anything_is_spent(call, place, monkeypatch, co
     end = call(*command)
     assert end.code == 2 and said in end.err, end.err
     assert not (place / "x.sqlite").exists() and not (place / "x.csv").exists()
+
+
+def test_a_draft_is_reviewed_attested_and_used(call, place, tmp_path):
+    out = tmp_path / "draft.json"
+    end = call("schema", "draft", place / "clinic.sqlite", "-o", out, "--unit", "patients", "--public", "drugs")
+    assert end.code == 0 and "stays.patient -> patients.id: at most 3 under one row" in " ".join(end.out.split())
+    assert "READ FROM THE DATA" in end.err and Database.load(out).unprotected
+    folder = call("schema", "draft", place / "tables", "--unit", "patients", "--public", "drugs")
+    assert folder.code == 0 and Database.from_json(folder.out).owned == ("patients", "stays", "doses")
+    assert call("schema", "draft", place / "clinic.sqlite", "--id", "id").code == 2
+    assert call("schema", "attest", out, "--by", "M. Curie", "--why", "made up", "--yes").code == 0
+    end = call("synth", place / "clinic.sqlite", "-o", tmp_path / "f.sqlite", "-e", "2", "--schema", out, *QUICK)
+    assert end.code == 0 and "proven" in end.out, end.err
+
+
+def test_a_database_is_evaluated(call, place, tmp_path):
+    assert synth(call, place, "clinic.sqlite", tmp_path / "fake.sqlite").code == 0
+    end = call("evaluate", tmp_path / "fake.sqlite", "--train", place / "clinic.sqlite", "--schema",
+               place / "clinic.json", "--markdown", tmp_path / "report.md")  # fmt: skip
+    assert end.code == 0 and "integrity             1.000" in end.out, end.err
+    assert "cardinality" in (tmp_path / "report.md").read_text()

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING
+
+import typer
 
 from nacre.cli.attesting import ask, refuse_long_lists
 from nacre.cli.shell import Shell
+from nacre.cli.streams import DASH
 from nacre.errors import SchemaError
 from nacre.privacy.certificate.owned import Owned
 from nacre.privacy.certificate.wording import whose
 from nacre.table.database import Database
 
 if TYPE_CHECKING:
-    from nacre.cli.schema import Claim
+    from nacre.cli.schema import Claim, Guessed
     from nacre.table.sources import Options
 
 
@@ -25,6 +29,28 @@ def show(shell: Shell, database: Database) -> None:
         shell.show(schema_table(schema, name, rows_of(database, name)))
     shell.show(f"protected    {whose(Owned(database).protected)}")
     shell.document(json.loads(database.to_json()))
+
+
+def draft(shell: Shell, places: tuple[str, str | None], guessed: Guessed, options: Options, force: bool) -> None:
+    """`nacre schema draft`: tables, and the keys that a file declares or names suggest."""
+    from nacre.engines import open_tables
+    from nacre.table.database.draft import draft_source
+
+    file, output = places
+    if guessed.identifiers:
+        raise SchemaError("--id: of single tables; columns of ids and keys of a database are identifiers already")
+    source = open_tables(file, options=options) if os.path.isdir(file) else file
+    made = draft_source(source, guessed.unit, guessed.public or ())
+    if output in (None, DASH):
+        typer.echo(made.database.to_json())
+        return shell.tell_owner(["this draft was read from the data: it is as private as they are until reviewed"])
+    made.database.save(output, force)
+    show(shell, made.database)
+    shell.tell_owner(made.notes)
+    shell.say(
+        f"{output} holds facts READ FROM THE DATA, keys and caps among them: it is as private as the data until you "
+        f"have reviewed it.\nCorrect it, then: nacre schema attest {output} --by 'your name' --why 'from the code book'"
+    )
 
 
 def rows_of(database: Database, table: str) -> str:

@@ -11,15 +11,13 @@ import typer
 from nacre.cli import interchange, streams
 from nacre.cli import options as o
 from nacre.cli.groups import Charge, Declared, Histories, Persons, Reading, Voice, grouped, names_of
+from nacre.cli.holding import held_against
 from nacre.cli.shell import Shell, help_text, plain, table
 from nacre.owner import misfit_lines, missing_lines, rule_lines
 
 if TYPE_CHECKING:
-    from nacre.cli.progress import Bars
-    from nacre.engines import Rows
     from nacre.table import Schema
     from nacre.table.database import Database
-    from nacre.table.values.misfits import Misfits
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -29,11 +27,25 @@ app = typer.Typer(
 SchemaPath = Annotated[str, typer.Argument(metavar="SCHEMA", help="A schema file, as JSON.")]
 
 
+@dataclass(frozen=True)
+class Guessed:
+    """What is known of a table, or a database, that is drafted."""
+
+    identifiers: o.Identifiers = None
+    unit: Annotated[
+        str | None,
+        typer.Option(metavar="TABLE", help="Of a database: whose rows, with all they own, are to be protected."),
+    ] = None
+    public: Annotated[
+        list[str] | None, typer.Option(metavar="TABLE", help="Of a database: a table that is public; repeatable.")
+    ] = None
+
+
 @grouped
 def draft(
     file: o.TableFile,
     output: Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", help="Where to write it.")] = None,
-    identifiers: o.Identifiers = None,
+    guessed: Guessed = Guessed(),  # noqa: B008 - it is frozen
     force: o.Force = False,
     *,
     voice: Voice,
@@ -41,19 +53,24 @@ def draft(
 ) -> None:
     """Guess a schema from the data. Every fact in it is marked `read`: a draft to review, not a promise.
 
-    Replace what you know from elsewhere, then attest the rest; until then a run that uses it has no guarantee.
+    Replace what you know from elsewhere, then attest the rest; until then a run that uses it has no guarantee. Of a
+    database (a SQLite or DuckDB file; a folder, with --unit) keys are proposed as the file declares them, or by names.
 
     Examples:
       nacre schema draft people.csv -o people.json
       nacre schema draft people.csv -o people.json --id patient_id
+      nacre schema draft clinic.sqlite -o clinic.json --unit patients --public drugs
     """
+    from nacre.cli import database_schemas
     from nacre.cli.inputs import WatchedRows, check_outputs, estimated_rows, schema_for
     from nacre.cli.progress import Bars
-    from nacre.engines import open_rows
+    from nacre.engines import holds_tables, open_rows
     from nacre.table import Schema
 
-    shell, how = voice.shell(), reading.options()
+    shell, how, identifiers = voice.shell(), reading.options(), guessed.identifiers
     check_outputs({"--output": output}, force, [file])
+    if guessed.unit is not None or guessed.public or holds_tables(file):
+        return database_schemas.draft(shell, (file, output), guessed, how, force)
     source = streams.table(file, how)
     rows = open_rows(source, options=how)
     with Bars(not voice.quiet, {"reading rows": estimated_rows(source)}) as bars:
@@ -177,7 +194,7 @@ def check(
         how = reading.options(schema)
         source, file = streams.table(file, how), streams.name_of(file)
         with Bars(not voice.quiet, {"reading rows": loaded.rows or estimated_rows(source)}) as bars:
-            rows, strange, lacking, broken = _compare(loaded, open_rows(source, options=how), bars)
+            rows, strange, lacking, broken = held_against(loaded, open_rows(source, options=how), bars)
         outside = {name: m.outside + lacking[name] for name, m in strange.items()}
         found |= {"file": file, "rows": rows, "outside": {k: v for k, v in outside.items() if v},
                   "unreadable": {k: m.unreadable for k, m in strange.items() if m.unreadable},
@@ -305,33 +322,6 @@ def _sources(schema: Schema) -> str:
     for source in schema.facts().values():
         counts[source] = counts.get(source, 0) + 1
     return ", ".join(f"{n} facts {source}" for source, n in counts.items())
-
-
-def _compare(
-    schema: Schema, rows: Rows, bars: Bars
-) -> tuple[int, dict[str, Misfits], dict[str, int], dict[str, Misfits]]:
-    """The number of rows; per column, how many values lie outside the schema, and how many are missing where none may
-    be; how many rows break each rule."""
-    from nacre.run.checks import check_rows
-    from nacre.table.encoding import encode
-    from nacre.table.rules.kept import Kept
-    from nacre.table.values.misfits import Misfits
-
-    check_rows(rows, schema)
-    declared = [n for n in schema.modelled if not schema.columns[n].missing]
-    done, strange, lacking = 0, dict.fromkeys(declared, Misfits()), dict.fromkeys(declared, 0)
-    kept = Kept(schema)
-    for batch in rows.batches():
-        done += batch.num_rows
-        bars("reading rows", done, None)
-        encoded = encode(batch, schema)
-        for name in declared:
-            values = encoded.columns[name]
-            strange[name] += Misfits.of(values)
-            if not schema.columns[name].nullable:
-                lacking[name] += int((values.null & ~values.outside).sum())
-        kept.add(encoded, batch)
-    return done, strange, lacking, kept.broken()
 
 
 for _command in (draft, buy, check, attest, show, interchange.export):

@@ -106,6 +106,7 @@ LISTED = (
     ("reading-columns", "reading.columns", "what comes out beside what went in, column by column, nothing declared"),
     ("ledger", "ledger.races", "the ledger under races and deaths, and what a release pays for it"),
     ("scale", "speed.scale", "1 to 100 million rows, read here and by Ray: memory, rows per second"),
+    ("nested-scale", "nested.scale", "ten million rows that a million people own: seconds, memory, the same answers"),
     ("speed", "speed.everyday", "start, fit, sample, evaluate, one pass over 20 million rows, noise"),
     ("speed-dpsgd", "speed.dpsgd", "one step of DP-SGD beside the plain step and other packages"),
     ("speed-expm", "speed.expm", "a step of ExpM+NF, of DP-SGD and of Opacus, two models"),

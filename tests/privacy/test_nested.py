@@ -7,15 +7,19 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from benchmarks.nested.exact import exact_tables
-from tests.privacy_contract import nesting
+from tests.engines.shards_here import ShardsHere
+from tests.privacy_contract import checks, nested_checks, nesting
 
 from nacre.errors import DataError, PlanError
 from nacre.privacy.nested import keys
 from nacre.privacy.nested.curator import NestedCurator
 from nacre.privacy.nested.units import Left
 from nacre.privacy.nested.views import View
+from nacre.privacy.opening import Record
+from nacre.privacy.plan import Plan
 from nacre.table.values import labels
 
 
@@ -278,3 +282,21 @@ def test_names_that_share_half_are_told_apart():
     asked = np.array([[5, 3], [5, 2], [5, 4], [3, 9], [2, 0], [9, 9], [5, 1]], np.uint64)
     there = np.array([True] * 6 + [False])
     assert index.find(asked, there).tolist() == [3, 1, -1, 2, -1, -1, -1]
+
+
+def test_workers_that_read_shards_give_the_same_tables(tmp_path):
+    tables = nesting.together(nesting.random_tables(np.random.default_rng(8), 30), nested_checks.anchor())
+    whole = nesting.curator(tables)
+    sources = {}
+    for t, found in nesting.arrow(tables).items():
+        paths = [tmp_path / f"{t}{i}.parquet" for i in range(4)]
+        for i, path in enumerate(paths):
+            pq.write_table(found.take(pa.array(range(i, len(found), 4))), path)
+        sources[t] = ShardsHere(paths, 3)
+    plan = Plan("test", (nesting.ENTRY,), checks.FREE)
+    seen: list[int] = []
+    record = Record(progress=seen.append)
+    shards = NestedCurator(sources, plan, nesting.DATABASE, nesting.FORMS, checks.ZeroNoise(), record)
+    assert same(shards.nested(nesting.ENTRY), whole.nested(nesting.ENTRY))
+    assert shards.dropped == whole.dropped and shards.outside == whole.outside
+    assert seen == sorted(seen) and seen[-1] == sum(map(len, tables.values()))

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nacre.engines import Rows
+from nacre.privacy.nested.coding import Reader
 from nacre.privacy.nested.keys import LEFT_OUT, Index
 from nacre.privacy.nested.mixing import mixed, told_apart
-from nacre.privacy.nested.reading import Above, Loose, Part, Reader, TooMany, read
+from nacre.privacy.nested.reading import Above, Loose, Part, TooMany, read
 from nacre.privacy.passes.work import Outside, narrow
 from nacre.table.grid import Grid
 from nacre.table.values.stored import Values

@@ -89,7 +89,7 @@ def fold(rows: Rows, work: Work, cap: Cap, progress: Progress) -> Any:
     total, done, place = work.start(), 0, 0
     waiting: dict[int, Any] = {}  # shards that were ready before an earlier one
     given = [(shard, work, own) for shard, own in zip(rows.shards, _caps_of_shards(rows, cap))]
-    for i, (part, counted) in _once_each(rows, given):
+    for i, (part, counted) in once_each(rows, given):
         done += counted
         progress(done)
         if work.any_order:
@@ -101,7 +101,7 @@ def fold(rows: Rows, work: Work, cap: Cap, progress: Progress) -> Any:
     return total
 
 
-def _once_each(rows: ShardedRows, given: list[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
+def once_each(rows: ShardedRows, given: list[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
     """The totals of all shards. One that comes twice counts once; one that does not come is an error: sums that lack a
     shard would look like any others."""
     seen: set[int] = set()
@@ -148,7 +148,7 @@ def _caps_of_shards(rows: ShardedRows, cap: Cap) -> list[Cap]:
     if cap.column is None:
         return [cap] * len(rows.shards)
     work, found = _Persons(cap.column, cap.key), {}
-    for i, (tally, _) in _once_each(rows, [(shard, work, Cap()) for shard in rows.shards]):
+    for i, (tally, _) in once_each(rows, [(shard, work, Cap()) for shard in rows.shards]):
         found[i] = tally.pop_all()
     seen, caps = Tally(), []
     for i in range(len(rows.shards)):

@@ -67,6 +67,8 @@ LISTED = (
     ("nist", "board.nist", "NIST's k-marginal score on national2019, with and without a target of 20 classes"),
     ("board", "board.board", "tables of many shapes: ours and other packages, utility, distances, tails, seconds"),
     ("relational", "relational.board", "databases: the sketch of units, tables fitted by themselves, SDV's HMA"),
+    ("auto", "board.auto", "the method that auto takes beside the best of ours, tables of many shapes"),
+    ("coverage", "sketch.coverage", "how often 95 % intervals of expected tables hold the count: `--seeds 200` fits"),
     (
         "rules",
         "rules.keeping",

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmarks.board.picture import picture
+from benchmarks.board.tally import tally
 from benchmarks.catalogue import CATALOGUE
 from benchmarks.places import RESULTS, ROOT
 from benchmarks.topics import TOPICS, Table, Topic
@@ -19,6 +21,7 @@ from nacre.errors import NacreError
 from nacre.metrics import METRICS, metric
 
 PAGE = ROOT / "docs" / "results.md"
+BOARD = "board.svg"  # beside the page
 ARROWS = {"higher": "↑", "lower": "↓", "none": ""}
 CEILINGS = {"real": 0, "bootstrap": 1}  # first in their table
 EMPIRICAL = "none (empirical only)"  # whatever a flow made: its parameter is no budget (specs/expm_nf.md)
@@ -47,24 +50,58 @@ def documents(folder: Path = RESULTS) -> list[dict[str, Any]]:
 
 def write(folder: Path = RESULTS, page: Path = PAGE) -> Path:
     page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text(render(documents(folder)))
+    for name, text in {page.name: render(documents(folder)), **pages(documents(folder))}.items():
+        (page.parent / name).write_text(text)
     return page
+
+
+def pages(found: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """What stands beside the page: topics with a page of their own, and the picture of the board."""
+    files = {document["name"]: document for document in found}
+    made = {}
+    for topic in (t for t in TOPICS if t.page):
+        if parts := _answered(topic, files, set()):
+            head = f"# {topic.title}\n\nMade by `python -m benchmarks page`; [how to read it](results.md).\n"
+            made[topic.page] = "\n".join([head, topic.text + "\n", *parts])
+        if topic.board and "board" in files:
+            made[BOARD] = picture(files["board"]["rows"])
+    return made
 
 
 def render(found: Iterable[Mapping[str, Any]], topics: Iterable[Topic] = TOPICS) -> str:
     files = {document["name"]: document for document in found}
     parts, told = [HEAD], set()
     for topic in topics:
-        answers = [(table, rows) for table in topic.tables if (rows := _rows(table, files))]
-        if not answers:
-            continue
-        rows = [row for _, own in answers for row in own]
-        used = {row["metric"] for row in rows}
-        parts += [f"## {topic.title}\n{topic.text}\n", *(_table(table, own) for table, own in answers)]
-        parts.append(_sources(rows) + _glossary(used - told))
-        told |= used
+        answered = _answered(topic, files, set() if topic.page else told)
+        if answered:
+            parts.append(f"## {topic.title}\n{topic.text}\n")
+            parts += [f"All of it: [{topic.page}]({topic.page}).\n"] if topic.page else answered
     parts += [_peers(files.values()), _files(files.values())]
     return "\n".join(part for part in parts if part)
+
+
+def _answered(topic: Topic, files: Mapping[str, Mapping[str, Any]], told: set[str]) -> list[str]:
+    """The tables of a topic that have rows, and what their figures are, those apart that were `told`; adds to these."""
+    answers = [(table, rows) for table in topic.tables if (rows := _rows(table, files))]
+    if not answers:
+        return []
+    rows = [row for _, own in answers for row in own]
+    used = {row["metric"] for row in rows}
+    before = [_board(files["board"]["rows"])] if topic.board and "board" in files else []
+    parts = [*before, *(_table(table, own) for table, own in answers), _sources(rows) + _glossary(used - told)]
+    told |= used
+    return parts
+
+
+def _board(rows: list[Row]) -> str:
+    """The picture, and on how many tables ours is ahead of each other method; the tables on which it is behind."""
+    head = ["question", "ε", "`sketch` beside", "ahead on", "behind on", "which are"]
+    lines = [head, ["---"] * len(head)]
+    for found in tally(rows):
+        counts = (str(len(found.ahead)), str(len(found.behind)), ", ".join(found.behind))
+        lines.append([found.question, _budget(found.epsilon), found.method, *counts])
+    drawn = f"![What rows of each method lose at ε = 1, table by table]({BOARD})\n"
+    return f"{drawn}\n### Ahead and behind, tables by number\n{_markdown(lines)}"
 
 
 def _rows(table: Table, files: Mapping[str, Mapping[str, Any]]) -> list[Row]:

@@ -25,6 +25,8 @@ class Topic:
     title: str
     text: str
     tables: tuple[Table, ...]
+    page: str = ""  # a page of its own beside docs/results.md, which links it
+    board: bool = False  # whether the picture and the count of the board stand before its tables
 
 
 UTILITY = ("auc_hgb", "auc_lr", "auc_mean10", "f1_lr", "f1_tree", "f1_forest", "f1_hgb", "f1_macro", "f1_mean9", "tvd1",
@@ -67,7 +69,9 @@ TOPICS: tuple[Topic, ...] = (
         "The board",
         "Ours and other packages on tables of many shapes, each run in a process of its own for ten minutes at most. "
         "What boosted trees lose stands over the same trees trained on private rows. Other figures are in the file.",
-        (
+        page="board.md",
+        board=True,
+        tables=(
             Table("What boosted trees lose: AUC, or R² where a number is predicted", ("board",),
                   ("auc_hgb_gap", "r2_hgb_gap"), columns=("dataset",)),
             Table("Two-way tables", ("board",), ("tvd2",), columns=("dataset",)),
@@ -93,6 +97,27 @@ TOPICS: tuple[Topic, ...] = (
             Table("What is foreseen of the next row: gaps to real units", ("relational",),
                   ("auc_trees_gap", "auc_logistic_gap"), lines=("dataset", "epsilon", "method"),
                   where={"dataset": ".*: .*"}),
+        ),
+    ),
+    Topic(
+        "The method that `auto` takes",
+        "Models trained on synthetic rows, at δ = 1e-5 and with the target told, beside the best of ours by median "
+        "error; which method is taken follows from public facts ([the rule](methods/auto.md)).",
+        (
+            Table("Over the best of ours", ("auto",), ("over_best",), lines=("dataset", "method"),
+                  columns=("epsilon",)),
+            Table("Mean error of a linear model and of boosted trees", ("auto",), ("model_error",),
+                  lines=("dataset", "epsilon"), columns=("method",), where={"method": "(?!auto).*"}),
+            Table("Two-way tables", ("auto",), ("tvd2",), lines=("dataset", "epsilon"), columns=("method",)),
+        ),
+    ),
+    Topic(
+        "Intervals",
+        "How often the 95 % intervals of `release.expected` hold the exact count: each seed is a fit with noise of its "
+        "own, the spread that of single fits.",
+        (
+            Table("Columns and pairs of columns", ("coverage",), ("coverage_1", "coverage_2", "told_1", "told_2"),
+                  lines=("dataset", "epsilon")),
         ),
     ),
     Topic(

@@ -12,11 +12,10 @@ from functools import lru_cache
 import pandas as pd
 
 from benchmarks import data
-from benchmarks.board.cells import Cell, Grid, Judged, run_grid, words
+from benchmarks.board.cells import Cell, Grid, Judged, run_grid, splits, words
 from benchmarks.board.judge import Board
 from benchmarks.board.tables import TABLES
 from benchmarks.catalogue import Options
-from benchmarks.methods import Task
 from benchmarks.peers import study as peers
 from benchmarks.peers.registry import PEERS
 from benchmarks.places import WORK
@@ -47,14 +46,12 @@ def run(options: Options, results: Results) -> None:
     def loaded(table: str) -> data.Dataset:
         return TABLES[table]().head(QUICK_ROWS if options.quick else None)
 
-    def prepare(table: str, seed: int) -> tuple[Task, Judged]:
-        dataset = loaded(table)
-        private, holdout = dataset.split(seed)
+    def judge(dataset: data.Dataset, private: pd.DataFrame, holdout: pd.DataFrame, seed: int) -> Judged:
         board = Board(dataset, private, holdout, seed, WORK / f"{results.name}-report")
 
-        def judge(method: str, made: pd.DataFrame) -> dict[str, float]:
+        def figures(method: str, made: pd.DataFrame) -> dict[str, float]:
             return board.ceiling() if method == "real" else board.figures(made, resampled=method in FREE)
 
-        return Task(dataset, private, seed), judge
+        return figures
 
-    run_grid(Grid(CELLS, methods, prepare), options, results)
+    run_grid(Grid(CELLS, methods, splits(loaded, judge)), options, results)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from benchmarks.catalogue import Options
+from benchmarks.data import Dataset
 from benchmarks.methods import Case, Maker, NotMade, Task
 from benchmarks.results import Results, Setting
 
@@ -38,6 +39,19 @@ class Grid:
     cells: Sequence[Cell]
     methods: Mapping[str, Maker]
     prepare: Callable[[str, int], tuple[Task, Judged]]
+
+
+def splits(
+    loaded: Callable[[str], Dataset], judge: Callable[[Dataset, pd.DataFrame, pd.DataFrame, int], Judged]
+) -> Callable[[str, int], tuple[Task, Judged]]:
+    """What prepares a grid whose tables are split by seed: the private rows, and what judges by them and the rest."""
+
+    def prepare(table: str, seed: int) -> tuple[Task, Judged]:
+        dataset = loaded(table)
+        private, holdout = dataset.split(seed)
+        return Task(dataset, private, seed), judge(dataset, private, holdout, seed)
+
+    return prepare
 
 
 def words(cells: Sequence[Cell]) -> tuple[str, ...]:

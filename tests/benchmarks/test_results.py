@@ -141,6 +141,9 @@ def test_the_page_shows_ours_and_theirs_side_by_side(make):
 def test_the_page_is_that_of_the_files():
     """Whoever measures anew writes the page anew: `python -m benchmarks page`."""
     assert results_page.PAGE.read_text() == results_page.render(results_page.documents())
+    beside = results_page.pages(results_page.documents())
+    assert set(beside) == {"board.md", "board.svg"}
+    assert all((results_page.PAGE.parent / name).read_text() == text for name, text in beside.items())
 
 
 def test_the_page_is_short_and_no_result_file_is_missing_from_it():

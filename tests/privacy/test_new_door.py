@@ -100,6 +100,7 @@ class Method:
     needs: tuple[tuple[str, ...], ...] = ((ENTRY.name,),)
     chosen: Mapping[str, str] = field(default_factory=dict)
     says: Mapping[str, str | None] = None  # type: ignore[assignment]
+    auto: str | None = None
     rests: tuple[str, ...] = ("it holds",)
 
 

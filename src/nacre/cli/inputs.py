@@ -47,8 +47,11 @@ def parse_epsilon(text: str, large: bool | None = True) -> float | None:
 
 def parse_options(texts: Sequence[str], method: str) -> dict[str, Any]:
     """Hyperparameters of a method from NAME=VALUE texts, with their declared types."""
+    from nacre.synthesizers.auto import AUTO
     from nacre.synthesizers.registry import DATABASES, METHODS
 
+    if texts and method == AUTO:
+        raise NacreError(f"--option {texts[0]!r}: settings are of one method; name it with --method instead of 'auto'")
     listed = METHODS.get(method) or DATABASES.get(method)
     if not texts or listed is None:
         return {}

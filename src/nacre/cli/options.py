@@ -34,7 +34,7 @@ Delta = Annotated[
     ),
 ]
 Neighbours = Annotated[str, typer.Option(rich_help_panel=MODEL, help="add_or_remove_one, zero_out or replace_one.")]
-Method = Annotated[str, typer.Option(rich_help_panel=MODEL, help="See `nacre methods`.")]
+Method = Annotated[str, typer.Option(rich_help_panel=MODEL, help="See `nacre methods`; auto chooses by public facts.")]
 Target = Annotated[
     str | None, typer.Option(rich_help_panel=MODEL, help="The column to predict: its relation to all pairs is kept.")
 ]

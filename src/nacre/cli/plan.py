@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from nacre.privacy.certificate.statement import Certificate
     from nacre.privacy.plan import Plan
     from nacre.run.terms import Terms
+    from nacre.synthesizers.auto import Choice
     from nacre.table.database import Database
     from nacre.table.database.long import LongTable
 
@@ -90,6 +91,7 @@ def plan(
     from nacre.cli.inputs import check_target_column, schema_for
     from nacre.planning.comparison import Case
     from nacre.run.job import prepare
+    from nacre.synthesizers.auto import choose
 
     shell = Shell(as_json)
     if (known := _database(file, columns_from, told)) is not None:
@@ -102,12 +104,13 @@ def plan(
     job = prepare(columns, described, replace(terms, target_shares=shares))
     place = _place(file or columns_from or "", engine)
     seen = job.forecast(place)
-    case = Case(job.schema, job.plan.budget, asked.method, job.settings, place)
-    others, helping = _beside(case, seen)
-    for part in [*_tell(job.plan, seen), *comparison_tables(others, helping)]:
+    case = Case(job.schema, job.plan.budget, job.method, job.settings, place)
+    others, helping = _beside(case, seen, job.chosen is not None)
+    chosen = choose(job.schema.inner, job.plan.budget, job.synthesizer.target, shares is not None)
+    for part in [*_tell(job.plan, seen), _auto_line(chosen), *comparison_tables(others, helping)]:
         shell.show(part)
     beside = {"compared": [asdict(x) for x in others], "would_help": [asdict(x) for x in helping]}
-    shell.document({**job.plan.to_json(), "notes": {**seen.to_json(), **beside}})
+    shell.document({**job.plan.to_json(), "notes": {**seen.to_json(), **beside, "auto": chosen._asdict()}})
 
 
 def _database(file: str | None, columns_from: str | None, told: Told) -> Database | LongTable | None:
@@ -136,11 +139,20 @@ def _plan_of_database(known: Database | LongTable, data: str | None, terms: Term
     shell.document(job.plan.to_json())
 
 
-def _beside(case: Case, seen: Forecast) -> tuple[tuple[Line, ...], tuple[Line, ...]]:
-    """Other plans beside this one, where its forecast has errors to compare."""
+def _auto_line(chosen: Choice) -> str:
+    """What `auto` takes for this table and promise, whatever method was named."""
+    signal = "" if chosen.signal is None else f" (here {chosen.signal:,.0f} times)"
+    return f"auto           takes {chosen.method}: {chosen.rule}{signal}"
+
+
+def _beside(case: Case, seen: Forecast, chosen: bool) -> tuple[tuple[Line, ...], tuple[Line, ...]]:
+    """Other plans beside this one, where its forecast has errors to compare, or nobody named its method."""
     from nacre.planning.comparison import comparable, compare, what_helps
 
-    return (compare(case), what_helps(case, seen)) if comparable(case) and seen.columns else ((), ())
+    if not comparable(case):
+        return (), ()
+    others = compare(case) if seen.columns or chosen else ()
+    return others, what_helps(case, seen) if seen.columns else ()
 
 
 def _place(file: str, engine: str | None) -> Place:
@@ -280,8 +292,12 @@ def methods(as_json: o.Json = False) -> None:
         told = ", ".join(f"{k}={_setting(v)}" for k, v in settings.items())
         made.add_row(name, method.guarantee, method.summary, told)
         found[name] = {"guarantee": method.guarantee, "summary": method.summary, "settings": settings}
+    rules = {name: method.auto for name, method in METHODS.items() if method.auto}
     shell.show(made)
-    shell.document({"methods": found})
+    shell.show("--method auto takes, by public facts alone (docs/methods/auto.md):")
+    for name, rule in rules.items():
+        shell.show(f"  {name}: {rule}")
+    shell.document({"methods": found, "auto": rules})
 
 
 def _setting(value: object) -> str:

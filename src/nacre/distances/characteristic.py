@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import gamma, pi, sqrt
+from math import exp, lgamma, pi, sqrt
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -112,6 +112,6 @@ def energy_frequencies(count: int, columns: int, diameter: float, seed: int = 0)
     direction /= np.linalg.norm(direction, axis=1, keepdims=True)
     scale = 2 / diameter
     radius = scale * np.abs(rng.standard_cauchy(count))
-    mean_shadow = gamma(columns / 2) / (sqrt(pi) * gamma((columns + 1) / 2))  # E|θ_1| on the sphere
+    mean_shadow = exp(lgamma(columns / 2) - lgamma((columns + 1) / 2)) / sqrt(pi)  # E|θ_1| on the sphere
     weights = (2 / (pi * mean_shadow)) * radius**-2 * (pi * scale / 2) * (1 + (radius / scale) ** 2)
     return direction * radius[:, None], weights

@@ -20,6 +20,7 @@ class Declared:
     needs: tuple[tuple[str, ...], ...] = ()
     chosen: Mapping[str, str] = field(default_factory=dict)
     says: Mapping[str, str | None] = field(default_factory=dict)
+    auto: str | None = None
     rests: tuple[str, ...] = LEARNED
 
 

@@ -180,6 +180,26 @@ def _plans() -> list[Metric]:
     ]
 
 
+def _intervals() -> list[Metric]:
+    """What releases say of their own counts."""
+    what = {1: "columns", 2: "pairs of columns"}
+    covered = [Metric(f"coverage_{k}", "none", SHARE, "1", COMPARED, f"share of 95 % intervals of cells of {text} that "
+                      "hold the exact count") for k, text in what.items()]  # fmt: skip
+    told = [Metric(f"told_{k}", "higher", SHARE, "1", ("synthetic",), f"share of cells of {text} with an interval")
+            for k, text in what.items()]  # fmt: skip
+    return [*covered, *told]
+
+
+def _choosing() -> list[Metric]:
+    """Methods beside one another."""
+    error = "1 - AUC, or squared error over variance, of a linear model and of boosted trees, mean"
+    behind = "median model_error of the method that auto takes over the smallest of all methods of ours"
+    return [
+        Metric("model_error", "lower", (0.0, INF), "1", TRAINED, error),
+        Metric("over_best", "lower", (1.0, INF), "1", TRAINED, behind),
+    ]
+
+
 def _rules() -> list[Metric]:
     """What drawn rows make of the rules of a schema."""
     return [
@@ -246,5 +266,6 @@ def _tails() -> Iterator[Metric]:
         yield lower(f"{name}_max", INF, f"error of {what} over its distance from the median, worst numeric column")
 
 
-METRICS = (*_costs(), *_calls(), *_books(), *_attacked(), *_settings(), *_learners(), *_plans(), *_rules(), *_law(),
+METRICS = (*_costs(), *_calls(), *_books(), *_attacked(), *_settings(), *_learners(), *_plans(), *_intervals(),
+           *_choosing(), *_rules(), *_law(),
            *_reading(), *_boards())  # fmt: skip

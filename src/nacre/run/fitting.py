@@ -135,9 +135,10 @@ def carry_out(table: object, schema: Schema | None, terms: Terms, access: Access
         found = discovery.paid_for(found, job.schema, job.plan, run.noise.seeded)
         certificate = run.certificate(found)
     extras = {**certificate.extras, **job.synthesizer.public_facts(terms.epsilon is not None)}
+    extras |= {"chosen": job.chosen} if job.chosen else {}
     certificate = dataclasses.replace(certificate, extras=extras)
     certificate = stating(certificate, found, terms)
-    return Release(terms.method, found, model, certificate, None if weighing else terms.target_shares)
+    return Release(job.method, found, model, certificate, None if weighing else terms.target_shares)
 
 
 def _bought(run: Session[Curator], job: Job) -> Schema:

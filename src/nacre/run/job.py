@@ -16,8 +16,9 @@ from nacre.run.checks import refuse_read, refuse_undeclared
 from nacre.run.described import Given, described
 from nacre.run.requests import in_the_loss, share_target, with_hiding, without
 from nacre.run.terms import DOMAINS, Access, AskedShares, Terms
+from nacre.synthesizers import auto
 from nacre.synthesizers.base import Synthesizer
-from nacre.synthesizers.registry import make
+from nacre.synthesizers.registry import METHODS, make
 from nacre.table import Schema
 from nacre.table.database import Database
 from nacre.table.database.long import LongTable
@@ -40,6 +41,16 @@ class Job:
     terms: Terms
     given: Schema | None = None
     table: Any = None
+
+    @property
+    def method(self) -> str:
+        """By its name: the one asked for, or the one that `auto` chose."""
+        return self.synthesizer.name
+
+    @property
+    def chosen(self) -> str | None:
+        """The rule by which `auto` chose the method, in words; None where it was named."""
+        return METHODS[self.method].auto if self.terms.method == auto.AUTO else None
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -124,11 +135,21 @@ def prepare(columns: Sequence[str], schema: Schema | None, terms: Terms, written
     refuse_undeclared(undeclared(schema), terms)
     schema = discovery.rows_by_promise(schema, budget)
     refuse_read(schema, terms)
-    synthesizer = make(terms.method, {"target": target, **terms.options, **in_the_loss(terms)})
+    synthesizer = make(_method(terms, schema, target), {"target": target, **terms.options, **in_the_loss(terms)})
     _refuse_mapped(schema, target)
     synthesizer.supports(schema.inner)
     plan = synthesizer.plan(schema.inner, schema.rows, budget, discovery.entries(schema, budget, written))
     return Job(synthesizer, schema, plan, dataclasses.replace(terms, target=target), given)
+
+
+def _method(terms: Terms, schema: Schema, target: str | None) -> str:
+    """The method that was named, or the one that `auto` takes; settings are of one method, whose name they need."""
+    if terms.method != auto.AUTO:
+        return terms.method
+    if terms.options:
+        first = next(iter(terms.options))
+        raise NacreError(f"method 'auto' has no option {first!r}: settings are of one method; name that method")
+    return auto.choose(schema.inner, terms.budget, target, terms.target_shares is not None).method
 
 
 def _refuse_mapped(schema: Schema, target: str | None) -> None:

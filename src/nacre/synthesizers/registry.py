@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from nacre.errors import NacreError
+from nacre.synthesizers.auto import AUTO, RULES
 from nacre.table.naming import choices
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ class Method(Generic[K]):
     `opens`, `needs` and `says` are what a certificate of it may state (`privacy.verification.Declared`): its entries
     by name and doors, of which one set in `needs` is never lacking and those in `chosen` come with a choice, and the
     extras that are its own. `compared`: its plans have a forecast and need no settings, so that `nacre plan` shows it
-    beside others.
+    beside others. `auto`: the rule by which method "auto" takes it, in words; None where it never does.
     """
 
     path: str  # module:class
@@ -36,6 +37,7 @@ class Method(Generic[K]):
     says: Mapping[str, str | None] = dataclasses.field(default_factory=dict)
     rests: tuple[str, ...] = ()
     compared: bool = False
+    auto: str | None = None
 
     @property
     def stated(self) -> dict[str, Any]:
@@ -59,6 +61,7 @@ METHODS: dict[str, Method[Synthesizer]] = {
         (("one-way",),),
         {f"cliques {i}": f"choice {i}" for i in range(1, 5)},
         compared=True,
+        auto=RULES["sketch"],
     ),
     "pearl": Method(
         "nacre.synthesizers.pearl.method:Pearl",
@@ -67,6 +70,7 @@ METHODS: dict[str, Method[Synthesizer]] = {
         {"one-way": "counts", "sketch": "total"},
         (("one-way", "sketch"),),
         compared=True,
+        auto=RULES["pearl"],
     ),
     "pearl-paper": Method(
         "nacre.synthesizers.pearl.paper:PearlPaper",
@@ -88,6 +92,7 @@ METHODS: dict[str, Method[Synthesizer]] = {
         "few points of small energy distance, fitted to a noisy characteristic function; needs a declared schema",
         {"bandwidth": "select total", "sketch": "total", "points": "sample"},
         (("sketch",), ("points",)),
+        auto=RULES["support-points"],
     ),
     "kme": Method(
         "nacre.synthesizers.kme:Kme",
@@ -191,7 +196,8 @@ def make_for_databases(method: str, options: Mapping[str, Any]) -> NestedSketch:
 
 def _made(method: str, methods: Mapping[str, Method[K]], options: Mapping[str, Any]) -> K:
     if method not in methods:
-        raise NacreError(f"method {method!r} is not known; choose one of {choices(method, methods, len(methods))}")
+        known = [*([AUTO] if methods is METHODS else []), *methods]
+        raise NacreError(f"method {method!r} is not known; choose one of {choices(method, known, len(known))}")
     kind = methods[method].load()
     known = ["target", *kind.options()]
     for option in options:

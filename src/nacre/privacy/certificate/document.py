@@ -211,6 +211,7 @@ def _pair_of(where: str, value: object) -> None:
 EXTRAS: dict[str, Check] = {  # what is printed of `extras`; the rest is kept and not shown
     "label": _text,
     "statement": _text,
+    "chosen": _text,
     "target": _target,
     "target_shares": _objects(_pair_of),
     "epsilon_tilde": number,

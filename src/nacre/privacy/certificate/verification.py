@@ -58,6 +58,11 @@ class Declared(Protocol):
         ...
 
     @property
+    def auto(self) -> str | None:
+        """The rule by which it is chosen where none was named, in words."""
+        ...
+
+    @property
     def rests(self) -> tuple[str, ...]:
         """What all its promises rest on besides the proofs; nothing where that depends on the table."""
         ...
@@ -98,6 +103,11 @@ def _refuse_other_words(stated: Certificate, declared: Declared) -> None:
             raise CertificateError(
                 f"its certificate states {stated.extras[name]!r} as {name}; the method says {text!r}"
             )
+    if "chosen" in stated.extras and stated.extras["chosen"] != declared.auto:
+        raise CertificateError(
+            f"its certificate says that method {stated.method!r} was chosen by {stated.extras['chosen']!r}, which is "
+            "no rule that chooses it"
+        )
     if "label" in stated.extras and stated.guarantee != Level.NONE.label:
         raise CertificateError("its certificate puts a label of its own over a guarantee")
 

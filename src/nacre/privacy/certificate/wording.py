@@ -46,7 +46,9 @@ UNPROVEN = (
 
 def describe(c: Certificate) -> str:
     """The certificate in plain words."""
-    lines = [f"nacre certificate: method {c.method}", f"Guarantee: {label(c)}"]
+    lines = [f"nacre certificate: method {c.method}"]
+    lines += [f"Method chosen by auto: {c.extras['chosen']}"] if "chosen" in c.extras else []
+    lines += [f"Guarantee: {label(c)}"]
     lines += [f"  because {reason}" for reason in c.reasons]
     if c.epsilon is not None and c.delta is not None:
         lines += [

@@ -108,7 +108,7 @@ def _bell_factor(log_spread: Any, loads: Any, d: int) -> Any:
     """
     import jax.numpy as jnp
 
-    whole = jnp.concatenate([loads.reshape(d, -1), jnp.eye(d)], axis=1)
+    whole = jnp.concatenate([loads.reshape(d, min(d, FACTORS)), jnp.eye(d)], axis=1)
     return jnp.exp(log_spread)[:, None] * whole / jnp.linalg.norm(whole, axis=1, keepdims=True)
 
 

@@ -29,3 +29,14 @@ def test_tables_keep_their_sums_and_the_tail_its_reach():
     last = coarse.whole == coarse.whole.max()
     beyond = found[0].inside[last & (grid.low >= 40)].sum() * counts[last].sum()
     assert abs(beyond / counts[grid.low >= 40].sum() - 1) < 0.15
+
+
+def test_the_target_keeps_its_groups():
+    grid = Grid.of(Numeric((0.0, 100.0)))
+    edge = np.append(grid.low, 100.0)
+    counts = 20_000 * (np.exp(-edge[:-1] / 8) - np.exp(-edge[1:] / 8))
+    coarse = Coarse.of(grid, counts, 5.0, 6, Allocation(5.0, None, 5.0, 1, 1.0, 20_000.0))
+    joint = np.outer(coarse.counts, coarse.counts) / coarse.counts.sum()
+    found, (table,) = joined([coarse, coarse], [Table((0, 1), joint, 3.0)], counts.sum(), 1)
+    assert found[1].groups == coarse.groups > found[0].groups
+    assert table.counts.shape == (found[0].groups, found[1].groups)

@@ -118,6 +118,8 @@ def _unordered(counts: Floats, limit: int, floor: float) -> Ints:
 
 def _ordered(counts: Floats, sigma: float, limit: int, floor: float, power: float) -> Ints:
     mass = stepped(counts, sigma, price=0.3, level=2.0)
+    if counts.size <= limit:  # room for all that can be told
+        return _merge(np.arange(counts.size, dtype=np.int32), mass, limit, floor)
     spike = np.zeros(mass.size, bool)
     while True:  # a spike taken out lowers the equal share of the rest, so that more may stand out
         share = max(mass[~spike].sum() / max(limit - spike.sum(), 1), floor, 1e-9)

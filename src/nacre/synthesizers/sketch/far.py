@@ -22,7 +22,7 @@ def joined(
 ) -> tuple[list[Coarse], list[Table]]:
     """Columns and tables with divided tails in one piece, inside which the masses of its groups are kept."""
     near = near_target([c.groups for c in coarse], tables, total, target)
-    home = [c.undivided() for c in coarse]
+    home = [np.arange(c.groups) if j == target else c.undivided() for j, c in enumerate(coarse)]
     found = [c if j == target else c.joined(near[j].sum(1)) for j, c in enumerate(coarse)]
     return found, [_merged(t, home) for t in tables]
 

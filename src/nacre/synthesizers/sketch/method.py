@@ -24,8 +24,9 @@ from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Counts, Entry, Plan, Select, gaussian_share
 from nacre.synthesizers.base import Progress, Synthesizer, scope_of, silent, target_place
 from nacre.synthesizers.basis import FromTables
-from nacre.synthesizers.mixture import reconstruction
-from nacre.synthesizers.mixture.fit import Config
+from nacre.synthesizers.mixture import missed, reconstruction, ties
+from nacre.synthesizers.mixture.bought import Bought
+from nacre.synthesizers.mixture.fit import Config, Fitted
 from nacre.synthesizers.mixture.loss import Table
 from nacre.synthesizers.mixture.model import TableModel
 from nacre.synthesizers.mixture.sampling import Particles
@@ -38,6 +39,7 @@ from nacre.table import Schema
 from nacre.table.grid import Grid
 
 WARM = 80  # steps of a fit that goes on from the last round
+SLOW = 0.1  # rate of the one that mends the first
 MAX_CLASSES = 12  # most groups of a target: each multiplies the cells of every table
 
 
@@ -192,13 +194,14 @@ class Sketch(Synthesizer):
         given = reconstruction.Problem(sizes, tables, total, target, seed)
         choice = self._choice(given, parts, step("choosing"))
         found = reconstruction.reconstruct(given, choice, step("fitting"))
+        ordered = [curator.grids[name].ordered for name in columns]
+        given, found = _mended(given, found, ordered, choice, step("mending"))
         rounds = rounds_of(plan)
         search = Search(curator, columns, coarse, total) if rounds else None
         for i in range(1, rounds + 1):
             assert search is not None
             progress("choosing cliques", i - 1, rounds)
-            tables = tables + search.round(curator, plan, i, found, total)
-            given = replace(given, tables=tables)
+            given = replace(given, tables=[*given.tables, *search.round(curator, plan, i, found, total)])
             pace = choice if i == rounds else replace(choice, config=replace(choice.config, steps=WARM))
             found = reconstruction.reconstruct(given, pace, step("fitting"), start=found)
         if not faint:
@@ -282,6 +285,24 @@ class Sketch(Synthesizer):
         for (name, cliques), noisy in zip(wanted.items(), curator.counts_together(asked, groups)):
             found += [Table(c, t.astype(np.float64), s) for c, t, s in zip(cliques, noisy, plan[name].sigmas)]
         return found
+
+
+def _mended(
+    given: reconstruction.Problem,
+    found: Fitted,
+    ordered: Sequence[bool],
+    choice: reconstruction.Choice,
+    progress: Callable[[int, int], None],
+) -> tuple[reconstruction.Problem, Fitted]:
+    """The fit goes on, with what it clearly missed added to its tables, from particles that keep together what goes
+    together; as it is where there is neither."""
+    tables = missed.sharpened(given.tables, found, given.sizes, given.total, ordered)
+    tied = ties.find(Bought.of(given.tables, given.sizes).tables, given.target)
+    if not tied and all(a is b for a, b in zip(tables, given.tables, strict=True)):
+        return given, found
+    start = ties.divided(found, tied, given.sizes, np.random.default_rng([given.seed, 2]))
+    given, slow = replace(given, tables=tables), replace(choice.config, steps=WARM, rate=SLOW)
+    return given, reconstruction.reconstruct(given, replace(choice, config=slow), progress, start=start)
 
 
 def deep_order(plan: Plan) -> int:

@@ -17,6 +17,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Events:
+    """Which columns of the events count."""
+
+    person: Annotated[str, typer.Option(metavar="COLUMN", help="Whose event it is.")]
+    code: Annotated[str, typer.Option(metavar="COLUMN", help="What happened.")]
+
+
+@dataclass(frozen=True)
 class Codes:
     """Which codes there are, and how they become columns."""
 
@@ -28,16 +36,22 @@ class Codes:
     counts: Annotated[bool, typer.Option("--counts", help="How often, in place of whether.")] = False
 
 
+@dataclass(frozen=True)
+class Made:
+    """What is written."""
+
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The table of persons.")]
+    schema: Annotated[str | None, typer.Option(metavar="FILE", help="Write the schema of the table, too.")] = None
+    force: o.Force = False
+
+
 @grouped
 def patients(
     file: Annotated[str, typer.Argument(metavar="FILE", help="The events: a row for each person and code.")],
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The table of persons.")],
-    person: Annotated[str, typer.Option(metavar="COLUMN", help="Whose event it is.")],
-    code: Annotated[str, typer.Option(metavar="COLUMN", help="What happened.")],
-    schema: Annotated[str | None, typer.Option(metavar="FILE", help="Write the schema of the table, too.")] = None,
-    force: o.Force = False,
     *,
+    events: Events,
     listed: Codes,
+    made: Made,
     reading: Reading,
     voice: Voice,
 ) -> None:
@@ -60,19 +74,21 @@ def patients(
     from nacre.table.writing import TableWriter
 
     shell = voice.shell()
-    check_outputs({"--output": output, "--schema": schema}, force, [file])
-    column = _column(listed)
+    check_outputs({"--output": made.output, "--schema": made.schema}, made.force, [file])
+    column, names = _column(listed), (events.person, events.code)
     rows = open_rows(file, options=reading.options())
-    if lacking := [name for name in (person, code) if name not in rows.column_names]:
+    if lacking := [name for name in names if name not in rows.column_names]:
         raise DataError(f"{file}: no column {lacking[0]!r}; it has {', '.join(rows.column_names[:8])}")
-    events = pa.Table.from_batches([*rows.batches(list(dict.fromkeys((person, code))))])
-    found = made_of(events, person, code, column, level=listed.level, counts=listed.counts)
-    with TableWriter(output, found.schema, force=force) as out:
+    table = pa.Table.from_batches([*rows.batches(list(dict.fromkeys(names)))])
+    found = made_of(table, *names, column, level=listed.level, counts=listed.counts)
+    with TableWriter(made.output, found.schema, force=made.force) as out:
         out.write(found)
-    if schema is not None:
-        patients_schema(person, column, level=listed.level, counts=listed.counts).save(schema, force)
-    shell.say(f"patients     {output} ({found.num_rows:,} persons, {found.num_columns - 1:,} codes)")
-    shell.answer({"command": "patients", "output": output, "rows": found.num_rows, "codes": found.num_columns - 1})
+    if made.schema is not None:
+        schema = patients_schema(events.person, column, level=listed.level, counts=listed.counts)
+        schema.save(made.schema, made.force)
+    persons, codes = found.num_rows, found.num_columns - 1
+    shell.say(f"patients     {made.output} ({persons:,} persons, {codes:,} codes)")
+    shell.answer({"command": "patients", "output": made.output, "rows": persons, "codes": codes})
 
 
 def _column(listed: Codes) -> Categorical:

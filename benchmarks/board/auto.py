@@ -10,7 +10,6 @@ tables (docs/methods/auto.md).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import lru_cache, partial
 
 import numpy as np
@@ -28,6 +27,7 @@ from nacre.evaluation.score import Judge, Protocol
 from nacre.metrics.domain import Domain
 from nacre.metrics.pair import Side
 from nacre.run.job import plan
+from nacre.table import Schema
 
 EPSILONS = (0.1, 1.0, 10.0)
 SOME = 20_000  # rows of the large tables
@@ -47,8 +47,8 @@ AUTO = "auto"
 def few(dataset: data.Dataset, columns: tuple[str, ...]) -> data.Dataset:
     """Some columns of a table, the last of which is predicted."""
     kept = {name: dataset.schema.columns[name] for name in columns}
-    schema = replace(dataset.schema, columns=kept, dependencies=())
-    return data.Dataset(dataset.name, pd.DataFrame(dataset.frame[list(columns)]), schema, columns[-1])
+    frame = pd.DataFrame(dataset.frame[list(columns)])
+    return data.Dataset(dataset.name, frame, Schema(kept, rows=dataset.schema.rows), columns[-1])
 
 
 def _some(load: Callable[[], data.Dataset], rows: int) -> data.Dataset:

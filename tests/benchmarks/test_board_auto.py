@@ -76,3 +76,9 @@ def test_the_count_names_the_tables_that_ours_loses():
         ("two-way tables", 1.0, "mst", ("a",), ("b",)),
         ("SDMetrics, pairs", 1.0, "mst", ("a",), ()),
     ]
+
+
+def test_some_columns_of_a_table_are_a_table_of_their_own():
+    found = auto.few(small(50), ("b", "y"))
+    assert list(found.frame) == list(found.schema.columns) == ["b", "y"] and found.target == "y"
+    assert found.schema.rows == 50

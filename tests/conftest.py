@@ -1,5 +1,6 @@
 """What a run leaves to `make test-all`, and how it compiles a program once where many fits need it."""
 
+import gc
 import os
 import shutil
 
@@ -38,6 +39,7 @@ LONG = (
     "synthesizers/test_weighted.py::test_other_kinds_fit[{'loss': 'ce', 'scheme': 'id'}]",
     "synthesizers/test_weighted.py::test_the_gradient_of_the_median_is_that_of_the_chosen_groups[4]",
     "synthesizers/test_reconstruction.py::test_the_choice_follows_the_data",
+    "synthesizers/test_ppem.py::test_norms_over_batches_are_those_of_generated_rows",
     "synthesizers/test_ppem.py::test_the_effect_penalises_a_generator_that_is_too_near",
     "learners/test_logistic.py::test_flow_is_labelled_and_counts_its_releases",
 )
@@ -47,6 +49,13 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if any(long in item.nodeid for long in LONG):
             item.add_marker(pytest.mark.slow)
+
+
+def pytest_collection_finish(session):
+    """Modules and the tests themselves live until the end: looking through them for garbage again and again is time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 10, 10)
 
 
 WORTH_KEEPING_S = 0.1  # seconds of compiling

@@ -122,7 +122,7 @@ def test_progress_bars_on_a_terminal_show_time_left(release, tmp_path):
 
     leader, follower = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "nacre", "sample", str(release), "-o", str(tmp_path / "o.csv"), "--rows", "1500000"],
+        [sys.executable, "-m", "nacre", "sample", str(release), "-o", str(tmp_path / "o.csv"), "--rows", "300000"],
         stdout=subprocess.DEVNULL, stderr=follower, env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
     )  # fmt: skip
     os.close(follower)

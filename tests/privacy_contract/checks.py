@@ -113,8 +113,9 @@ def observe(fit: Callable[..., Any], table: Any, folder: Path, replay: Transcrip
     return outcome
 
 
-def check_replay(fit: Callable[..., Any], base: Any, others: Mapping[str, Any], folder: Path) -> None:
-    """Given the answers recorded on `base`, a run on every neighbour shows the same bytes and asks the same."""
+def check_replay(fit: Callable[..., Any], base: Any, others: Mapping[str, Any], folder: Path) -> Outcome:
+    """Given the answers recorded on `base`, a run on every neighbour shows the same bytes and asks the same. What the
+    recorded run showed."""
     recorded = observe(fit, base, folder)
     assert not recorded.error, f"the recorded run failed: {recorded.error}"
     first = observe(fit, base, folder, recorded.transcript)  # libraries speak when first used: not in this one
@@ -123,6 +124,7 @@ def check_replay(fit: Callable[..., Any], base: Any, others: Mapping[str, Any], 
         again = observe(fit, table, folder, first.transcript)
         for what in ("error", "questions", "output", "sample", "release"):
             assert getattr(again, what) == getattr(first, what), f"{name}: {what} differs"
+    return recorded
 
 
 def check_stamp(fit: Callable[..., Any], table: Any) -> None:

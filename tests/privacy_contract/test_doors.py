@@ -33,11 +33,12 @@ def test_every_door_is_under_contract():
 # ------------------------------------------------------------------------------------------------------- sensitivity
 
 
+@pytest.mark.parametrize("trials", (12, pytest.param(25, marks=pytest.mark.slow)))
 @pytest.mark.parametrize("cap", CAPS)
 @pytest.mark.parametrize("relation", doors.RELATIONS)
 @pytest.mark.parametrize("door", doors.DOORS, ids=lambda d: d.entry.name)
-def test_no_neighbour_moves_a_door_further_than_told(door, relation, cap):
-    trials = 6 if door.name == "categories" else 25
+def test_no_neighbour_moves_a_door_further_than_told(door, relation, cap, trials):
+    trials = 6 if door.name == "categories" else trials
     pairs = doors.pairs(relation, cap, seed=11, trials=trials)
     checks.check_sensitivity(door, pairs, doors.schema(cap), relation)
 
@@ -274,7 +275,7 @@ def test_audit_counts_add_or_remove(rounds):
 
 def test_audit_counts_replace_one():
     """The record moves from one cell to the other: μ = sqrt(2)/σ, seen in the difference of the two."""
-    present, absent = table_draws(["p"], 1.5, 60, seed=3), table_draws(["q"], 1.5, 60, seed=4)
+    present, absent = table_draws(["p"], 1.5, 30, seed=3), table_draws(["q"], 1.5, 30, seed=4)
     told = checks.told_mu(Counts("t", sigmas=(1.5,)), Scope("replace_one"))
     difference = [np.diff(-t, axis=1).ravel() for t in (present, absent)]
     checks.check_audit(difference[0], difference[1], 0.5, told)

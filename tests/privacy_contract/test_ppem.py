@@ -233,18 +233,12 @@ def test_parts_of_one_sample_are_one_event():
 
 
 @pytest.mark.parametrize("relation", ["zero_out", pytest.param("replace_one", marks=pytest.mark.slow)])
-def test_replay_on_neighbours_shows_the_same_bytes(relation, tmp_path):
+def test_neighbours_show_the_same_bytes_and_the_certificate_names_columns_and_events(relation, tmp_path):
+    """One event per step; the hidden columns by name."""
     base = tables.people(120)
     near = dict(list(tables.replaced(base).items())[: 1 if relation == "zero_out" else 3])  # each compiles anew
     fit = checks.fit_with("ppem", tables.schema(), SMALL, "smoker", neighbours=relation)
-    checks.check_replay(fit, base, near, tmp_path)
-
-
-def test_the_certificate_names_the_hidden_columns_and_one_event_per_step(tmp_path):
-    outcome = checks.observe(
-        checks.fit_with("ppem", tables.schema(), SMALL, neighbours="zero_out"), tables.people(120), tmp_path
-    )
-    assert not outcome.error, outcome.error
+    outcome = checks.check_replay(fit, base, near, tmp_path)
     certificate = checks.certificate_of(outcome.release)
     assert certificate["guarantee"] == "proven (real arithmetic)" and certificate["epsilon"] == 8.0
     assert certificate["extras"] == {"hidden": {"sets": [["age"]], "alpha": 0.05}}

@@ -76,7 +76,7 @@ def test_tvd_is_at_most_one():
     assert tvd(1e6, 100, 10) == 1.0
 
 
-@pytest.mark.parametrize("target", [None, "late_payment"])
+@pytest.mark.parametrize("target", [None, pytest.param("late_payment", marks=SLOW)])
 def test_the_forecast_bounds_what_a_fit_measures(target):
     """On the groups of the release, averaged over columns and pairs. The forecast is of raw tables and knows
     nothing of denoising, which gains most where noise is largest. Stated factor: 8 (measured 1.4 to 6)."""
@@ -195,7 +195,12 @@ def mean_distance(table, release):
 @pytest.mark.filterwarnings("ignore:.*data for epsilon")
 @pytest.mark.parametrize(
     ("rows", "verdict"),
-    [(1_000, "too little"), (3_000, "too little"), (10_000, "enough"), pytest.param(30_000, "enough", marks=SLOW)],
+    [
+        (3_000, "too little"),
+        (10_000, "enough"),
+        pytest.param(1_000, "too little", marks=SLOW),
+        pytest.param(30_000, "enough", marks=SLOW),
+    ],
 )
 def test_the_verdict_on_a_bought_domain_is_what_a_fit_shows(rows, verdict):
     """Without a schema at epsilon 1 (other seeds than the constants were measured with). "enough" means a distance

@@ -50,7 +50,7 @@ def test_a_batch_of_one_row_is_refused(method):
         nacre.fit(people(30), epsilon=None, schema=people_schema(), method=method, options={"batch": 1})
 
 
-@pytest.mark.parametrize("method", ["wgan", "dpcgan", "gswgan"])
+@pytest.mark.parametrize("method", ["wgan", *(pytest.param(m, marks=pytest.mark.slow) for m in ("dpcgan", "gswgan"))])
 def test_a_table_of_nothing_but_the_target_is_modelled(method):
     schema = nacre.Schema({"y": nacre.Categorical(("a", "b"))}, rows=60)
     table = {"y": ["a", "b", "b"] * 20}

@@ -9,7 +9,7 @@ from tests.synthesizers.test_density import SCHEMA
 
 import nacre
 
-DRAWS, ROWS = 3000, 1000
+DRAWS, ROWS = 1000, 1000
 
 
 @pytest.fixture(scope="module")
@@ -22,12 +22,12 @@ def met(drawn):
 
 
 def test_counts_of_independent_rows_are_binomial(release):
-    """Standard error of the variance of m counts: sqrt(2/m) of it; five percent are 1.9 of those of 3,000 draws."""
+    """Standard error of the variance of m counts: sqrt(2/m) of it; ten percent are 2.2 of those of 1,000 draws."""
     p = release.model.expected({"y": np.eye(2)[1:], "c": np.eye(4)[:1]}).shares[0, 0]
     rng = np.random.default_rng(1)
     alone = met(release.model.independent().draw(DRAWS * ROWS, rng)).reshape(DRAWS, ROWS).sum(1)
     assert alone.mean() == pytest.approx(ROWS * p, abs=4 * np.sqrt(ROWS * p * (1 - p) / DRAWS))
-    assert alone.var() == pytest.approx(ROWS * p * (1 - p), rel=0.05)
+    assert alone.var() == pytest.approx(ROWS * p * (1 - p), rel=0.1)
     even = np.array([met(release.model.draw(ROWS, rng)).sum() for _ in range(200)])
     assert even.var() < 0.25 * alone.var()
 

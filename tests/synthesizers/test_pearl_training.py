@@ -57,7 +57,8 @@ def test_expectations_are_those_of_the_rows_that_will_be_drawn(shares):
     assert (chosen.order.max() == 3) == bool(shares[2])
     task = fitting.problem(measured, chosen)
     p = blocks(np.random.default_rng(3), 5)
-    re, im, _ = fitting.expectations(jnp.asarray(p), jnp.asarray(p[:, EDGES[3] :]), task)
+    found = jax.jit(lambda p, last: fitting.expectations(p, last, task))
+    re, im, _ = found(jnp.asarray(p), jnp.asarray(p[:, EDGES[3] :]))
     np.testing.assert_allclose(np.asarray(re) + 1j * np.asarray(im), enumerated(p, chosen), atol=2e-6)
 
 
@@ -69,10 +70,11 @@ def test_the_error_of_a_batch_is_unbiased(shares):
     rng = np.random.default_rng(4)
     everyone = blocks(rng, 400)
     last = slice(int(EDGES[3]), int(EDGES[4]))
-    true = np.asarray(fitting.squared_error(jnp.asarray(everyone), task, last, False)).sum()
+    true = np.asarray(jax.jit(lambda p: fitting.squared_error(p, task, last, False))(jnp.asarray(everyone))).sum()
     picks = jnp.asarray(everyone[rng.integers(0, 400, (4000, 8))])
     for debiased, good in ((True, True), (False, False)):
-        found = np.asarray(jax.vmap(lambda p, d=debiased: fitting.squared_error(p, task, last, d))(picks)).sum(1)
+        every = jax.jit(jax.vmap(lambda p, d=debiased: fitting.squared_error(p, task, last, d)))
+        found = np.asarray(every(picks)).sum(1)
         away = abs(found.mean() - true) / (found.std() / np.sqrt(len(found)))
         assert bool(away < 6) is good, away
 
@@ -89,19 +91,20 @@ def test_noise_is_subtracted():
     def error(re, im):
         return fitting.squared_error(jnp.asarray(p), task._replace(re=re, im=im), slice(9, 11), False).sum()
 
-    found = np.asarray(jax.vmap(error)(jnp.asarray(truth.real + re), jnp.asarray(truth.imag + im)))
+    found = np.asarray(jax.jit(jax.vmap(error))(jnp.asarray(truth.real + re), jnp.asarray(truth.imag + im)))
     assert abs(np.mean(found)) < 6 * np.std(found) / 20
     assert np.mean(found) + 2 * len(truth) * np.square(measured.sigma).sum() > 20 * abs(np.mean(found))
 
 
 CONFIG = training.TrainingConfig(2, (3, 2), 2, "exact", "waves", 8, 1, 0)
+PLAYED = replace(CONFIG, steps=30, every=1)
 
 
 def test_exact_outputs_are_the_mean_over_categories():
     rng = np.random.default_rng(7)
     raw = jnp.asarray(rng.normal(size=(6, 7)), jnp.float32)
     t = jnp.asarray(rng.normal(size=(9, 7)), jnp.float32)
-    found = np.asarray(training.features(raw, jax.random.key(0), t, CONFIG))
+    found = np.asarray(jax.jit(training.features, static_argnums=3)(raw, jax.random.key(0), t, CONFIG))
     numbers, first, second = np.split(np.asarray(raw, np.float64), [2, 5], axis=1)
     numbers = 1 / (1 + np.exp(-numbers))
     p, q = (np.exp(a) / np.exp(a).sum(1, keepdims=True) for a in (first, second))
@@ -135,7 +138,7 @@ def test_class_errors_are_unbiased_too():
     kinds = jnp.asarray(np.eye(2)[np.arange(12) % 2], jnp.float32)
     picks = rng.integers(0, 300, (6000, 12))
     batches = jnp.asarray(everyone[np.arange(12) % 2, picks], jnp.float32)
-    found = np.asarray(jax.vmap(lambda v: training.squared_error(v, kinds, released))(batches)).sum(1)
+    found = np.asarray(jax.jit(jax.vmap(lambda v: training.squared_error(v, kinds, released)))(batches)).sum(1)
     assert abs(found.mean() - true) < 6 * found.std() / np.sqrt(len(found))
 
 
@@ -192,7 +195,7 @@ def test_the_log_says_how_many_frequencies_are_left(caplog):
     value[:, np.argmax(np.abs(t[:, 0]))] = 5.0
     released = training.Embedding(value, 1e-3, np.array([0.5, 0.5]), t, 100.0)
     with caplog.at_level("INFO", logger=training.__name__):
-        training.train(released, replace(CONFIG, steps=30, every=1), jax.random.key(0))
+        training.train(released, PLAYED, jax.random.key(0))
     (record,) = caplog.records
     step, steps, left, k = record.args
     assert (step, steps, k) == (30, 30, 40) and 4 <= left < 35
@@ -205,9 +208,9 @@ def test_numbers_that_are_lost_are_told_with_options_that_exist():
     with pytest.raises(ConvergenceError) as told:
         fitting.fit(lost, chosen, fitting.Effort(particles=8, steps=2), jax.random.key(0))
     assert _named(told) and _named(told) <= {f.name for f in fields(Pearl)}
-    released = training.Embedding(np.full((2, 8), np.nan), 0.01, np.full(2, 0.5), np.ones((4, 7)), 10)
+    released = training.Embedding(np.full((2, 80), np.nan), 0.01, np.full(2, 0.5), np.ones((40, 7)), 10)
     with pytest.raises(ConvergenceError) as told:
-        training.train(released, replace(CONFIG, steps=2), jax.random.key(0))
+        training.train(released, PLAYED, jax.random.key(0))
     assert _named(told) and all(_named(told) <= {f.name for f in fields(m)} for m in (PearlPaper, Merf))
 
 

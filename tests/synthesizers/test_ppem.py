@@ -6,6 +6,7 @@ import json
 import warnings
 import zipfile
 from dataclasses import replace
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import chi2, norm
+from tests.synthesizers.untrained import started, untrained
 
 import nacre
 from nacre.distances import mmd, stein
@@ -49,6 +51,9 @@ def release():
 # ---------------------------------------------------------------------------------------------------- formulas
 
 
+critic_slope = jax.jit(jax.grad(training.critic_loss), static_argnums=5)
+
+
 def energy_net():
     net = Branched((3,), 1, 8, activation="softplus")
     return net, net.start(KEY)[0]
@@ -57,11 +62,12 @@ def energy_net():
 def test_scores_and_steepness_are_the_gradient_of_the_energy():
     net, weights = energy_net()
     x = jax.random.normal(KEY, (5, 3))
-    one = jax.jacobian(lambda row: losses.energy(net, weights, row[None], anchor=0.01)[0])
+    one = jax.jit(jax.jacobian(lambda row: losses.energy(net, weights, row[None], anchor=0.01)[0]))
     wanted = np.stack([one(row) for row in x])
-    energy_of = lambda rows: losses.energy(net, weights, rows, anchor=0.01)  # noqa: E731
-    np.testing.assert_allclose(losses.scores(energy_of, x), -wanted, rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(lipschitz.slope_norm(energy_of, x), np.linalg.norm(wanted, axis=1), rtol=1e-5)
+    energy_of = jax.jit(lambda rows: losses.energy(net, weights, rows, anchor=0.01))
+    scores, steepness = (jax.jit(partial(f, energy_of)) for f in (losses.scores, lipschitz.slope_norm))
+    np.testing.assert_allclose(scores(x), -wanted, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(steepness(x), np.linalg.norm(wanted, axis=1), rtol=1e-5)
     assert (np.asarray(energy_of(100 * x)) >= 0).all()
 
 
@@ -90,11 +96,11 @@ def test_a_marginal_energy_that_has_sunk_is_lifted_in_training():
         made_data(),
         TrainingConfig(Heads(2, ()), Heads(2, ()), 1, ((0, 1),), penalty="none", batch=16, width=8),
     )
-    state = training.start(config, KEY)
+    state = started(config, KEY)
     flat = jax.tree.map(jnp.zeros_like, state["critics"])
     for net in ("xi", "gamma"):
         flat[net]["out.bias"] = jnp.full(1, -3.0)
-    slope = jax.grad(training.critic_loss)(flat, state, data, lane(1, 0.0), KEY, config)
+    slope = critic_slope(flat, state, data, lane(1, 0.0), KEY, config)
     assert float(slope["xi"]["out.bias"][0]) < -0.05 and float(slope["gamma"]["out.bias"][0]) == pytest.approx(0.0)
 
 
@@ -116,14 +122,15 @@ def test_gradient_of_the_penalty_is_the_weighted_sum_of_pair_gradients():
     net, weights = energy_net()
     x = jax.random.normal(KEY, (16, 3))
 
+    @jax.jit
     def u(w):
         energy_of = lambda rows: losses.energy(net, w, rows, anchor=losses.ANCHOR)  # noqa: E731
         return losses.pair_values(x, losses.scores(energy_of, x), (0, 1, 2), 1.3)
 
     level = float(stein.normalised(u(weights))) + 1.0
-    whole = jax.grad(lambda w: losses.penalty(u(w), "normalised", level))(weights)
+    whole = jax.jit(jax.grad(lambda w: losses.penalty(u(w), "normalised", level)))(weights)
     c = stein.normalised_coefficients(u(weights))
-    formed = jax.tree.map(lambda j: -jnp.tensordot(c, j, 1), jax.jacobian(u)(weights))
+    formed = jax.tree.map(lambda j: -jnp.tensordot(c, j, 1), jax.jit(jax.jacobian(u))(weights))
     scale = max(float(jnp.abs(leaf).max()) for leaf in jax.tree.leaves(whole))
     for a, b in zip(jax.tree.leaves(whole), jax.tree.leaves(formed)):
         np.testing.assert_allclose(a, b, atol=2e-4 * scale)
@@ -353,7 +360,7 @@ def test_the_effect_penalises_a_generator_that_is_too_near():
     """push·max(0, 1 − MMD²/effect²) comes on top of the generator's loss; a decoy or control has none of it."""
     data, near = made_data(), lane(1)._replace(push=jnp.float32(10.0))
     plain = TrainingConfig(Heads(2, ()), Heads(2, ()), 2, ((0, 1),), batch=16, width=8)
-    state = training.start(plain, KEY)
+    state = started(plain, KEY)
     totals = [
         float(training.generator_loss(state["generators"], state, data, near, KEY, replace(plain, effect=e))[0])
         for e in (0.0, 1.0)
@@ -367,7 +374,7 @@ def test_losses_of_the_energies_and_generators_by_hand():
     real, fake = jnp.array([1.0, 2.0, 0.5]), jnp.array([3.0, 10.0, 12.0])
     np.testing.assert_allclose(losses.margin_loss(real, fake, 10.0), [8.0, 2.0, 0.5])
     data, config = made_data(), TrainingConfig(Heads(2, ()), Heads(2, ()), 1, ((0, 1),), batch=16, width=8)
-    state = training.start(config, KEY)
+    state = started(config, KEY)
     lose = jax.jit(
         jax.value_and_grad(lambda generators: training.generator_loss(generators, state, data, lane(1), KEY, config)[0])
     )
@@ -377,14 +384,16 @@ def test_losses_of_the_energies_and_generators_by_hand():
     given = data.hidden[adversarial.balanced(data, keys[0], config.batch, config.classes)]
     z = jax.random.normal(keys[1], (2, config.batch, LATENT))
 
-    def energies(generators):
+    @jax.jit
+    def both(generators):
         hidden, other = (
             forward(config.omega, generators["omega"], (z[0],)),
             forward(config.v, generators["v"], (z[1], given)),
         )
         first = losses.energy(config.xi, state["critics"]["xi"], hidden, anchor=losses.ANCHOR)
-        return np.array([first.mean(), losses.energy(config.gamma, state["critics"]["gamma"], other, given).mean()])
+        return jnp.array([first.mean(), losses.energy(config.gamma, state["critics"]["gamma"], other, given).mean()])
 
+    energies = lambda generators: np.asarray(both(generators))  # noqa: E731
     assert float(total) == pytest.approx(energies(state["generators"]).sum(), rel=1e-5)
     assert (energies(nearer) < energies(state["generators"])).all()
 
@@ -409,7 +418,7 @@ def test_all_is_learnt_from_the_rows_of_the_pool():
         config = TrainingConfig(
             Heads(2, ()), Heads(2, ()), 2, ((0, 1),), penalty=penalty, batch=16, width=8, tilted=True, level=1e6
         )
-        state = training.start(config, KEY)
+        state = started(config, KEY)
 
         def both(d):
             generators = jax.grad(lambda m: training.generator_loss(m, state, d, lane(1), KEY, config)[0])(
@@ -488,11 +497,8 @@ def test_every_hidden_set_has_its_own_weight():
 def test_the_penalty_moves_the_energy_and_nothing_else_of_it():
     """λ enters E_xi's loss only: after one step of the energies all other judges are the same."""
     config = TrainingConfig(Heads(2, ()), Heads(2, ()), 2, ((0, 1),), batch=16, width=8, level=60.0)
-    state = training.start(config, KEY)
-    slopes = [
-        jax.grad(training.critic_loss)(state["critics"], state, made_data(), lane(1, w), KEY, config)
-        for w in (0.0, 10.0)
-    ]
+    state = started(config, KEY)
+    slopes = [critic_slope(state["critics"], state, made_data(), lane(1, w), KEY, config) for w in (0.0, 10.0)]
     assert any(not np.array_equal(slopes[0]["xi"][k], slopes[1]["xi"][k]) for k in slopes[0]["xi"])
     for name in ("gamma", "chooser"):
         for key in slopes[0][name]:
@@ -697,9 +703,11 @@ def test_a_hidden_column_without_two_values_is_refused_by_name(monkeypatch):
         nacre.fit(table, epsilon=None, schema=schema, method="ppem", hide=["x"], options={**SMALL, "decoy": 0})
 
 
-def test_a_target_that_alone_is_not_hidden_is_made_like_a_visible_column():
+def test_a_target_that_alone_is_not_hidden_is_made_like_a_visible_column(monkeypatch):
+    """Nothing is left for a class, and a game of generators that were not trained draws whole rows."""
     schema = nacre.Schema({"x": nacre.Numeric((0.0, 1.0)), "y": nacre.Boolean()})
     table = pd.DataFrame({"x": np.linspace(0, 1, 80), "y": np.arange(80) > 40})
+    monkeypatch.setattr(training, "train", untrained)
     made = nacre.fit(table, epsilon=None, schema=schema, method="ppem", hide=["x"], target="y", options=SMALL)
     assert list(made.sample(5).columns) == ["x", "y"] and made.model.config.classes == 1
 

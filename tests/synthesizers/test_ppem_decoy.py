@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from tests.synthesizers.untrained import untrained
 
 import nacre
 from nacre.errors import DataError, NacreError
@@ -92,10 +93,11 @@ def test_a_decoy_that_imitates_a_few_people_is_refused_before_training(monkeypat
         nacre.fit(frame, epsilon=None, schema=schema, method="ppem", hide=names, options={**SMALL, "decoy": 0.15})
 
 
-def test_the_owner_is_told_what_the_rows_of_the_decoy_are_worth():
+def test_the_owner_is_told_what_the_rows_of_the_decoy_are_worth(monkeypatch):
     """A warning below a tenth of the rows; the number itself always, and to the owner alone."""
     from nacre.owner import diagnostic_lines
 
+    monkeypatch.setattr(training, "train", untrained)
     frame, schema, names = flags(2000, 16)
     notes = nacre.OwnerNotes()
     fast = {**SMALL, "steps": 5, "width": 8, "decoy": 0.18}
@@ -198,6 +200,7 @@ def test_of_all_directions_those_are_taken_that_leave_every_class_worth_most():
     assert found[kinds == 1].mean() > 1
 
 
+@pytest.mark.slow
 def test_a_single_hidden_number_keeps_its_shape():
     """One number alone has neither collapsed nor run to an end of its range: its spread and its distance are those of
     the tilted rows. With a Lipschitz penalty on both sides they are not."""

@@ -90,8 +90,9 @@ def test_rows_that_are_not_there_or_have_no_class_count_for_nothing():
     there, present = np.array([[1, 1], [1, 0], [0, 0]], bool), np.array([[1, 0], [1, 1], [1, 1]], bool)
     units = {"x": x, "kind": jnp.zeros((3, 2), int), "there": jnp.asarray(there)}
     keys = jax.random.split(KEY, 3)
-    found = duel.loss(critic, Tape(3), (units, jnp.asarray(present)), keys, None)
-    first = duel.config.of_real(duel.config.value(critic, Tape(3), x[:, 0], jax.nn.one_hot(jnp.zeros(3, int), 2)))
+    kinds = jax.nn.one_hot(jnp.zeros(3, int), 2)
+    found = jax.jit(lambda c: duel.loss(c, Tape(3), (units, jnp.asarray(present)), keys, None))(critic)
+    first = jax.jit(lambda c: duel.config.of_real(duel.config.value(c, Tape(3), x[:, 0], kinds)))(critic)
     np.testing.assert_allclose(found, [first[0], first[1], 0.0], rtol=1e-6)
 
 
@@ -109,7 +110,7 @@ def test_a_critic_of_slope_one_answers_with_a_vector_of_length_one(monkeypatch):
     monkeypatch.setattr(WganConfig, "value", lambda self, critic, x, given: x[:, 0])
     state = {"generator": config.generator.start(KEY)[0], "log_shares": jnp.zeros(1), "key": jax.random.key_data(KEY)}
     for rows in (4, 25):
-        said = CriticTeaching(config, 1, rows, 1e-3).answer({"critic": None}, state)
+        said = jax.jit(CriticTeaching(config, 1, rows, 1e-3).answer)({"critic": None}, state)
         assert said.shape == (rows * HEADS.width,) and float(jnp.linalg.norm(said)) == pytest.approx(1, rel=1e-5)
 
 
@@ -121,7 +122,8 @@ def test_the_generator_starts_at_the_bought_shares():
     known = bought.Bought(coding, np.ones(1), outset, np.zeros((2, 5)))
     config = WganConfig(HEADS, 1, 32)
     generator = known.begun(config.generator.start(KEY)[0])
-    rows = np.asarray(private.generated_for(config, generator, None, KEY, 20_000))
+    made = jax.jit(lambda generator: private.generated_for(config, generator, None, KEY, 20_000))
+    rows = np.asarray(made(generator))
     assert set(np.unique(rows[:, 2:])) == {0.0, 1.0} and (rows[:, 2:].sum(axis=1) == 1).all()
     np.testing.assert_allclose(rows[:, 2:].mean(axis=0), shares, atol=0.12)
 

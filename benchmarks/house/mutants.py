@@ -5,7 +5,9 @@
 The tests are run once without a fault, noting the lines each of them runs. A fault is then shown the tests that run
 its line (for a line that runs at import: its file), the quickest first and one case of every test before a second
 one, as many as fit in a budget of seconds. It is caught when one of them fails or the time limit passes. Tests that
-fail without a fault are left out and named. `--src` may be the tree of any revision.
+fail without a fault are left out and named. `--src` may be the tree of any revision. Tests run in forks of a process
+that has imported what takes long to import, and are limited by their processor time. `--keep NAME` writes what was
+found to benchmarks/results/house.json.
 """
 
 import argparse
@@ -15,8 +17,10 @@ import copy
 import importlib.util
 import itertools
 import json
+import multiprocessing
 import os
 import random
+import resource
 import shutil
 import signal
 import subprocess
@@ -30,12 +34,24 @@ from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from queue import Queue
 
+from benchmarks.house import lines_hit
+from benchmarks.places import RESULTS
+
 AREAS = ("privacy", "table")
 TESTS = ("tests/privacy", "tests/table", "tests/privacy_contract", "tests/engines")
 # Files that take minutes and compile networks; their subjects have quicker tests in the folders above.
 LEFT_OUT = ("test_replay.py", "test_ppem.py", "test_learning.py", "test_sharded_descent.py", "test_cluster.py")
 MOST_TESTS = 150
-LIMIT_S = 150
+LIMIT_S, LIMIT_WITHOUT_FAULT_S = 60, 600  # of processor time
+PATIENCE = 15  # seconds of the clock for each second of the limit, on a machine that others use too
+WARM = ("pytest", "hypothesis", "numpy", "pandas", "pyarrow.compute", "scipy.stats", "sklearn.metrics", "jax", "optax")
+ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1",
+    "JAX_PLATFORMS": "cpu",
+    "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.1",
+    "PYTHONHASHSEED": "0",
+}
 
 COMPARISONS = {
     ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
@@ -130,11 +146,15 @@ def compiles(package: Path, mutant: Mutant) -> bool:
     return True
 
 
+def sources(package: Path) -> list[Path]:
+    return sorted(p for area in AREAS for p in (package / area).rglob("*.py"))
+
+
 def chosen(src: Path, count: int, seed: int, within: str = "") -> list[Mutant]:
     """First one of every file, then files in proportion to what can be changed in them; kinds come equally often."""
     package = src / "src" / "nacre"
     pool: dict[str, list[Mutant]] = {}
-    for path in sorted(p for area in AREAS for p in (package / area).rglob("*.py")):
+    for path in sources(package):
         name = path.relative_to(package).as_posix()
         if name.startswith(within) and (of_file := mutants_of(path, name)):
             pool[name] = of_file
@@ -157,14 +177,19 @@ def chosen(src: Path, count: int, seed: int, within: str = "") -> list[Mutant]:
 
 
 class Workplace:
-    """A copy of the package that one job at a time may change."""
+    """A copy of the package that one job at a time may change; a marked one tells which lines are run."""
 
-    def __init__(self, src: Path, folder: Path):
+    def __init__(self, src: Path, folder: Path, marked: bool = False):
         self.src, self.folder = src, folder
         self.package = folder / "nacre"
         shutil.copytree(src / "src" / "nacre", self.package)
-        shutil.copy(Path(__file__).with_name("lines_hit.py"), folder)
+        shutil.copy(lines_hit.__file__, folder)
         self.clock = 1_000_000_000
+        if marked:
+            (self.package / f"{lines_hit.MODULE}.py").write_text(lines_hit.SOURCE)
+            for path in sources(self.package):
+                name = path.relative_to(self.package).as_posix()
+                self.write(name, lines_hit.marked(path.read_text(), name).encode())
 
     def write(self, name: str, source: bytes) -> None:
         path = self.package / name
@@ -172,34 +197,46 @@ class Workplace:
         self.clock += 2  # compiled files are known by their second: no two contents share one
         os.utime(path, (self.clock, self.clock))
 
-    def pytest(self, args: list[str], limit_s: float, note: Path | None = None) -> int | None:
+    def pytest(self, args: list[str], limit_s: int, note: Path | None = None) -> int | None:
         """The exit status of pytest, or None where it ran past the limit."""
         env = {
-            **os.environ,
             "PYTHONPATH": str(self.folder),
-            "OMP_NUM_THREADS": "1",
-            "JAX_PLATFORMS": "cpu",
-            "PYTHONHASHSEED": "0",
-            "XLA_FLAGS": "--xla_backend_optimization_level=1",
             "HYPOTHESIS_STORAGE_DIRECTORY": str(self.folder / "hypothesis"),
-            "LINES_HIT_ROOT": str(self.package),
             "LINES_HIT_OUT": str(note),
         }
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *(["-p", "lines_hit"] * bool(note))]
+        options = ["-q", "-p", "no:cacheprovider", *(["-p", "lines_hit"] * bool(note))]
         if importlib.util.find_spec("hypothesis"):
-            command.append("--hypothesis-seed=0")
-        with (self.folder / "log").open("wb") as log:
-            child = subprocess.Popen(
-                [*command, *args], cwd=self.src, env=env, stdout=log, stderr=log, start_new_session=True
-            )
-            try:
-                return child.wait(limit_s)
-            except subprocess.TimeoutExpired:
-                return None
-            finally:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(child.pid, signal.SIGKILL)
-                child.wait()
+            options.append("--hypothesis-seed=0")
+        child = FORKS.Process(target=forked, args=(self.src, self.folder, env, [*options, *args], limit_s))
+        child.start()
+        child.join(PATIENCE * limit_s)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        ended = child.exitcode
+        child.join()
+        return None if ended in (None, -signal.SIGXCPU, -signal.SIGKILL) else ended
+
+
+FORKS = multiprocessing.get_context("forkserver")
+
+
+def forked(src: Path, folder: Path, env: dict[str, str], options: list[str], limit_s: int) -> None:
+    """pytest in a process of its own session, with the copy of the package before all others."""
+    os.setsid()
+    with (folder / "log").open("wb") as log:
+        os.dup2(log.fileno(), 1)
+        os.dup2(log.fileno(), 2)
+    resource.setrlimit(resource.RLIMIT_CPU, (limit_s, limit_s + 5))
+    os.environ.update(env)
+    os.chdir(src)
+    sys.path[:0] = [str(folder), str(src)]
+    for name in [m for m in sys.modules if m.split(".")[0] == "benchmarks"]:
+        del sys.modules[name]  # those of the tree that is measured are to be found
+    import pytest
+
+    status = int(pytest.main(options))
+    sys.stdout.flush()
+    os._exit(status)
 
 
 class Tests:
@@ -244,7 +281,7 @@ class Tests:
             seen[function] += 1
         taken, spent = [], 0.0
         for _, seconds, test in sorted(ranked)[:MOST_TESTS]:
-            if spent + seconds <= budget_s:
+            if spent + seconds <= budget_s or not taken:
                 taken.append(test)
                 spent += seconds
         return sorted(taken, key=lambda t: self.seconds[t])
@@ -257,14 +294,20 @@ def test_files(src: Path) -> list[Path]:
 
 
 def measured(places: "Queue[Workplace]", pool: ThreadPool, src: Path, files: list[Path], folder: Path) -> Tests:
-    """Every test file once without a fault."""
+    """Every test file once without a fault; what an earlier run has noted of one in this folder is taken as it is."""
 
     def run(file: Path) -> Path:
-        place, note = places.get(), folder / f"{file.parent.name}.{file.stem}.lines"
-        status = place.pytest([str(file.relative_to(src))], LIMIT_S, note)
+        note = folder / f"{file.parent.name}.{file.stem}.lines"
+        if note.exists():
+            return note
+        place, part = places.get(), note.with_suffix(".part")
+        part.unlink(missing_ok=True)
+        status = place.pytest([str(file.relative_to(src))], LIMIT_WITHOUT_FAULT_S, part)
         if status not in (0, 1):
             ending = (place.folder / "log").read_text(errors="replace")[-1000:]
             print(f"without a fault: {file.name} ended with {status}\n{ending}", flush=True)
+        if part.exists():
+            part.rename(note)
         places.put(place)
         return note
 
@@ -287,6 +330,19 @@ def tried(place: Workplace, mutant: Mutant, tests: list[str]) -> str:
     return "timeout" if status is None else "survived" if status == 0 else "caught"
 
 
+def keep(name: str, src: Path, report: dict[str, object]) -> None:
+    """The sums of a run, and the faults that no test noticed, beside the figures of the house."""
+    page = RESULTS / "house.json"
+    kept = json.loads(page.read_text())
+    head = subprocess.run(["git", "-C", src, "log", "-1", "--format=%h"], check=True, capture_output=True, text=True)
+    rows = report.pop("mutants")
+    survivors = sorted(f"{r['file']}:{r['line']}: {r['was']} -> {r['now']}" for r in rows if r["outcome"] == "survived")
+    command = f"python -m benchmarks.house.mutants {' '.join(sys.argv[1:])}"
+    told = {"tree": head.stdout.strip(), "command": command, **report, "survivors": survivors}
+    kept.setdefault("mutants", {})[name] = told
+    page.write_text(json.dumps(kept, indent=1) + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=240)
@@ -299,18 +355,26 @@ def main() -> None:
     )
     parser.add_argument("--within", default="", help="only sources whose name begins so, such as table/values")
     parser.add_argument("--tests", nargs="+", type=Path, help="only these test files")
+    parser.add_argument("--lines", type=Path, help="a folder for what is noted of tests without a fault, to go on with")
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--keep", metavar="NAME", help="the name of this run in benchmarks/results/house.json")
     given = parser.parse_args()
     began, src = time.monotonic(), given.src.resolve()
     mutants = chosen(src, given.count, given.seed, given.within)
     files = [src / test for test in given.tests] if given.tests else test_files(src)
     with tempfile.TemporaryDirectory(prefix="mutants-") as name, ThreadPool(given.jobs) as pool:
         folder = Path(name).resolve()
+        os.environ.update(ENVIRONMENT, JAX_COMPILATION_CACHE_DIR=str(folder / "programs"))
+        FORKS.set_forkserver_preload([*WARM])
         places: Queue[Workplace] = Queue()
+        marked: Queue[Workplace] = Queue()
         for job in range(given.jobs):
-            (folder / str(job)).mkdir()
-            places.put(Workplace(src, folder / str(job)))
-        tests = measured(places, pool, src, files, folder)
+            for name, queue in ((f"{job}", places), (f"{job} marked", marked)):
+                (folder / name).mkdir()
+                queue.put(Workplace(src, folder / name, queue is marked))
+        noted = given.lines or folder / "lines"
+        noted.mkdir(parents=True, exist_ok=True)
+        tests = measured(marked, pool, src, files, noted.resolve())
         print(f"{len(tests.seconds)} tests, {len(tests.failed)} left out, {time.monotonic() - began:.0f} s", flush=True)
 
         def attempt(mutant: Mutant) -> dict[str, object]:
@@ -334,6 +398,8 @@ def main() -> None:
     left_out = sorted(tests.failed)
     report = {"totals": totals, "by_area": by_area, "seed": given.seed, "left_out": left_out, "mutants": rows}
     given.out.write_text(json.dumps(report, indent=1) + "\n")
+    if given.keep:
+        keep(given.keep, src, report)
     print(json.dumps({"totals": totals, "by_area": by_area, "seconds": round(time.monotonic() - began)}))
 
 

@@ -172,6 +172,7 @@ def neighbours(base: Tables, rng: np.random.Generator) -> dict[str, Tables]:
         "moved": moved,
         "broken": broken,
         "empty": {**base, "tests": [], "calls": []},
+        "no rows below": {**dict.fromkeys(base, []), "patients": base["patients"]},
         "shuffled": nesting.shuffled(base, rng),
     }
 

@@ -20,7 +20,7 @@ from nacre.privacy.nested.curator import NestedCurator
 from nacre.run import databases as runs
 from nacre.run.terms import Terms
 from nacre.table import Identifier, Numeric, Schema, Unit
-from nacre.table.database import Database
+from nacre.table.database import Database, Key
 
 Tables = dict[str, pa.Table]
 
@@ -102,6 +102,26 @@ def moves(tables: Tables) -> float:
 
 def test_a_unit_moves_what_is_bought_of_a_table_by_its_few_rows():
     assert 3.9 < moves(clinics.tables(60)) <= 4.0
+
+
+def test_rows_without_a_key_are_nobodys_though_rows_above_have_no_id():
+    """Else they would be those of the first unit with such a row, and of the next one when it is removed."""
+    base = Database(
+        tables={
+            "a": Schema({"id": Identifier()}),
+            "b": Schema({"id": Identifier(nullable=True), "a": Identifier()}),
+            "c": Schema({"b": Identifier(nullable=True)}),
+        },
+        keys=[Key("b.a -> a.id", cap=2), Key("c.b -> b.id", cap=2)],
+        unit="a",
+    )
+    tables = {
+        "a": pa.table({"id": [1, 2]}),
+        "b": pa.table({"id": pa.array([None, None, 20], pa.int64()), "a": [1, 2, 2]}),
+        "c": pa.table({"b": pa.array([None, None, 20], pa.int64())}),
+    }
+    rows = engine.OwnedRows(open_tables(tables), base, "c")
+    assert [who for batch in rows.batches([UNIT]) for who in batch.column(0).to_pylist()] == ["2"]
 
 
 class _Uncapped(engine.OwnedRows):

@@ -341,6 +341,9 @@ def test_what_tables_lack_costs_what_its_rows_of_a_unit_may_move():
     assert str(dataclasses.replace(certificate, entries=tuple(cheap))) != str(certificate)
     with pytest.raises(CertificateError, match="never opens"):
         verified(dataclasses.replace(certificate, entries=tuple(strange)))
+    less = tuple(e for e in certificate.entries if e["name"] != "kinds of doses")  # as if those of patients told them
+    with pytest.raises(CertificateError, match="bought by an earlier run"):
+        verified(dataclasses.replace(certificate, entries=less))
 
 
 def test_facts_bought_with_seeded_noise_are_read():

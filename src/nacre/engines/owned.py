@@ -62,7 +62,8 @@ class _Owners:
         return cls(_joined([names(b.column(column)) for b in batches]), _joined([b.column(UNIT) for b in batches]))
 
     def of_keys(self, keys: pa.Array) -> pa.Array:
-        return self._units.take(pc.index_in(names(keys), value_set=self._ids))
+        # A row without a key is nobody's, were there a hundred rows without an id.
+        return self._units.take(pc.index_in(names(keys), value_set=self._ids, skip_nulls=True))
 
 
 def _keys(database: Database, table: str) -> list:

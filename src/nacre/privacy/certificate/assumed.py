@@ -126,15 +126,25 @@ def check(stated: Any, schema: Sourced | None = None) -> None:
     if lacking := [one for one in wanted if one not in said]:
         raise CertificateError(f"its certificate leaves out what its promise rests on: {lacking[0]}")
     _need(said, _PUBLIC, "the facts marked public in the schema were not taken from this table")
-    here = {e["name"].partition(" of ")[0] for e in stated.entries}  # of a database: "kinds of stays"
-    facts = {fact for own in stated.schema["provenance"].values() for fact, source in own.items() if source == "bought"}
-    if any(entry not in here for fact, entry in _BUYS.items() if fact in facts):
+    if _bought_by(stated) - {e["name"] for e in stated.entries}:
         _need(said, _EARLIER, f"facts of the schema were {_BOUGHT}")
     if schema is not None:
+        here = {e["name"].partition(" of ")[0] for e in stated.entries}  # of a database: "kinds of stays"
         _refuse_other_prices(stated, schema.purchases, here)
     for one in said:
         if one not in (*wanted, KEYS) and not _is_ours(one, stated, schema):
             raise CertificateError(f"its certificate assumes what no promise of its kind rests on: {one[:200]}")
+
+
+def _bought_by(stated: Any) -> set[str]:
+    """The entries by which all bought facts would have been bought in this run: of a database, by table."""
+    of = " of {}" if "table" in stated.unit else ""
+    return {
+        _BUYS[fact] + of.format((name or "").partition(".")[0])
+        for name, own in stated.schema["provenance"].items()
+        for fact, source in own.items()
+        if source == "bought" and fact in _BUYS
+    }
 
 
 def _is_ours(said: str, stated: Any, schema: Sourced | None) -> bool:

@@ -52,7 +52,9 @@ class Nested(Entry):
         object.__setattr__(self, "cliques", _tuples(self.cliques))
         object.__setattr__(self, "sigmas", _tuples(self.sigmas))
         self._check_tables()
-        self._check_scales(mu=self.mu, sigmas=[s for own in self.sigmas for s in own])
+        self._check_scales(mu=[self.mu], sigmas=[s for own in self.sigmas for s in own])
+        if (least := min(s for own in self.sigmas for s in own)) < 1 / MAX_SIGMA:
+            raise PlanError(f"entry {self.name!r}: noise {least:g}; expected at least 2**-34, or its square vanishes")
         for view, sigmas in zip(self.views, self.sigmas):
             if max(sigmas) * view.scale > MAX_SIGMA:
                 raise PlanError(

@@ -128,6 +128,7 @@ def _joined(reader: Reader, pieces: list[Loose], total: Loose) -> Loose:
         total.named = column(lambda p: p.named, np.empty(0, bool))
     if total.texts is not None:
         total.order, total.texts = Values.of(*total.texts.ranks()), None
-    elif pieces and reader.form.clock is not None:
-        total.order = Values.joined([p.order for p in pieces if p.order is not None])
+    elif (clock := reader.form.clock) is not None:  # of a table without a row as well: its parents' columns need it
+        empty = Values.of(np.empty(0, np.float64 if clock.column.step is None else np.int64))
+        total.order = Values.joined([empty, *(p.order for p in pieces if p.order is not None)])
     return total

@@ -172,7 +172,7 @@ def neighbours(base: Tables, rng: np.random.Generator) -> dict[str, Tables]:
         "moved": moved,
         "broken": broken,
         "empty": {**base, "tests": [], "calls": []},
-        "no rows below": {**dict.fromkeys(base, []), "patients": base["patients"]},
+        "no rows below": {name: rows if name == "patients" else [] for name, rows in base.items()},
         "shuffled": nesting.shuffled(base, rng),
     }
 

@@ -75,6 +75,7 @@ class Look:
     def __init__(self, name: str, untyped: bool, decimal: str | None = None):
         self.name, self.untyped, self.decimal = name, untyped, decimal
         self.votes = np.zeros(cells.COUNT, np.int64)
+        self.moments = np.zeros(cells.COUNT, np.int64)  # the votes of texts in sources with types, were they open
         self.labels: Counter[str] | None = Counter()
         self.arrays: Arrays | None = None
         self.tz: str | None = None
@@ -87,6 +88,8 @@ class Look:
             self.arrays.add(array)
             return
         self.votes += np.bincount(cells.of_column(array, self.untyped), minlength=cells.COUNT)
+        if labels.is_text(kind) and not self.untyped:
+            self.moments += np.bincount(cells.of_column(array, True), minlength=cells.COUNT)
         if pa.types.is_timestamp(kind):
             self.tz = kind.tz
         if self.labels is not None and (labels.is_text(kind) or pa.types.is_time(kind)):
@@ -96,8 +99,15 @@ class Look:
 
     @functools.cached_property
     def found(self) -> Column | None:
-        """What the classes say, without bounds and labels; None for arrays."""
-        return None if self.arrays is not None else decide(self.votes, 0.0, self.untyped, self.decimal).sourced("read")
+        """What the classes say, without bounds and labels; None for arrays.
+
+        A text of a source with types is a text, unless it is a date: SQLite has no other way to store one.
+        """
+        if self.arrays is not None:
+            return None
+        if self.moments.any() and (column := decide(self.moments, 0.0, True)).moments:
+            return column.sourced("read")
+        return decide(self.votes, 0.0, self.untyped, self.decimal).sourced("read")
 
     def column(self) -> Column:
         """The column without bounds; whole where it needs none."""

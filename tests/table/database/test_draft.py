@@ -141,6 +141,32 @@ def test_caps_keep_nearly_all_rows():
     assert np.minimum(counts, cap).sum() >= KEPT * counts.sum() > np.minimum(counts, cap - 1).sum()
 
 
+def test_one_parent_with_very_many_rows_does_not_decide_the_cap():
+    counts = np.array([2] * 150 + [3] * 49 + [5_000])
+    tables = {
+        "people": pa.table({"id": np.arange(200) + 1}),
+        "visits": pa.table({"person_id": np.repeat(np.arange(200) + 1, counts), "cost": np.ones(counts.sum())}),
+    }
+    assert Database.draft(tables).owner("visits").cap == 3
+
+
+def test_dates_that_sqlite_holds_as_texts_are_dates_and_orders(tmp_path):
+    days = [dt.date(2020, 1, 1) + dt.timedelta(n) for n in range(40)]
+    rows = [(n, n % 20, day.isoformat(), None if n % 4 else f"{day} 10:30:00", f"{n:03}") for n, day in enumerate(days)]
+    path = tmp_path / "a.sqlite"
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE p (id INTEGER PRIMARY KEY)")
+        connection.executemany("INSERT INTO p VALUES (?)", [(n,) for n in range(20)])
+        connection.execute("CREATE TABLE v (id INTEGER PRIMARY KEY, p REFERENCES p (id), day TEXT, seen TEXT, no TEXT)")
+        connection.executemany("INSERT INTO v VALUES (?, ?, ?, ?, ?)", rows)
+    db = Database.draft(path)
+    day, seen, number = (db.tables["v"].columns[name] for name in ("day", "seen", "no"))
+    assert isinstance(day, Datetime) and (day.unit, day.bounds) == ("day", ("2020-01-01", "2020-02-09"))
+    assert isinstance(seen, Datetime) and seen.unit != "day" and seen.nullable
+    assert not isinstance(number, Numeric | Datetime), "digits that are stored as texts remain texts"
+    assert db.owner("v").order == "day"
+
+
 def test_a_key_that_many_rows_lack_owns_none():
     tables = made()
     stay = pa.array([None if i % 3 else v for i, v in enumerate(tables["codes"]["stay_id"].to_pylist())])

@@ -27,6 +27,7 @@ from nacre.table.schema import Schema
 from nacre.table.sources.banks import Keys, open_bank
 
 KEPT = 0.95  # of the rows are inside the cap
+WHOLE = 0.99  # or of the parents with rows keep all: a few with very many do not decide what all pay for
 _HELD = 0.9  # of the values of a key are ids of its parent
 _LOST = 0.1  # of rows without an owner, beyond which another key is taken
 _SEQUENCE = (
@@ -173,9 +174,13 @@ def _completed(key: Key, found: Arranged, tables: Mapping[str, _Table]) -> Key:
 
 
 def _cap(counts: np.ndarray) -> int:
-    """The least cap that keeps nearly all rows."""
-    kept = np.cumsum(np.cumsum(np.bincount(counts)[::-1])[::-1][1:])  # of rows, by the cap from 1 on
-    return int(np.searchsorted(kept, KEPT * counts.sum())) + 1 if len(kept) else 1
+    """The least cap that keeps nearly all rows, or all rows of nearly all parents."""
+    sizes = np.bincount(counts)[1:]  # parents by their number of rows, from 1 on
+    kept = np.cumsum(np.cumsum(sizes[::-1])[::-1])  # rows by the cap
+    if not len(kept):
+        return 1
+    whole = np.searchsorted(np.cumsum(sizes), WHOLE * sizes.sum())
+    return int(min(np.searchsorted(kept, KEPT * counts.sum()), whole)) + 1
 
 
 def _order(schema: Schema) -> str | None:

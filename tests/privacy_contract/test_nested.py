@@ -11,12 +11,18 @@ import pytest
 from tests.privacy_contract import checks, doors, nested_checks, nesting
 
 from nacre.audit.doors import audit_door
+from nacre.privacy.budget import Budget
+from nacre.privacy.doors.nested import Nested
 from nacre.privacy.nested import counting, keys, reading, units
+from nacre.privacy.nested.curator import NestedCurator
 from nacre.privacy.nested.views import View
 from nacre.privacy.noise import rounded_gaussian
-from nacre.privacy.opening import Opener
+from nacre.privacy.opening import Opener, Record
+from nacre.privacy.plan import Plan
 from nacre.privacy.transcript import Transcript
+from nacre.synthesizers.nested.method import NestedSketch
 
+METHOD = NestedSketch(steps=10, classes=3, rows=3, types=1)
 HALVES = View("halves", "stays", own=((64, 32, 21),), of=64)
 FULL = View("full", "codes", above=((1, 1, 1),))
 # Whose worst unit is known: the furthest move is the bound itself.
@@ -98,6 +104,37 @@ def test_no_value_of_a_row_is_written_down():
         nesting.answers(tables)
     told["error"] = str(refused.value).encode()
     checks.check_no_canaries(told, {"ward": ward.encode(), "id": str(who).encode(), "rank": rank.encode()})
+
+
+def fitted(tables: nesting.Tables, plan: Plan, transcript: Transcript) -> tuple[str, dict[str, bytes]]:
+    """A model of the nested sketch, as it is saved."""
+    sources = {t: nesting.Lines(found) for t, found in nesting.arrow(tables).items()}
+    noise, record = checks.FixedNoise(3), Record(transcript)
+    room = NestedCurator(sources, plan, nesting.DATABASE, nesting.FORMS, noise, record)
+    facts, arrays = METHOD.fit(room, plan, 0).parts()
+    return repr(facts), {name: array.tobytes() for name, array in arrays.items()}
+
+
+def test_a_fit_is_the_same_bytes_on_every_neighbour_given_the_same_answers():
+    rng = np.random.default_rng(9)
+    base = nesting.together(nested_checks.anchor(), nesting.random_tables(rng, 40))
+    plan = METHOD.plan(nesting.DATABASE, nesting.FORMS, Budget(8.0, 1e-5))
+    recorded = Transcript()
+    first = fitted(base, plan, recorded)
+    for name, tables in nested_checks.neighbours(base, rng).items():
+        replayed = Transcript(replay=recorded)
+        assert fitted(tables, plan, replayed) == first, f"{name}: another model"
+        assert replayed.questions == recorded.questions, f"{name}: something else was asked"
+
+
+def test_no_unit_is_left_out_of_what_the_sketch_plans():
+    plan = METHOD.plan(nesting.DATABASE, nesting.FORMS, Budget(8.0, 1e-5))
+    for entry in plan.entries:
+        assert isinstance(entry, Nested)
+        for one, _ in nested_checks.pairs("add_or_remove_one", 6, 8):
+            room = nesting.curator(one, entry)
+            room.nested(entry)
+            assert room.dropped.units == {entry.name: 0}
 
 
 @pytest.mark.slow

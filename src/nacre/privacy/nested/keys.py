@@ -151,6 +151,7 @@ class OrderKeys:
     def __init__(self) -> None:
         self._numbers: list[np.ndarray] = []
         self._texts: list[pa.Array] = []
+        self.nbytes = 0
 
     def add(self, array: pa.Array, rows: np.ndarray) -> None:
         """Of these values, those of some rows."""
@@ -159,6 +160,7 @@ class OrderKeys:
         numbers = pc.if_else(whole, texts, None).cast(pa.int64())
         self._numbers.append(numbers.fill_null(_NO_NUMBER).to_numpy(zero_copy_only=False))
         self._texts.append(pc.if_else(whole, None, texts))
+        self.nbytes += self._numbers[-1].nbytes + self._texts[-1].nbytes
 
     def ranks(self) -> tuple[np.ndarray, np.ndarray]:
         """(whole numbers in the order of the rows, where there is none)."""

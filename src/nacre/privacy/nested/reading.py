@@ -67,7 +67,7 @@ def read(reader: Reader, rows: Rows, above: Above | None, part: Part, room: int)
         total.read += found.rows
         total.outside = added(total.outside or dict.fromkeys(found.outside, NONE), found.outside)
         size += piece.nbytes
-        if size > room:
+        if size + (total.texts.nbytes if total.texts is not None else 0) > room:
             raise TooMany
         yield total.read
     yield _joined(reader, pieces, total)

@@ -132,7 +132,10 @@ def arranged(loose: Loose, cap: int, most: int, units: np.ndarray, left: Left) -
 
     Ties go by the numbers of the rows; rows that are alike in all that is counted get numbers of their own.
     """
-    keys = (loose.number,) if loose.order is None else (loose.number, loose.order.values, loose.order.null)
+    keys: tuple[np.ndarray, ...] = (loose.number,)
+    if loose.order is not None:  # what a value is where it is null means nothing
+        values = np.where(loose.order.null, loose.order.values.dtype.type(0), loose.order.values)
+        keys = (loose.number, values, loose.order.null)
     rows = np.lexsort((*keys, loose.parent))
     again = np.ones(max(len(rows) - 1, 0), bool)
     for key in (*keys, loose.parent):

@@ -74,6 +74,7 @@ LISTED = (
         "rules.keeping",
         "rules of schemas on seven real tables: rows that break one, distances, seconds of drawing",
     ),
+    ("rules-places", "rules.geography", "California housing: places as two columns, as one, and with an outline"),
     ("planner", "sketch.planner", "the planner's expected errors beside what comes out, three tables"),
     ("pearl-adult", "pearl.adult", "PEARL and DP-MERF on thinned Adult, hard labels"),
     ("pearl-credit", "pearl.credit", "PEARL and DP-MERF on thinned credit-card payments"),

@@ -16,7 +16,8 @@ from nacre.errors import DataError
 from nacre.privacy.passes import feature_sums
 from nacre.privacy.plan import Counts, Total
 from nacre.run import fitting
-from nacre.table.rules import Combinations, merging, ordered, presence
+from nacre.table.places import quadtree
+from nacre.table.rules import Combinations, calendar, merging, ordered, presence
 from nacre.table.rules.inner import RowMap
 from nacre.table.values.stored import Values
 
@@ -24,6 +25,8 @@ SCHEMA = tables.schema()
 CLIQUES = [
     ("rooms - beds",), ("combinations of school, years",), ("left - came",), ("pregnant", "relation"), ("came", "fee"),
     ("usual - least", "one of red, green, blue"), ("places - rooms", "sex"),
+    ("place of lat, lon",), ("place of north, east",), ("seen, week",),
+    ("seen, day of the week", "admitted, time of day"),
 ]  # fmt: skip
 TWINS = Twins()
 twin = TWINS.caught_by
@@ -57,6 +60,14 @@ def odd_rows() -> dict[str, pa.Table]:
         place = valid.schema.get_field_index(name)
         odd = valid.slice(0, 1).set_column(place, name, pa.array([value], valid.schema.types[place]))
         found[f"outlier of {name}"] = odd
+    at_sea = valid.slice(0, 1)
+    for name, value in (("lat", 65.0), ("lon", 5.0)):
+        at_sea = at_sea.set_column(at_sea.schema.get_field_index(name), name, pa.array([value]))
+    found["a place at sea"] = at_sea
+    for name, value in (("seen", -(2**62)), ("seen", 2**62), ("admitted", -(2**62))):
+        place = valid.schema.get_field_index(name)
+        odd = pa.array([value]).cast(pa.timestamp("us")).cast(valid.schema.types[place], safe=False)
+        found[f"outlier of {name}, {value}"] = valid.slice(0, 1).set_column(place, name, odd)
     words = valid.slice(0, 1)
     for name in ("school", "sex", "relation"):
         words = words.set_column(words.schema.get_field_index(name), name, pa.array(["nobody else's"]))
@@ -147,6 +158,33 @@ def a_distance_from_the_row_before(patch):
 def a_distance_from_the_least_of_all_rows(patch):
     real = ordered.Gap._base
     patch.setattr(ordered.Gap, "_base", lambda self, values: np.full_like(real(self, values), real(self, values).min()))
+
+
+@twin(tables_move_no_further)
+def weeks_counted_from_the_first_of_the_rows(patch):
+    real = calendar.Parts.encode
+
+    def relative(self, values):
+        real(self, values)
+        week = values[self.carrier]
+        if len(week):
+            values[self.carrier] = Values.of(week.values - week.values.min(), week.null)
+
+    patch.setattr(calendar.Parts, "encode", relative)
+
+
+@twin(tables_move_no_further)
+def a_place_at_sea_goes_where_the_row_before_was(patch):
+    real = quadtree.Quadtree.number
+
+    def nearest_row(self, x, y):
+        found = real(self, x, y)
+        if self.region is not None and len(x):
+            lost = ~self.region.holds(x, y)
+            found[lost] = np.roll(found, 1)[lost]
+        return found
+
+    patch.setattr(quadtree.Quadtree, "number", nearest_row)
 
 
 @twin(tables_move_no_further)

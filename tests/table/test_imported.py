@@ -24,7 +24,7 @@ import pytest
 
 import nacre
 from nacre.errors import DataError, DomainNotDeclared, NacreError, SchemaError
-from nacre.table import Boolean, Categorical, Datetime, Identifier, Numeric, Text, imports
+from nacre.table import Boolean, Categorical, Datetime, Identifier, Numeric, Text, imports, rules
 from nacre.table.formats import DateFormat, NumberFormat, TruthFormat
 from nacre.table.imports import loading, sql
 
@@ -587,3 +587,14 @@ def test_a_parser_that_takes_too_long_is_stopped(monkeypatch):
     with pytest.raises(SchemaError, match="SQL that takes too long to parse; give simpler definitions"):
         imports.read(DOCUMENTS / "hospital.sql", "visits")
     assert sys.getprofile() is None
+
+
+def test_coordinates_that_sdv_calls_a_place_become_one(tmp_path):
+    columns = {"y": {"sdtype": "latitude"}, "x": {"sdtype": "longitude"}, "z": {"sdtype": "categorical"}}
+    pairs = [{"type": "gps", "column_names": ["x", "y"]}, {"type": "gps", "column_names": ["x", "z"]}]
+    metadata = {"METADATA_SPEC_VERSION": "SINGLE_TABLE_V1", "columns": columns, "column_relationships": pairs}
+    path = tmp_path / "metadata.json"
+    path.write_text(json.dumps(metadata))
+    found = imports.read(path)
+    assert found.schema.rules == (rules.Geo(("y", "x")),) and found.schema.columns["x"].bounds == (-180.0, 180.0)
+    assert found.schema.provenance["rules"] == "unattested" and "the relationship 'gps' of x, z" in found.left_out

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from nacre.errors import BudgetError, SchemaError, TooLittleData, UnreadableColumn
-from nacre.privacy import buying
+from nacre.privacy import buying, learnt_rules
 from nacre.privacy.accounting import accountant as accounting
 from nacre.privacy.budget import Budget
 from nacre.privacy.certificate.rounding import exact
@@ -37,7 +37,7 @@ _KINDS = 0.4  # of that share for the kinds, whose mistakes cost whole columns; 
 _FAILURE = 0.1  # of δ for texts that nobody else has
 READABLE = 0.01  # of μ² for how many values of declared columns cannot be read as they are declared
 UNREAD = 0.05  # share of such values from which a run stops
-ENTRIES = ("rows", "kinds", "domain")
+ENTRIES = ("rows", "kinds", "domain", learnt_rules.ENTRY)
 FEW = 4  # rows of a unit in one table of a database that its schema is bought from
 FAINT_ROWS = 10_000  # at most so many rows where their noisy number does not stand out of the noise
 
@@ -81,6 +81,7 @@ def entries(schema: Schema, budget: Budget, written: Collection[str] = ()) -> tu
     whole = gaussian_share(budget, Scope(budget.neighbours, cap))
     lacking = _lacking(schema)
     found = _domain_entries(lacking, budget, cap, whole * SHARE * len(lacking) / max(len(schema.modelled), 1))
+    found += learnt_rules.entries(schema, budget, whole * learnt_rules.share_of(schema))
     if budget.epsilon is None:
         return found
     if asked := _to_be_read(schema, written):
@@ -125,8 +126,10 @@ def whole_entries(schema: Schema, budget: Budget) -> tuple[Entry, ...]:
     lacking = _lacking(schema)
     noise = dataclasses.replace(budget, delta=budget.delta * (1 - _FAILURE)) if lacking else budget
     whole = gaussian_share(noise, Scope(budget.neighbours, cap))
-    rows = _rows_entry(schema, budget, (ROWS / SHARE if lacking else 1) * whole)
-    return (*rows, *_domain_entries(lacking, budget, cap, (1 - ROWS / SHARE * len(rows)) * whole))
+    share = (learnt_rules.share_of(schema) if lacking else 1 - ROWS) if learnt_rules.lacking(schema) else 0.0
+    rules = learnt_rules.entries(schema, budget, share * whole)
+    rows = _rows_entry(schema, budget, (ROWS / SHARE if lacking else ROWS if rules else 1) * whole)
+    return (*rows, *_domain_entries(lacking, budget, cap, (1 - share - ROWS / SHARE * len(rows)) * whole), *rules)
 
 
 def _rows_entry(schema: Schema, budget: Budget, mu2: float) -> tuple[Entry, ...]:
@@ -203,6 +206,8 @@ def paid_for(schema: Schema, before: Schema, plan: Plan, seeded: bool) -> Schema
     can take the noise off, so that a later run must not take them for bought."""
     facts = {where for where, source in schema.facts().items() if source == "bought"}
     facts -= {where for where, source in before.facts().items() if source == "bought"}
+    if learnt_rules.lacking(before):  # beside those that were bought before
+        facts |= {(None, fact) for fact in ("dependencies", "rules") if schema.provenance.get(fact) == "bought"}
     if not facts:
         return schema
     if seeded:

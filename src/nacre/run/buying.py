@@ -13,7 +13,7 @@ from typing import Unpack
 from nacre.engines import open_rows
 from nacre.errors import SchemaError
 from nacre.owner import OwnerNotes
-from nacre.privacy import discovery
+from nacre.privacy import discovery, learnt_rules
 from nacre.privacy.certificate.statement import Certificate
 from nacre.privacy.ledger.books import Ledger
 from nacre.privacy.ledger.payment import Account
@@ -74,5 +74,6 @@ def bought(table: object, known: Schema | None, terms: Terms, access: Access) ->
     plan = Plan(METHOD, entries, budget, known.unit.cap if known.unit else 1, known.rows)
     with session(OneTable(rows, known), plan, terms, access) as run:
         found = discovery.buy_domain(run.curator, plan, discovery.buy_rows(run.curator, plan, known))
+        found = learnt_rules.buy(run.curator, plan, found)
         found = discovery.paid_for(found, known, plan, run.noise.seeded)
         return BoughtSchema(found, run.certificate(found))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 from nacre.engines import Rows, open_rows
 from nacre.errors import DataError, TooLittleData
 from nacre.owner import OwnerNotes
-from nacre.privacy import discovery
+from nacre.privacy import discovery, learnt_rules
 from nacre.privacy.budget import Budget, warn_weak_delta
 from nacre.privacy.curator import Curator
 from nacre.privacy.ledger.books import Ledger
@@ -149,7 +149,7 @@ def _bought(run: Session[Curator], job: Job) -> Schema:
         warn_weak_delta(plan.budget, schema.rows)
         _warn_if_little(job, schema.rows, "bought")
     discovery.refuse_unreadable(curator, plan, schema)
-    schema = discovery.buy_domain(curator, plan, schema)
+    schema = learnt_rules.buy(curator, plan, discovery.buy_domain(curator, plan, schema))
     if target is not None and target not in schema.modelled:
         warnings.warn(
             f"target {target!r}: no frequent value stood out of the noise, so it came out as a mere name and "

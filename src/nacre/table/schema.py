@@ -13,7 +13,7 @@ from nacre.errors import SchemaError
 from nacre.table.checking import HIDDEN, keyed, short
 from nacre.table.columns import PROVENANCES, UNPROTECTED, Column
 from nacre.table.naming import choices
-from nacre.table.rules import MOST_CAP, Dependency, Impossible, RowRule, Unit, check_dependencies
+from nacre.table.rules import MOST_CAP, Combinations, Dependency, Impossible, RowRule, Unit, check_dependencies
 from nacre.table.written import Written
 from nacre.typed import Json
 
@@ -203,7 +203,10 @@ class Schema(Written):
 
     def undeclared(self) -> list[tuple[str, str]]:
         """(column, fact) that a private method needs and the schema does not state."""
-        return [(name, fact) for name in self.modelled for fact in self.columns[name].missing]
+        found = [(name, fact) for name in self.modelled for fact in self.columns[name].missing]
+        found += [(rule.dependent, "mapping") for rule in self.dependencies if rule.bought]
+        lists = [rule for rule in self.rules if isinstance(rule, Combinations) and rule.bought]
+        return found + [(rule.columns[0], "combinations") for rule in lists]
 
     def weakest(self) -> tuple[str, list[tuple[str | None, str]]]:
         """The weakest provenance in the schema and the facts that have it."""

@@ -14,7 +14,9 @@ from nacre.table.encoding import Encoded, encode
 from nacre.table.rules import (
     AllOrNone,
     Amid,
+    Calendar,
     Combinations,
+    Geo,
     IfThen,
     NullIff,
     OneHot,
@@ -53,7 +55,14 @@ COLUMNS = {
     "relation": Categorical(("husband", "wife", "single")),
     "school": Categorical(tuple(word for word, _ in LEVELS)),
     "years": Numeric((0, 20), integer=True),
+    "seen": Datetime(("2018-03-01", "2021-06-30T23:59:59"), tz="Europe/Oslo", nullable=True),
+    "lat": Numeric((58, 71.5), decimals=3, nullable=True),
+    "lon": Numeric((4, 31.5), decimals=3, nullable=True),
+    "north": Numeric((0.0, 10.0)),
+    "east": Numeric((0.0, 20.0)),
 }
+LAND = {"type": "Polygon", "coordinates": [[[5, 58.1], [12, 59], [31, 70], [26, 71.2], [12, 66], [5, 62], [5, 58.1]],
+                                           [[9, 60], [11, 60], [10, 61], [9, 60]]]}  # fmt: skip
 
 RULES: dict[str, tuple[RowRule, ...]] = {
     "chain": (Ordered(("beds", "rooms", "places")),),
@@ -74,10 +83,17 @@ RULES: dict[str, tuple[RowRule, ...]] = {
     "combinations": (Combinations(("school", "years"), LEVELS),),
     "one hot": (OneHot(("red", "green", "blue")),),
     "unique": (Unique("stay"),),
+    "calendar": (Calendar("seen"), Calendar("admitted")),
+    "calendar below": (Calendar("admitted"), Ordered(("admitted", "discharged"))),
+    "calendar, null together": (Calendar("came"), AllOrNone(("left", "came"))),
+    "place": (Geo(("lat", "lon"), LAND), Geo(("north", "east"))),
+    "place of floats": (Geo(("north", "east"), [[1, 1, 9, 3], [7.5, 5, 19, 9]]),),
+    "calendar, null where": (Calendar("came"), NullIff("came", unless={"fee": None})),
 }
 TOGETHER = (
     *RULES["chain"], *RULES["sum"], *RULES["between"], *RULES["sum of dates"], *RULES["all or none"],
     *RULES["null where"], *RULES["if"], *RULES["combinations"], *RULES["one hot"], *RULES["unique"],
+    *RULES["calendar"], *RULES["place"],
 )  # fmt: skip
 RULES["together"] = TOGETHER
 
@@ -109,6 +125,11 @@ def stays(rows: int, seed: int = 0) -> pd.DataFrame:
     sex = rng.choice(["f", "m"], rows)
     level = rng.integers(0, 4, rows)
     wed = np.where(sex == "m", "husband", "wife")
+    rng_of_more = np.random.default_rng([seed, 1])
+    seen = pd.to_timedelta(rng_of_more.integers(-600 * _DAY, 500 * _DAY, rows), unit="s")
+    seen = pd.Series((start.tz_localize("UTC") + seen).tz_convert("Europe/Oslo")).where(rng_of_more.random(rows) < 0.9)
+    lat, lon = _on_land(rows, rng_of_more)
+    nowhere = rng_of_more.random(rows) < 0.1
     return pd.DataFrame(
         {
             "stay": np.arange(1, rows + 1), "beds": beds, "rooms": rooms,
@@ -122,8 +143,20 @@ def stays(rows: int, seed: int = 0) -> pd.DataFrame:
             "relation": np.where(rng.random(rows) < 0.3, wed, "single"),
             "school": np.array([word for word, _ in LEVELS])[level],
             "years": np.array([years for _, years in LEVELS])[level],
+            "seen": seen, "lat": np.where(nowhere, np.nan, lat), "lon": np.where(nowhere, np.nan, lon),
+            "north": rng_of_more.uniform(1.0, 3.0, rows), "east": 1 + 8 * rng_of_more.random(rows) ** 2,
         }
     )  # fmt: skip
+
+
+def _on_land(rows: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Most near two towns, the others anywhere between four corners."""
+    town = rng.integers(0, 4, rows)
+    lat = np.select([town == 0, town == 1], [rng.normal(59.95, 0.1, rows), rng.normal(69.65, 0.05, rows)],
+                    rng.uniform(62.1, 62.9, rows))  # fmt: skip
+    lon = np.select([town == 0, town == 1], [rng.normal(8.3, 0.2, rows), rng.normal(26.5, 0.1, rows)],
+                    rng.uniform(8, 14, rows))  # fmt: skip
+    return np.round(lat, 3), np.round(lon, 3)
 
 
 def table(described: Schema, rows: int, seed: int = 0) -> pa.Table:

@@ -38,7 +38,10 @@ _STORAGE = re.compile(
     rf"{_STORED}( \((?P<stored>.*)\))?|"
     r"column names, and whether the file stores a column as text, numbers or dates, are public"
 )
-_BUYS = {"kind": "kinds", "bounds": "kinds", "categories": "domain", "rows": "rows"}  # which entry buys a fact
+_BUYS = {  # which entry buys a fact
+    "kind": "kinds", "bounds": "kinds", "categories": "domain", "rows": "rows", "dependencies": "rules",
+    "rules": "rules",
+}  # fmt: skip
 
 
 class Sourced(Protocol):

@@ -23,7 +23,7 @@ from nacre.privacy.plan import Counts, Entry, Plan, Select
 from nacre.table.columns import UNPROTECTED
 
 # What any run may open before its method.
-BUYING = {"rows": "counts", "readable": "bounds", "kinds": "bounds", "domain": "categories"}
+BUYING = {"rows": "counts", "readable": "bounds", "kinds": "bounds", "domain": "categories", "rules": "counts"}
 SLACK = 0.01  # of epsilon: accountants of other versions may differ by so much; then the larger one is shown
 _HAIR = 1e-9  # of epsilon: one accountant on two machines
 _LEVELS = {level.label: level for level in Level}

@@ -36,7 +36,7 @@ def told(text: str | Mapping[str, Json], left_out: dict[str, list[str]], schema:
     lines = [f"{', '.join(names)}: {what}" for what, names in left_out.items()]
     lines += [f"that {rule.dependent} follows from {rule.determinant}" for rule in schema.dependencies]
     lines += [f"that {rule} is impossible" for rule in schema.never]
-    lines += [f"the rule that {rule}" for rule in schema.rules]
+    lines += [f"the rule that {rule.told}" for rule in schema.rules if rule.told]
     if schema.unit is not None:
         lines.append(f"that {schema.unit.column} names persons, with at most {schema.unit.cap:,} rows each")
     text = text if isinstance(text, str) else json.dumps(text, indent=2, ensure_ascii=False, allow_nan=False)

@@ -69,7 +69,7 @@ def read(path: str | os.PathLike, table: str | None = None, format: str | None =
         left = "; ".join(found.left_out()[:3])
         raise SchemaError(f"{path}, table {name!r}: no column that a schema can hold{left and f' ({left})'}")
     try:
-        schema = Schema(found.columns, rows=found.rows)
+        schema = Schema(found.columns, rows=found.rows, rules=tuple(found.rules))
     except SchemaError as error:
         raise SchemaError(f"{path}, table {name!r}: {error}") from None
     unattested = dict.fromkeys(schema.facts(), "unattested")

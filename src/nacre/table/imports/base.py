@@ -15,6 +15,7 @@ from nacre.table.columns.text import KEYS
 from nacre.table.formats import DateFormat, NumberFormat, TruthFormat
 
 if TYPE_CHECKING:
+    from nacre.table.rules import RowRule
     from nacre.typed import Value
 
 Raw: TypeAlias = "Any"  # part of a document from anybody: that it is not what its format has is found by using it
@@ -74,6 +75,7 @@ class Described:
         self.name = name
         self.columns: dict[str, Column] = {}
         self.rows: int | None = None
+        self.rules: list[RowRule] = []
         self._left: dict[str, list[str]] = {}
 
     def leave(self, what: str, column: str | None = None) -> None:

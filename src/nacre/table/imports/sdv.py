@@ -19,6 +19,7 @@ from nacre.table.imports.base import (
     Told,
     iso,
 )
+from nacre.table.rules import Geo
 
 _SURROGATES = {
     "name": "name", "first_name": "first_name", "last_name": "last_name", "email": "email", "phone_number": "phone",
@@ -26,6 +27,7 @@ _SURROGATES = {
     "credit_card_number": "card", "uuid4": "uuid",
 }  # fmt: skip
 _PLAIN = {"categorical": TEXT, "boolean": TRUTH, "numerical": NUMBER, "datetime": MOMENT}
+_DEGREES = {"latitude": 90, "longitude": 180}
 _NAMES = ("id", "text", "unknown")
 _SPEC = {"sdtype", "pii", "regex_format", "datetime_format", "computer_representation", "order", "order_by",
          "range_min", "range_max", "range_values", "range_is_nullable", "decimal_places",
@@ -60,11 +62,24 @@ def _table(name: str, raw: dict[str, Raw]) -> Described:
     for key in keys:
         found.key(_names(key), "key")
     for relationship in raw.get("column_relationships") or ():
+        if relationship["type"] == "gps" and (place := _place(found, raw, relationship)):
+            found.rules.append(place)
+            continue
         found.leave(f"the relationship {relationship['type']!r} of {', '.join(relationship['column_names'])}")
     for other in sorted(set(raw) - _TABLE - {"column_relationships"}):
         if raw[other]:
             found.leave(f"{other}: {short(raw[other])}")
     return found
+
+
+def _place(found: Described, raw: dict[str, Raw], relationship: dict[str, Raw]) -> Geo | None:
+    """The rule of a pair of coordinates; None where the columns are others."""
+    names = relationship["column_names"]
+    kinds = {raw["columns"][name]["sdtype"]: name for name in names}
+    if len(names) != 2 or set(kinds) != set(_DEGREES):
+        return None
+    same = found.columns[names[0]].nullable == found.columns[names[1]].nullable
+    return Geo((kinds["latitude"], kinds["longitude"])) if same else None
 
 
 def _told(found: Described, name: str, spec: dict[str, Raw], unique: bool) -> Told:
@@ -90,6 +105,8 @@ def _of_kind(found: Described, name: str, spec: dict[str, Raw], unique: bool) ->
             found.leave(f"an order by {spec['order_by']}: the schema has no list yet to put in order", name)
         values = spec.get("order", spec.get("range_values"))
         return Told(TEXT, values=values, ordered="order" in spec or sdtype == "ordinal")
+    if sdtype in _DEGREES:
+        return Told(NUMBER, -_DEGREES[sdtype], _DEGREES[sdtype])
     if sdtype in _PLAIN:
         return Told(_PLAIN[sdtype])
     if sdtype not in _NAMES:

@@ -10,7 +10,9 @@ from nacre.errors import SchemaError
 from nacre.table.checking import as_object
 from nacre.table.naming import choices
 from nacre.table.rules.base import RowRule, Rule
+from nacre.table.rules.calendar import Calendar
 from nacre.table.rules.dependencies import Dependency, check_dependencies
+from nacre.table.rules.geo import Geo
 from nacre.table.rules.implied import IfThen
 from nacre.table.rules.impossible import Impossible
 from nacre.table.rules.merging import Combinations, OneHot
@@ -27,8 +29,10 @@ __all__ = [
     "MOST_CAP",
     "AllOrNone",
     "Amid",
+    "Calendar",
     "Combinations",
     "Dependency",
+    "Geo",
     "IfThen",
     "Impossible",
     "NullIff",
@@ -45,7 +49,8 @@ __all__ = [
 ]
 
 ROW_RULES: dict[str, type[RowRule]] = {
-    kind.name: kind for kind in (Ordered, Amid, Total, AllOrNone, NullIff, IfThen, Combinations, OneHot, Unique)
+    kind.name: kind
+    for kind in (Ordered, Amid, Total, AllOrNone, NullIff, IfThen, Combinations, OneHot, Unique, Calendar, Geo)
 }
 
 

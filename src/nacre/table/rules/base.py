@@ -54,6 +54,11 @@ class RowRule(Rule):
         """The columns that it is about."""
         raise NotImplementedError
 
+    @property
+    def told(self) -> str:
+        """What it asks of a row, for people; nothing where it forbids none."""
+        return str(self)
+
     def check(self, columns: Mapping[str, Column]) -> Self:
         for name in self.names:
             if not isinstance(name, str) or name not in columns:

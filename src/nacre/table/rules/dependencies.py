@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from nacre.table.checking import keyed, short
 from nacre.table.conditions import Condition, plain
 from nacre.table.naming import choices, some
 from nacre.table.rules.base import Rule
+from nacre.table.rules.tabled import cell_values, check_table
 from nacre.table.values.stored import Values
 
 if TYPE_CHECKING:
@@ -28,12 +30,12 @@ class Dependency(Rule):
     modelled.
 
     The mapping covers the whole domain of the determinant. A null determinant gives a null dependent unless
-    the mapping has an entry for None.
+    the mapping has an entry for None. Without a mapping it is bought: learnt from a noisy table of both.
     """
 
     determinant: str
     dependent: str
-    mapping: Mapping[Any, Any] = dataclasses.field(hash=False)
+    mapping: Mapping[Any, Any] = dataclasses.field(default=None, hash=False)  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         where = f"dependency of {self.dependent!r} on {self.determinant!r}"
@@ -41,9 +43,34 @@ class Dependency(Rule):
             raise SchemaError(f"{where}: the two columns are given by name")
         if self.determinant == self.dependent:
             raise SchemaError(f"{where}: a column cannot depend on itself; name two columns")
+        if self.bought:
+            return
         if not isinstance(self.mapping, Mapping) or not self.mapping:
             raise SchemaError(f"{where}: mapping is {self.mapping!r}; write value: value pairs")
         object.__setattr__(self, "mapping", dict(self.mapping))
+
+    @property
+    def bought(self) -> bool:
+        """Whether the mapping is still to be bought."""
+        return self.mapping is None
+
+    @property
+    def clique(self) -> tuple[str, ...]:
+        """The columns of the table that it is learnt from."""
+        return self.determinant, self.dependent
+
+    def learnt(self, counts: np.ndarray, sigma: float, columns: Mapping[str, Column]) -> tuple[Dependency, float]:
+        """(with the mapping that noisy counts [determinant, dependent] show, the share of rows that keep it). A value
+        that nothing stands out for has what is most frequent of all."""
+        keys, values = (cell_values(columns[name]) for name in self.clique)
+        best = counts.argmax(1)
+        most = counts.max(1)
+        clear = most > sigma * math.sqrt(2 * math.log(max(counts.shape[1], 2)))
+        usual = int(np.where(clear[:, None], np.maximum(counts, 0), 0).sum(0).argmax()) if clear.any() else 0
+        best = np.where(clear, best, usual)
+        kept = float(counts[np.arange(len(best)), best].sum()) / max(float(counts.sum()), 1.0)
+        mapping = {key: values[i] for key, i in zip(keys, best)}
+        return dataclasses.replace(self, mapping=mapping), kept
 
     def check(self, columns: Mapping[str, Column]) -> Dependency:
         """Both columns exist, suit their roles, and the mapping covers the domain."""
@@ -56,6 +83,9 @@ class Dependency(Rule):
                 f"{self}: the determinant is {source.kind}; it must be categorical, boolean or an integer numeric "
                 "column"
             )
+        if self.bought:
+            check_table(str(self), {name: columns[name] for name in self.clique})
+            return self
         for key, value in self.mapping.items():
             if key is not None and not source.missing:
                 source.place_of(key, f"{self}, determinant")
@@ -95,12 +125,14 @@ class Dependency(Rule):
         return target.decode(table.take(np.where(outside, len(keys), index)), self.dependent)
 
     def to_json(self) -> dict[str, Any]:
-        pairs = [[plain(k), plain(v)] for k, v in self.mapping.items()]
+        pairs = None if self.bought else [[plain(k), plain(v)] for k, v in self.mapping.items()]
         return {"determinant": self.determinant, "dependent": self.dependent, "mapping": pairs}
 
     @classmethod
     def from_json(cls, raw: Any, where: str) -> Dependency:
         determinant, dependent, pairs = keyed(raw, where, ("determinant", "dependent", "mapping"))
+        if pairs is None:
+            return cls(determinant, dependent)
         if not isinstance(pairs, list) or not all(isinstance(p, list) and len(p) == 2 for p in pairs):
             raise SchemaError(f"{where}: mapping is {short(pairs)}; write pairs [[from, to], ...]")
         mapping: dict[Any, Any] = {}

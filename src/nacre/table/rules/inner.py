@@ -22,7 +22,7 @@ from nacre.table.rules.line import Line
 from nacre.table.rules.merging import Merged
 from nacre.table.rules.ordered import Gap
 from nacre.table.rules.presence import Donors, Presence
-from nacre.table.rules.steps import Edge, Step
+from nacre.table.rules.steps import Edge, Split, Step
 from nacre.table.rules.total import Computed, Total
 from nacre.table.schema import Schema
 from nacre.table.values.misfits import Misfits
@@ -38,12 +38,13 @@ class RowMap:
     source: Schema
     moved: tuple[Moved, ...]
     merged: tuple[Merged, ...]
+    split: tuple[Split, ...]
     derived: tuple[Derived, ...]  # each after those whose values it needs
     present: tuple[Presence, ...]  # each after the one that says whether its carrier is null
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        return (*self.moved, *self.merged, *self.derived, *self.present)
+        return (*self.moved, *self.merged, *self.split, *self.derived, *self.present)
 
     @cached_property
     def taken(self) -> frozenset[str]:
@@ -83,7 +84,7 @@ class RowMap:
             step.decode(values)
         for step in self.present:
             step.settle(values, donors)
-        for step in self.derived:
+        for step in (*self.split, *self.derived):
             step.decode(values)
         return Encoded({name: values[name] for name in self.source.modelled}, encoded.rows)
 
@@ -100,7 +101,7 @@ class RowMap:
         break those are to be drawn again)."""
         found: dict[str, Condition] = {}
         left = set(where)
-        for step in (*self.present, *self.merged):
+        for step in (*self.present, *self.merged, *self.split):
             needed, exact = step.asked(where)
             found |= {name: condition for name, condition in needed.items() if name in self.columns}
             left -= exact
@@ -138,10 +139,11 @@ def inner_of(schema: Schema) -> Schema:
     steps = [step for rule in schema.rules for step in rule.steps(columns)]
     steps += [Computed(rule, columns) for rule in schema.rules if isinstance(rule, Total)]
     merged = tuple(s for s in steps if isinstance(s, Merged))
-    _refuse_twice(merged)
-    derived = _derived(columns, edges, [s for s in steps if isinstance(s, Computed)], merged)
+    split = tuple(s for s in steps if isinstance(s, Split))
+    _refuse_twice((*merged, *split))
+    derived = _derived(columns, edges, [s for s in steps if isinstance(s, Computed)], (*merged, *split))
     moved = tuple(s for s in steps if isinstance(s, Moved))
-    first = RowMap(schema, moved, merged, derived, ())
+    first = RowMap(schema, moved, merged, split, derived, ())
     present = _present([s for s in steps if isinstance(s, Presence)], first)
     found = dataclasses.replace(first, present=present)
     others = {name: c for name, c in schema.columns.items() if not c.learnt}
@@ -168,8 +170,8 @@ def _declared(schema: Schema) -> dict[str, Column]:
     return columns
 
 
-def _refuse_twice(merged: Sequence[Merged]) -> None:
-    seen: dict[str, Merged] = {}
+def _refuse_twice(merged: Sequence[Merged | Split]) -> None:
+    seen: dict[str, Merged | Split] = {}
     for step in merged:
         for name in step.takes:
             if name in seen:
@@ -178,7 +180,7 @@ def _refuse_twice(merged: Sequence[Merged]) -> None:
 
 
 def _derived(
-    columns: Mapping[str, Column], edges: Sequence[Edge], sums: Sequence[Computed], merged: Sequence[Merged]
+    columns: Mapping[str, Column], edges: Sequence[Edge], sums: Sequence[Computed], merged: Sequence[Merged | Split]
 ) -> tuple[Derived, ...]:
     """A step for every column that lies above others or is computed, in an order in which they can be taken."""
     by_sum: dict[str, Derived] = {}
@@ -220,16 +222,18 @@ def _in_order(needs: Mapping[str, set[str]], what: str) -> list[str]:
 def _present(steps: Iterable[Presence], first: RowMap) -> tuple[Presence, ...]:
     """The steps on what carries each column's nulls."""
     stands = {step.upper: step.name for step in first.derived if isinstance(step, Gap)}
+    stands |= {name: step.carrier for step in first.split for name in step.takes}
     found: dict[str, Presence] = {}
     for step in steps:
         carrier = stands.get(step.carrier, step.carrier)
-        members = tuple(stands.get(name, name) for name in step.members)
+        members = tuple(dict.fromkeys(own for name in step.members if (own := stands.get(name, name)) != carrier))
         if step.condition is not None and carrier != step.carrier:
             raise SchemaError(f"{step.rule}: {step.carrier!r} follows from others by a rule; name another column")
-        for name, own in zip((step.carrier, *step.members), (carrier, *members)):
+        for name in (step.carrier, *step.members):
+            own = stands.get(name, name)
             if own not in first.columns:
                 raise SchemaError(f"{step.rule}: {name!r} follows from others by a rule; put the rule on those")
-            if own in found and name != step.carrier:
+            if own in found and own != carrier:
                 raise SchemaError(f"{step.rule}: when {name!r} is null is said by {found[own].rule}; keep one rule")
         made = dataclasses.replace(step, carrier=carrier, members=members, columns=first.columns)
         found |= dict.fromkeys(members, made)

@@ -28,7 +28,7 @@ class Kept:
         known = {name for name, column in schema.columns.items() if not column.missing}
         self._rules = [r for r in schema.rules if {*r.names} <= known and not isinstance(r, Unique)]
         self._never = [r for r in schema.never if {*r.columns} <= known & {*schema.modelled}]
-        self._following = [d for d in schema.dependencies if {d.determinant, d.dependent} <= known]
+        self._following = [d for d in schema.dependencies if {*d.clique} <= known and not d.bought]
         self._counts: dict[str, int] = {}
         self._rows = 0
         self._texts: dict[Unique, list[pa.Array]] = {r: [] for r in schema.rules if isinstance(r, Unique)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -15,6 +16,7 @@ from nacre.table.conditions import Condition, plain
 from nacre.table.rules.base import RowRule, named
 from nacre.table.rules.lookup import Lookup
 from nacre.table.rules.steps import Step
+from nacre.table.rules.tabled import cell_values, check_table
 from nacre.table.values.stored import Values
 
 if TYPE_CHECKING:
@@ -26,16 +28,19 @@ _TRUTH = (("False", "True"), ("0", "1"))  # labels of one-hot columns
 
 @dataclasses.dataclass(frozen=True)
 class Combinations(RowRule):
-    """Only these `values` of `columns` occur together: a list of rows, None for null."""
+    """Only these `values` of `columns` occur together: a list of rows, None for null. Without values they are bought:
+    those that stand out of a noisy table."""
 
     columns: tuple[str, ...]
-    values: tuple[tuple[Any, ...], ...]
+    values: tuple[tuple[Any, ...], ...] | None = None
 
     name: ClassVar[str] = "combinations"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", named(self.columns, "a rule 'combinations': columns", 2))
         rows = self.values
+        if rows is None:
+            return
         if isinstance(rows, str) or not isinstance(rows, (list, tuple)) or not rows or len(rows) > MOST:
             raise SchemaError(f"{self}: values is {short(rows)}; list the combinations, at most {MOST:,}")
         for row in rows:
@@ -49,7 +54,32 @@ class Combinations(RowRule):
     def names(self) -> tuple[str, ...]:
         return self.columns
 
+    @property
+    def bought(self) -> bool:
+        """Whether the list is still to be bought."""
+        return self.values is None
+
+    @property
+    def clique(self) -> tuple[str, ...]:
+        """The columns of the table that it is learnt from."""
+        return self.columns
+
+    def learnt(self, counts: np.ndarray, sigma: float, columns: Mapping[str, Column]) -> tuple[Combinations, float]:
+        """(with the combinations whose noisy counts stand out, at least one, the share of rows that have them)."""
+        words = [cell_values(columns[name]) for name in self.columns]
+        clear = counts >= max(sigma * math.sqrt(2 * math.log(max(counts.size, 2))), 1.0)
+        clear.flat[counts.argmax()] = True
+        spots = np.argwhere(clear)
+        if len(spots) > MOST:
+            spots = spots[np.argsort(-counts[clear], kind="stable")[:MOST]]
+        kept = float(counts[tuple(spots.T)].sum()) / max(float(counts.sum()), 1.0)
+        found = tuple(tuple(own[i] for own, i in zip(words, spot)) for spot in spots.tolist())
+        return dataclasses.replace(self, values=found), kept
+
     def _checked(self, columns: Mapping[str, Column]) -> Self:
+        if self.values is None:
+            check_table(str(self), {name: columns[name] for name in self.columns})
+            return self
         for i, name in enumerate(self.columns):
             column = columns[name]
             if not column.finite:
@@ -64,6 +94,8 @@ class Combinations(RowRule):
         return self
 
     def misses(self, values: Mapping[str, Values], columns: Mapping[str, Column]) -> np.ndarray:
+        if self.bought:
+            return np.zeros(len(values[self.columns[0]]), bool)
         return self._listed(columns).find(values) < 0
 
     def _listed(self, columns: Mapping[str, Column]) -> Merged:
@@ -133,6 +165,9 @@ class Merged(Step):
 
     @classmethod
     def of(cls, rule: Combinations, columns: Mapping[str, Column]) -> Merged:
+        if rule.values is None:  # modelled as a column whose labels are not known yet
+            none = np.zeros((0, len(rule.columns)), np.int64)
+            return cls(rule, rule.columns, columns, none, none.astype(bool), ())
         null = np.array([[v is None for v in row] for row in rule.values])
         spots = []
         for name, own in zip(rule.columns, zip(*rule.values)):
@@ -161,7 +196,7 @@ class Merged(Step):
     def _column(self) -> Column:
         from nacre.table.columns import Categorical
 
-        return Categorical(self.labels)
+        return Categorical(self.labels or None)
 
     @cached_property
     def _known(self) -> list[np.ndarray]:

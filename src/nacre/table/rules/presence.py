@@ -214,3 +214,10 @@ class Presence(Step):
             found += [{self.carrier: absent, name: any_value(none.column, none.place)}] if absent else []
             found += [{self.carrier: present, name: none}] if present else []
         return found
+
+
+class Carried(Presence):
+    """Parts of one value: the carrier alone says whether it is null."""
+
+    def encode(self, values: dict[str, Values]) -> None:
+        self.settle(values, None)

@@ -60,6 +60,16 @@ class Step:
         return []
 
 
+class Split(Step):
+    """Columns of the table that are modelled by others which stand for each value whole: only these say whether it is
+    null."""
+
+    @property
+    def carrier(self) -> str:
+        """What is modelled and null exactly where they are."""
+        raise NotImplementedError
+
+
 def any_value(column: Column, place: str) -> Condition:
     """Any value but null."""
     if column.labelled:

@@ -127,7 +127,7 @@ def instants(array: pa.Array, tz: str | None) -> Parts:
         return unreadable(array, np.int64)
     stamps = _microseconds(array)
     if array.type.tz is None and tz is not None:
-        stamps = _local(stamps, tz)
+        stamps = local_instants(stamps, tz)
     return _plain(stamps.cast(pa.int64()), 0), nulls(stamps), np.zeros(len(array), bool)
 
 
@@ -145,12 +145,12 @@ def _microseconds(array: pa.Array) -> pa.Array:
     return pa.array(whole, pa.timestamp("us"), mask=missing if missing.any() else None)
 
 
-def _local(stamps: pa.Array, tz: str) -> pa.Array:
-    """Local times of `tz` to UTC; a time that a clock change skips or repeats is read as the earlier
-    instant."""
+def local_instants(stamps: pa.Array, tz: str, repeated: str = "earliest", skipped: str = "earliest") -> pa.Array:
+    """Local times of `tz` to UTC; a time that a clock change repeats or skips is read as the "earliest" instant, or
+    the "latest"."""
     # Beyond these years zone arithmetic may fail; no zone rule is known there either.
     safe = pc.and_(pc.greater(stamps, _stamp(-(2**55))), pc.less(stamps, _stamp(2**57)))
-    zoned = pc.assume_timezone(pc.if_else(safe, stamps, _stamp(0)), tz, ambiguous="earliest", nonexistent="earliest")
+    zoned = pc.assume_timezone(pc.if_else(safe, stamps, _stamp(0)), tz, ambiguous=repeated, nonexistent=skipped)
     return pc.if_else(safe, zoned.cast(pa.int64()).cast(pa.timestamp("us")), stamps)
 
 
@@ -166,7 +166,7 @@ def _text_instants(array: pa.Array, tz: str | None) -> Parts:
     offset = pc.and_(pc.match_substring_regex(text, _DATE + _CLOCK[:-1] + _OFFSET + "$"), _real_day(text))
     local = pc.if_else(naive, text, None).cast(pa.timestamp("us"))
     if tz is not None:
-        local = _local(local, tz)
+        local = local_instants(local, tz)
     zoned = pc.if_else(offset, text, None).cast(pa.timestamp("us", "UTC"))
     stamps = pc.coalesce(local.cast(pa.int64()), zoned.cast(pa.int64()))
     missing = nulls(stamps)

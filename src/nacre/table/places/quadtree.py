@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial import KDTree
@@ -202,8 +202,9 @@ class Quadtree:
         """An allowed lattice point next to each: of some leaves near by, the nearest point, or the one that is known of
         a cut one."""
         starts, sizes, cut = self._leaves
-        ranks: Any = np.arange(1, min(_NEAR, len(starts)) + 1)  # of one, a column too
-        _, leaf = self._nearest.query(np.stack([x, y], 1), k=ranks)
+        near = min(_NEAR, len(starts))
+        _, leaf = self._nearest.query(np.stack([x, y], 1), k=near)
+        leaf = leaf.reshape(-1, near)
         side = np.rint(np.sqrt(sizes[leaf])).astype(np.int64)
         found = []
         for p, corner, anchor in zip((x, y), hilbert.at(starts[leaf], self.levels), self._anchors):

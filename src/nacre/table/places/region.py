@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nacre.errors import SchemaError
 from nacre.table.checking import short
+
+if TYPE_CHECKING:
+    from nacre.typed import Json
 
 Point = tuple[float, float]  # longitude, latitude
 Ring = tuple[Point, ...]
@@ -76,15 +79,15 @@ def _number(raw: object, where: str) -> float:
     return float(raw)
 
 
-def _list(raw: object, where: str) -> list[Any] | tuple[Any, ...]:
+def _list(raw: object, where: str) -> Sequence[object]:
     if not isinstance(raw, (list, tuple)):
         raise SchemaError(f"{where}: {short(raw)} where GeoJSON has a list")
     return raw
 
 
-def as_geojson(found: Iterable[Polygon]) -> dict[str, Any]:
+def as_geojson(found: Iterable[Polygon]) -> dict[str, Json]:
     """What `polygons` reads: rings are closed again."""
-    parts = [[[list(p) for p in (*ring, ring[0])] for ring in polygon] for polygon in found]
+    parts: Json = [[[list(p) for p in (*ring, ring[0])] for ring in polygon] for polygon in found]
     return {"type": "MultiPolygon", "coordinates": parts}
 
 

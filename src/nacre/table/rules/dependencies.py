@@ -20,6 +20,7 @@ from nacre.table.values.stored import Values
 
 if TYPE_CHECKING:
     from nacre.table.columns import Column
+    from nacre.typed import Value
 
 MAX_DETERMINANT_VALUES = 1_000_000
 
@@ -35,7 +36,7 @@ class Dependency(Rule):
 
     determinant: str
     dependent: str
-    mapping: Mapping[Any, Any] = dataclasses.field(default=None, hash=False)  # type: ignore[assignment]
+    mapping: Mapping[Value, Value] = dataclasses.field(default=None, hash=False)  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         where = f"dependency of {self.dependent!r} on {self.determinant!r}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
@@ -30,7 +30,7 @@ class Geo(RowRule):
     or boxes [west, south, east, north]) no place lies outside of it."""
 
     columns: tuple[str, str]
-    mask: Any = None
+    mask: object = None
 
     name: ClassVar[str] = "geo"
 

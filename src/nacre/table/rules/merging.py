@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from nacre.table.values.stored import Values
 
 if TYPE_CHECKING:
     from nacre.table.columns import Column
+    from nacre.typed import Value
 
 MOST = 100_000  # combinations
 _TRUTH = (("False", "True"), ("0", "1"))  # labels of one-hot columns
@@ -32,7 +33,7 @@ class Combinations(RowRule):
     those that stand out of a noisy table."""
 
     columns: tuple[str, ...]
-    values: tuple[tuple[Any, ...], ...] | None = None
+    values: tuple[tuple[Value, ...], ...] | None = None
 
     name: ClassVar[str] = "combinations"
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nacre.errors import DomainNotDeclared, SchemaError
 from nacre.table.cells import ONE_BY_ONE
 
 if TYPE_CHECKING:
     from nacre.table.columns import Column
+    from nacre.typed import Value
 
 MOST_CELLS = 1_000_000
 
 
-def cell_values(column: Column) -> list[Any]:
+def cell_values(column: Column) -> list[Value]:
     """The value of every cell of a column, in order; None for null."""
     return [*column.every_value(), *([None] if column.nullable else [])]
 

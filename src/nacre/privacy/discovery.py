@@ -126,7 +126,7 @@ def whole_entries(schema: Schema, budget: Budget) -> tuple[Entry, ...]:
     lacking = _lacking(schema)
     noise = dataclasses.replace(budget, delta=budget.delta * (1 - _FAILURE)) if lacking else budget
     whole = gaussian_share(noise, Scope(budget.neighbours, cap))
-    share = (learnt_rules.share_of(schema) if lacking else 1 - ROWS) if learnt_rules.lacking(schema) else 0.0
+    share = (learnt_rules.share_of(schema) if lacking else 1 - ROWS) if schema.open_rules else 0.0
     rules = learnt_rules.entries(schema, budget, share * whole)
     rows = _rows_entry(schema, budget, (ROWS / SHARE if lacking else ROWS if rules else 1) * whole)
     return (*rows, *_domain_entries(lacking, budget, cap, (1 - share - ROWS / SHARE * len(rows)) * whole), *rules)
@@ -206,7 +206,7 @@ def paid_for(schema: Schema, before: Schema, plan: Plan, seeded: bool) -> Schema
     can take the noise off, so that a later run must not take them for bought."""
     facts = {where for where, source in schema.facts().items() if source == "bought"}
     facts -= {where for where, source in before.facts().items() if source == "bought"}
-    if learnt_rules.lacking(before):  # beside those that were bought before
+    if before.open_rules:  # beside those that were bought before
         facts |= {(None, fact) for fact in ("dependencies", "rules") if schema.provenance.get(fact) == "bought"}
     if not facts:
         return schema

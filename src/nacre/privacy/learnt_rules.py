@@ -17,30 +17,21 @@ from nacre.errors import BudgetError
 from nacre.privacy.budget import Budget
 from nacre.privacy.curator import Curator
 from nacre.privacy.plan import Counts, Entry, Plan
-from nacre.table import Dependency, Schema
-from nacre.table.rules import Combinations
+from nacre.table import Schema
 
 ENTRY = "rules"
 _EACH, _MOST = 0.02, 0.1  # of μ² for each rule, and for all of them
 _UNLIKE = 0.5  # share of the rows that keep a rule, below which it is doubted
 
-Learnt = Dependency | Combinations
-
-
-def lacking(schema: Schema) -> list[Learnt]:
-    """The rules that are still to be bought."""
-    rules = [rule for rule in schema.rules if isinstance(rule, Combinations)]
-    return [rule for rule in (*schema.dependencies, *rules) if rule.bought]
-
 
 def share_of(schema: Schema) -> float:
     """Of μ², for the rules of a schema that are to be bought beside a fit."""
-    return min(_EACH * len(lacking(schema)), _MOST)
+    return min(_EACH * len(schema.open_rules), _MOST)
 
 
 def entries(schema: Schema, budget: Budget, mu2: float) -> tuple[Entry, ...]:
     """The door that buys them with this part of μ²; nothing where none is to be bought."""
-    if not (found := lacking(schema)):
+    if not (found := schema.open_rules):
         return ()
     if budget.epsilon is None:
         raise BudgetError(f"epsilon=None cannot buy a rule ({found[0]}): declare it")
@@ -50,7 +41,7 @@ def entries(schema: Schema, budget: Budget, mu2: float) -> tuple[Entry, ...]:
 
 def buy(curator: Curator, plan: Plan, schema: Schema) -> Schema:
     """The schema with the rules that were lacking, as noisy counts have them. All domains are known by now."""
-    wanted = lacking(schema)
+    wanted = schema.open_rules
     if not wanted:
         return schema
     entry = plan[ENTRY]

@@ -204,9 +204,13 @@ class Schema(Written):
     def undeclared(self) -> list[tuple[str, str]]:
         """(column, fact) that a private method needs and the schema does not state."""
         found = [(name, fact) for name in self.modelled for fact in self.columns[name].missing]
-        found += [(rule.dependent, "mapping") for rule in self.dependencies if rule.bought]
-        lists = [rule for rule in self.rules if isinstance(rule, Combinations) and rule.bought]
-        return found + [(rule.columns[0], "combinations") for rule in lists]
+        return found + [(rule.clique[-1], rule.lacks) for rule in self.open_rules]
+
+    @property
+    def open_rules(self) -> list[Dependency | Combinations]:
+        """The rules that are still to be bought."""
+        lists = [rule for rule in self.rules if isinstance(rule, Combinations)]
+        return [rule for rule in (*self.dependencies, *lists) if rule.bought]
 
     def weakest(self) -> tuple[str, list[tuple[str | None, str]]]:
         """The weakest provenance in the schema and the facts that have it."""

@@ -91,15 +91,15 @@ def test_what_is_not_allowed_is_moved_to_a_point_near_by():
 
 
 def test_cells_are_squares_of_what_is_allowed():
-    for mask, least in ((None, 1_000), (SQUARE, 500)):
+    for mask, least in ((None, 4_000), (SQUARE, 2_000)):
         schema, tree = tree_of(mask)
         (column,) = schema.inner.columns.values()
         cells = column.grid()
-        assert least < cells.cells <= 2_048 and column.bounds == (0, tree.size - 1)
+        assert least < cells.cells <= 8_192 and column.bounds == (0, tree.size - 1)
         x, y = tree.point(np.arange(tree.size))
         cell = cells.codes(Values.of(np.arange(tree.size)))
         wide = [np.ptp(pd.Series(p).groupby(cell).agg(["min", "max"]).to_numpy(), axis=1).max() for p in (x, y)]
-        assert max(wide) <= (1.3 if mask is None else 0.17)
+        assert max(wide) <= (0.65 if mask is None else 0.09)
 
 
 def test_places_that_are_null_in_part_are_null():

@@ -84,6 +84,10 @@ class Database(Written):
                     f"table {name!r} names persons of its own ({schema.unit.column!r}); in a database a unit is a row "
                     f"of {self.unit!r} and what it owns: leave unit out of the table's schema"
                 )
+            if schema.open_rules:
+                raise SchemaError(
+                    f"table {name!r}: {schema.open_rules[0]} is to be bought, which databases do not do; declare it"
+                )
             if schema.rows is not None:
                 raise SchemaError(
                     f"table {name!r} states rows={schema.rows:,}; how many rows an owned table has is not public: "

@@ -19,7 +19,7 @@ from nacre.table.places.region import Region
 
 DEEPEST = 11  # times that a square is divided, at most,
 POINTS = 14  # but where so many times give single points
-MOST_CELLS = 2_048
+MOST_CELLS = 8_192
 _TRIED = 64  # points of a cut square, among which an allowed one is looked for
 _NEAR = 16  # leaves that are looked at for the nearest allowed point
 _STEPS = (0.5, 0.75, 0.875, 1.0)  # of the way to it

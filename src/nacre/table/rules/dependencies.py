@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +36,7 @@ class Dependency(Rule):
 
     determinant: str
     dependent: str
+    lacks: ClassVar[str] = "mapping"  # what is to be bought
     mapping: Mapping[Value, Value] = dataclasses.field(default=None, hash=False)  # type: ignore[assignment]
 
     def __post_init__(self) -> None:

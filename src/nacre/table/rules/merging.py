@@ -36,6 +36,7 @@ class Combinations(RowRule):
     values: tuple[tuple[Value, ...], ...] | None = None
 
     name: ClassVar[str] = "combinations"
+    lacks: ClassVar[str] = "combinations"  # what is to be bought
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", named(self.columns, "a rule 'combinations': columns", 2))

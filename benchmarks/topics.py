@@ -128,9 +128,6 @@ TOPICS: tuple[Topic, ...] = (
             Table("Rows that break a rule, distances, seconds", ("rules",),
                   ("rules_broken", "tvd1", "tvd2", "drawing_cpu_s", "fit_s"), columns=("metric", "epsilon"),
                   lines=("dataset", "method")),
-            Table("Places of California housing: two columns, one (`Geo`), one with an outline of the state",
-                  ("rules-places",), ("c2st_auc", "tvd2", "rules_broken", "drawing_cpu_s"),
-                  columns=("metric", "epsilon"), lines=("dataset", "method")),
         ),
     ),
     Topic(

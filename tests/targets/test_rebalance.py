@@ -62,7 +62,9 @@ def test_several_columns_from_a_pool(sketch):
     found = sketch.sample(2_000, rebalance=asked, seed=1, tell_weights=told.append)
     (facts,) = told
     pool = facts["effective_rows"] / facts["effective_share"]
-    assert pool in (20_000, 80_000) and pool >= 2_000 * facts["largest_weight"] > 2_000  # grown until none comes twice
+    assert (
+        pool in (20_000, 80_000, 320_000) and pool >= 2_000 * facts["largest_weight"] > 2_000
+    )  # grown until none comes twice
     sketch.sample(10, rebalance={"c": {"a": 1.0}}, seed=1, tell_weights=told.append)  # exact: nothing is weighted
     assert len(told) == 1
     np.testing.assert_allclose(shares(found)[:3], [0.6, 0.1, 0.3], atol=0.01)
